@@ -1,0 +1,33 @@
+"""What can go wrong, each with the exit code the command line gives it.
+
+Every message has one form: where, what is required, what was found, what to do. Messages carry counts and row
+numbers, never a value of the confidential data.
+"""
+
+
+class SynthdpError(Exception):
+    """An error that the command line reports as one sentence."""
+
+    exit_code = 1
+
+
+class InputError(SynthdpError):
+    """The user's data, config or arguments are wrong."""
+
+    exit_code = 2
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class GateRefused(SynthdpError):
+    """The release gate refused: no public files were written."""
+
+    exit_code = 3
+
+
+class Unfinished(SynthdpError):
+    """The work could not be finished (not converged, disk full)."""
+
+    exit_code = 4

@@ -1,0 +1,220 @@
+"""A table of records together with its resolved schema: checked once, then trusted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.schema import Column, Kind, Level, Role, Schema, Variable
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+MISSING = -1
+MOST_DECIMALS = 6
+DEFAULT_TOLERANCE_SD = 0.1
+
+
+@dataclass(frozen=True, repr=False)
+class Microdata:
+    """Records of the confidential file, dropped columns already gone.
+
+    ``repr`` shows dimensions, never values.
+    """
+
+    frame: pd.DataFrame
+    schema: Schema
+
+    def __repr__(self) -> str:
+        return f"Microdata({len(self.frame)} records x {len(self.schema.columns)} columns)"
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def numbers(self, name: str) -> Floats:
+        """Return a numeric column as floats; missing is NaN, dates are days since 1970."""
+        return numbers(self.frame[name], self.schema[name])
+
+    def codes(self, name: str) -> Codes:
+        """Return a categorical column as positions in its levels; missing is -1."""
+        return codes(self.frame[name], self.schema[name])
+
+
+def numbers(series: pd.Series, column: Column) -> Floats:
+    """Return a numeric or date series as floats; missing is NaN."""
+    if column.kind is Kind.DATE:
+        days = (pd.to_datetime(series) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+        return np.asarray(days, dtype=np.float64)
+    return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
+
+
+def codes(series: pd.Series, column: Column) -> Codes:
+    """Return a categorical series as positions in the column's levels; missing or unknown is -1."""
+    if _all_numbers(column.levels):
+        # 1, 1.0, "1" and True are one level to a person; files from different tools spell it differently
+        given = pd.to_numeric(series.astype(object), errors="coerce").to_numpy(np.float64)
+        found = pd.Index(np.asarray([float(level) for level in column.levels]))
+        return np.asarray(found.get_indexer(pd.Index(given)), dtype=np.int64)
+    text = series.astype(object).map(lambda value: str(value), na_action="ignore")
+    return np.asarray(pd.Index([str(level) for level in column.levels]).get_indexer(pd.Index(text)), dtype=np.int64)
+
+
+def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
+    """Return positions in the levels as values of the same dtype as the original series."""
+    values = pd.Series(np.asarray(column.levels, dtype=object)[positions], index=like.index, name=like.name)
+    return values.astype(like.dtype)
+
+
+def resolve(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> Microdata:
+    """Check a table against the declared variables and fill in what was left out.
+
+    Parameters
+    ----------
+    frame
+        The confidential table.
+    variables
+        Declarations by column name; columns not named are kept, their kind inferred.
+
+    Raises
+    ------
+    InputError
+        Listing everything that is wrong, one sentence each.
+    """
+    problems = _table_problems(frame, variables)
+    if problems:
+        raise InputError(*problems)
+    columns: list[Column] = []
+    for name in frame.columns:
+        variable = variables.get(name, Variable())
+        if variable.role is not Role.DROP:
+            columns.append(_resolve_column(frame[name], name, variable, problems))
+    if not columns and not problems:
+        problems.append("variables: every column is dropped; keep or replace at least one.")
+    if problems:
+        raise InputError(*problems)
+    schema = Schema(columns=tuple(columns))
+    return Microdata(frame=frame[list(schema.names())].reset_index(drop=True), schema=schema)
+
+
+def _table_problems(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> list[str]:
+    problems: list[str] = []
+    if len(frame) == 0:
+        problems.append("data: the file has no records.")
+    duplicated = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
+    problems += [f"data: the column name {name!r} occurs more than once; rename one." for name in duplicated]
+    present = {str(name) for name in frame.columns}
+    for name in variables:
+        if name not in present:
+            problems.append(f"variables.{name}: no such column in the data.")
+    return problems
+
+
+def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: list[str]) -> Column:
+    where = f"variables.{name}"
+    kind = variable.kind or _infer_kind(series)
+    column = Column(
+        name=name, kind=kind, role=variable.role, key=variable.key, bounds=variable.bounds,
+        bounds_public=variable.bounds is not None, transform=variable.transform, decimals=variable.decimals,
+    )
+    if bool(series.isna().all()):
+        if variable.role is Role.REPLACE or variable.key:
+            problems.append(f"{where}: the column is missing everywhere; set role: drop.")
+        return column
+    if kind.categorical:
+        return _resolve_levels(series, column, variable, where, problems)
+    return _resolve_numbers(series, column, variable, where, problems)
+
+
+def _resolve_levels(
+    series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]
+) -> Column:
+    levels = variable.levels or _levels_of(series)
+    column = column.model_copy(update={"levels": levels})
+    outside = (codes(series, column) == MISSING) & series.notna().to_numpy()
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0]) + 1
+        problems.append(
+            f"{where}: {int(outside.sum())} values outside the levels; first at row {first}. "
+            "Add them to levels, or recode."
+        )
+    if column.kind is Kind.BINARY and len(levels) != 2:
+        problems.append(f"{where}: a binary column needs exactly 2 levels, found {len(levels)}.")
+    elif column.role is Role.REPLACE and len(levels) < 2:
+        problems.append(f"{where}: a constant column cannot be replaced; set role: keep or drop.")
+    return column
+
+
+def _resolve_numbers(
+    series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]
+) -> Column:
+    try:
+        values = numbers(series, column)
+    except (ValueError, TypeError):
+        problems.append(f"{where}: {column.kind} needs values of that kind, found text that is not.")
+        return column
+    bad = ~np.isfinite(values) & series.notna().to_numpy()
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0]) + 1
+        problems.append(
+            f"{where}: {column.kind} needs finite numbers, found {int(bad.sum())} other values; first at row {first}."
+        )
+        return column
+    present = values[np.isfinite(values)]
+    low, high = float(present.min()), float(present.max())
+    if column.role is Role.REPLACE and low == high:
+        problems.append(f"{where}: a constant column cannot be replaced; set role: keep or drop.")
+    bounds = (low, high) if variable.bounds_from == "data" and low < high else variable.bounds
+    if bounds is not None:
+        outside = (values < bounds[0]) | (values > bounds[1])
+        if outside.any():
+            first = int(np.flatnonzero(outside)[0]) + 1
+            problems.append(
+                f"{where}: {int(outside.sum())} values outside the bounds; first at row {first}. "
+                "Widen the bounds, or recode."
+            )
+    if variable.transform == "log" and bounds is None:
+        problems.append(f"{where}: transform: log needs bounds (the lower one is its zero); add bounds.")
+    default = variable.tolerance is None
+    tolerance = DEFAULT_TOLERANCE_SD * float(present.std()) if variable.tolerance is None else variable.tolerance
+    decimals = variable.decimals if variable.decimals is not None else _decimals(present)
+    return column.model_copy(
+        update={"bounds": bounds, "tolerance": tolerance, "tolerance_default": default, "decimals": decimals}
+    )
+
+
+def _infer_kind(series: pd.Series) -> Kind:
+    distinct = series.dropna().nunique()
+    if pd.api.types.is_datetime64_any_dtype(series):
+        return Kind.DATE
+    if pd.api.types.is_bool_dtype(series) or distinct == 2:
+        return Kind.BINARY if distinct == 2 else Kind.NOMINAL
+    if pd.api.types.is_numeric_dtype(series):
+        return Kind.CONTINUOUS
+    return Kind.NOMINAL
+
+
+def _levels_of(series: pd.Series) -> tuple[Level, ...]:
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        found = list(series.dtype.categories)
+    else:
+        found = list(pd.unique(series.dropna()))
+        try:
+            found = sorted(found)
+        except TypeError:  # mixed numbers and text have no order of their own
+            found = sorted(found, key=str)
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in found)
+
+
+def _all_numbers(levels: tuple[Level, ...]) -> bool:
+    return len(levels) > 0 and all(not isinstance(level, str) for level in levels)
+
+
+def _decimals(values: Floats) -> int | None:
+    """Return how many decimals the data show, or None when there are more than a person would write."""
+    for places in range(MOST_DECIMALS + 1):
+        if np.allclose(values, np.round(values, places), rtol=0, atol=1e-9):
+            return places
+    return None
