@@ -116,8 +116,14 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
     where = f"variables.{name}"
     kind = variable.kind or _infer_kind(series)
     column = Column(
-        name=name, kind=kind, role=variable.role, key=variable.key, bounds=variable.bounds,
-        bounds_public=variable.bounds is not None, transform=variable.transform, decimals=variable.decimals,
+        name=name,
+        kind=kind,
+        role=variable.role,
+        key=variable.key,
+        bounds=variable.bounds,
+        bounds_public=variable.bounds is not None,
+        transform=variable.transform,
+        decimals=variable.decimals,
     )
     if bool(series.isna().all()):
         if variable.role is Role.REPLACE or variable.key:
@@ -128,9 +134,7 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
     return _resolve_numbers(series, column, variable, where, problems)
 
 
-def _resolve_levels(
-    series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]
-) -> Column:
+def _resolve_levels(series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]) -> Column:
     levels = variable.levels or _levels_of(series)
     column = column.model_copy(update={"levels": levels})
     outside = (codes(series, column) == MISSING) & series.notna().to_numpy()
@@ -147,9 +151,7 @@ def _resolve_levels(
     return column
 
 
-def _resolve_numbers(
-    series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]
-) -> Column:
+def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]) -> Column:
     try:
         values = numbers(series, column)
     except (ValueError, TypeError):

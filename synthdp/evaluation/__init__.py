@@ -1,0 +1,1 @@
+"""How useful and how risky a set of synthetic files is, whoever made them."""

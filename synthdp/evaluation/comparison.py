@@ -1,0 +1,35 @@
+"""The original and its synthetic copies side by side: all that an evaluator ever sees."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from synthdp.schema import Schema
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """An original file and files that claim to stand for it.
+
+    Parameters
+    ----------
+    original
+        The confidential records, dropped columns gone.
+    copies
+        Synthetic files with the same columns.
+    schema
+        What the columns are.
+    aligned
+        Whether row i of every copy was made from record i.
+    groups
+        The risk group of each original record, or None when records were not tagged.
+    """
+
+    original: pd.DataFrame
+    copies: tuple[pd.DataFrame, ...]
+    schema: Schema
+    aligned: bool
+    groups: pd.Series | None = None
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

@@ -1,0 +1,1 @@
+"""X given everything else: association models and their posteriors."""

@@ -1,0 +1,1 @@
+"""W given X: known, tunable masks."""

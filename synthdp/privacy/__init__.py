@@ -1,0 +1,1 @@
+"""Formal guarantees: what was done (events) and what it proves."""

@@ -1,0 +1,1 @@
+"""Simulation studies whose results are committed under reports/."""

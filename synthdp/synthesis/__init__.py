@@ -1,0 +1,1 @@
+"""Microdata to release: every method through one protocol."""

@@ -1,0 +1,1 @@
+"""Who needs protecting: risk groups and neighbour counts."""
