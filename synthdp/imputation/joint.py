@@ -1,0 +1,161 @@
+"""The exact joint draw of binary and numeric columns given Z and all W.
+
+Binary columns b come first, then numbers x, all in sequence:
+
+    P(b_j = 1 | z, b_<j) = F(η_j(z) + γ_j·b_<j),      x | z, b ~ N(μ(z) + S b, Σ)
+
+W says k_j (precision) about each x_j around w_j, and a log weight per level about each b_j. Every cell of the binary
+columns is weighed by  p(cell | z) · p(W_b | cell) · N(w; μ_cell, Σ + K⁻¹),  one is drawn, then x from its conjugate
+normal. With Σ = L L' and A = I + L'KL everything is written so that both ends are exact: K = 0 (no information,
+Rubin's imputation) and K → ∞ (X itself):
+
+    quadratic form of w - μ_cell:  L⁻ᵀ (I - A⁻¹) L⁻¹,     x = μ_cell + L A⁻¹ L'K (w - μ_cell) + L A^(-1/2) ε
+
+Drawing the columns one after the other given only their own W would ignore what a later W says about an earlier
+column, and is not the posterior. Cost O(n · 2^b · (b + q) + n · q³) for b binary and q numeric columns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from synthdp.evidence import draw_levels
+from synthdp.imputation.binary import LinkName, log_probability
+from synthdp.microdata import Codes, Floats
+
+ROWS_AT_ONCE = 65_536
+MOST_REDRAWS = 200
+
+
+@dataclass(frozen=True, repr=False)
+class JointModel:
+    """θ of the sequential model, arranged for the draw.
+
+    Parameters
+    ----------
+    binary_beta
+        d × b: coefficients of the predictors in each binary column's regression.
+    binary_previous
+        b × b, strictly lower triangular: coefficients γ of earlier binary columns.
+    number_beta
+        d × q: coefficients of the predictors, earlier numbers already substituted.
+    number_shift
+        b × q: how each binary column shifts the numbers' means, earlier numbers already substituted.
+    root
+        q × q lower triangular L with Σ = L L'.
+    limits
+        2 × q: smallest and largest working value of each number.
+    """
+
+    binary_beta: Floats
+    binary_previous: Floats
+    number_beta: Floats
+    number_shift: Floats
+    root: Floats
+    limits: Floats
+    link: LinkName
+
+    def draw(
+        self, design: Floats, levels: Floats, centers: Floats, precisions: Floats, *, rng: np.random.Generator
+    ) -> tuple[Codes, Floats]:
+        """Draw (b, x) for every record.
+
+        Parameters
+        ----------
+        design
+            n × d predictors.
+        levels
+            n × b × 2: log weight of each level from W.
+        centers, precisions
+            n × q: what W says about each number; precision zero says nothing.
+        """
+        n = len(design)
+        binary = np.empty((n, self.binary_beta.shape[1]), dtype=np.int64)
+        numbers = np.empty((n, self.number_beta.shape[1]))
+        for start in range(0, n, ROWS_AT_ONCE):
+            rows = slice(start, min(start + ROWS_AT_ONCE, n))
+            once = self._rows(design[rows], levels[rows], centers[rows], precisions[rows])
+            binary[rows], numbers[rows] = self._inside_limits(once, rng=rng)
+        return binary, numbers
+
+    def _inside_limits(self, once: "Rows", *, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Draw until every number lies inside its bounds: rejection draws from the truncated joint posterior."""
+        cells, numbers = once.draw(None, rng=rng)
+        low, high = self.limits
+        for _ in range(MOST_REDRAWS):
+            outside = np.flatnonzero(((numbers < low) | (numbers > high)).any(axis=1))
+            if len(outside) == 0:
+                break
+            cells[outside], numbers[outside] = once.draw(outside, rng=rng)
+        # where nearly all mass lies outside the bounds, the nearest bound is the draw's limit
+        return self.cells()[cells], np.clip(numbers, low, high)
+
+    def cells(self) -> Codes:
+        """Return the 2^b combinations of the binary columns, one per row."""
+        b = self.binary_beta.shape[1]
+        return (np.arange(2**b)[:, None] >> np.arange(b)) & 1
+
+    def log_cell_probabilities(self, design: Floats) -> Floats:
+        """Return log p(cell | z), n × 2^b."""
+        cells = self.cells()
+        base = design @ self.binary_beta
+        total = np.zeros((len(design), len(cells)))
+        for j in range(cells.shape[1]):
+            # a column's probability depends on the 2^j combinations of earlier columns only
+            prefixes = cells[: 2**j, :j] @ self.binary_previous[j, :j]
+            eta = base[:, j, None] + prefixes
+            for value, log_p in ((0, log_probability(-eta, self.link)), (1, log_probability(eta, self.link))):
+                here = np.flatnonzero(cells[:, j] == value)
+                total[:, here] += log_p[:, here % 2**j]
+        return total
+
+    def _rows(self, design: Floats, levels: Floats, centers: Floats, precisions: Floats) -> "Rows":
+        cells = self.cells()
+        log_weights = self.log_cell_probabilities(design)
+        for j in range(cells.shape[1]):
+            log_weights += levels[:, j, cells[:, j]]
+        mean = design @ self.number_beta
+        shifts = cells @ self.number_shift
+        same = len(precisions) > 0 and bool((precisions == precisions[0]).all())
+        k = precisions[:1] if same else precisions
+        q = k.shape[1]
+        a = np.eye(q) + np.einsum("ji,nj,jk->nik", self.root, k, self.root)
+        a_inverse = np.linalg.inv(a)
+        root_inverse = np.linalg.inv(self.root)
+        quadratic = np.einsum("ji,njk,kl->nil", root_inverse, np.eye(q) - a_inverse, root_inverse)
+        offset = np.where(precisions > 0, centers - mean, 0.0)
+        weighted = _apply(quadratic, offset)
+        log_weights += weighted @ shifts.T - 0.5 * np.einsum("ci,nij,cj->nc", shifts, quadratic, shifts)
+        gain = np.einsum("ij,njk,lk,nl->nil", self.root, a_inverse, self.root, k)
+        spread = self.root @ np.swapaxes(np.linalg.inv(np.linalg.cholesky(a)), 1, 2)
+        return Rows(log_weights, mean, offset, shifts, gain, spread)
+
+
+@dataclass(frozen=True, repr=False)
+class Rows:
+    """Everything that does not change between two draws of the same records."""
+
+    log_weights: Floats
+    mean: Floats
+    offset: Floats
+    shifts: Floats
+    gain: Floats
+    spread: Floats
+
+    def draw(self, rows: Codes | None, *, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Draw the cell, then the numbers, of some rows (None: all)."""
+        pick: Callable[[Floats], Floats] = (lambda a: a) if rows is None else (lambda a: a[rows])
+        batch: Callable[[Floats], Floats] = (lambda a: a) if len(self.gain) == 1 else pick
+        cells = draw_levels(pick(self.log_weights), rng=rng)
+        shift = self.shifts[cells]
+        noise = rng.standard_normal(shift.shape)
+        mean = pick(self.mean) + shift + _apply(batch(self.gain), pick(self.offset) - shift)
+        return cells, mean + _apply(batch(self.spread), noise)
+
+
+def _apply(matrices: Floats, vectors: Floats) -> Floats:
+    """Return matrix times vector, one matrix for all or one per row."""
+    if len(matrices) == 1:
+        return np.asarray(vectors @ matrices[0].T)
+    return np.asarray(np.einsum("nij,nj->ni", matrices, vectors))

@@ -1,0 +1,108 @@
+"""The design matrix: what the association model sees of the kept columns, and of the mask's strength.
+
+Numbers are standardised, a missing number is its mean plus an indicator, levels are indicators against the most
+frequent level. Where masks differ between records because of X (risk groups, graded noise), the group or the log
+number of neighbours enters with a tighter prior: p(x | z, h) differs from p(x | z), and ignoring it biased a slope
+by half a standard error in a test.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synthdp.microdata import MISSING, Codes, Floats, Microdata
+
+MOST_LEVELS = 50
+REGULARISING_SD = 1.0
+
+
+@dataclass(frozen=True, repr=False)
+class Predictors:
+    """A design matrix with names and prior scales; the first column is the constant.
+
+    Parameters
+    ----------
+    matrix
+        n × d.
+    names
+        What each column is.
+    regularised
+        How many of the last columns describe the mask's strength and get the tighter prior.
+    """
+
+    matrix: Floats
+    names: tuple[str, ...]
+    regularised: int = 0
+
+    def __repr__(self) -> str:
+        return f"Predictors({len(self.names)} columns)"
+
+    def prior_sd(self, general: float) -> Floats:
+        """Return the prior sd of each coefficient: flat for the constant, tighter for the mask's strength."""
+        sd = np.full(len(self.names), general)
+        sd[0] = np.inf
+        sd[len(self.names) - self.regularised :] = min(REGULARISING_SD, general)
+        return sd
+
+
+def build(
+    data: Microdata,
+    *,
+    exclude: Sequence[str] = (),
+    groups: Codes | None = None,
+    neighbours: Codes | None = None,
+) -> Predictors:
+    """Return the design matrix of the kept columns.
+
+    Parameters
+    ----------
+    exclude
+        Kept columns the model must not see.
+    groups
+        Risk group codes, when masks differ by group.
+    neighbours
+        Neighbour counts, when masks are graded.
+    """
+    columns: list[tuple[str, Floats]] = []
+    for column in data.schema.kept():
+        if column.name in exclude:
+            continue
+        if column.kind.categorical:
+            columns += _indicators(column.name, data.codes(column.name))
+        else:
+            columns += _standardised(column.name, data.numbers(column.name))
+    regularised: list[tuple[str, Floats]] = []
+    if groups is not None:
+        regularised += _indicators("risk group", groups)
+    if neighbours is not None:
+        regularised += _standardised("log neighbours", np.log(np.maximum(neighbours, 1)))
+    names = ("constant", *(name for name, _ in columns), *(name for name, _ in regularised))
+    matrix = np.empty((len(data), len(names)))
+    matrix[:, 0] = 1.0
+    for position, (_, values) in enumerate(columns + regularised, start=1):
+        matrix[:, position] = values
+    return Predictors(matrix, names, len(regularised))
+
+
+def _standardised(name: str, values: Floats) -> list[tuple[str, Floats]]:
+    present = np.isfinite(values)
+    if not present.any():
+        return []
+    center, spread = values[present].mean(), values[present].std()
+    found: list[tuple[str, Floats]] = []
+    if spread > 0:
+        found.append((name, np.where(present, (values - center) / spread, 0.0)))
+    if not present.all():
+        found.append((f"{name} is missing", (~present).astype(np.float64)))
+    return found
+
+
+def _indicators(name: str, codes: Codes) -> list[tuple[str, Floats]]:
+    """Return an indicator per level but the most frequent; rare levels beyond the limit join that one."""
+    levels, counts = np.unique(codes, return_counts=True)
+    by_size = levels[np.argsort(-counts, kind="stable")]
+    return [
+        (f"{name} is missing" if level == MISSING else f"{name}[{level}]", (codes == level).astype(np.float64))
+        for level in by_size[1 : MOST_LEVELS + 1]
+    ]

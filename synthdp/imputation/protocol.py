@@ -1,0 +1,67 @@
+"""What every association model can do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from synthdp.evidence import Evidence
+from synthdp.imputation.predictors import Predictors
+from synthdp.links import Link
+from synthdp.microdata import Floats, Microdata
+
+
+@dataclass(frozen=True, repr=False)
+class Task:
+    """What an association model is fitted to.
+
+    Parameters
+    ----------
+    data
+        The confidential records.
+    predictors
+        What the model sees of the kept columns.
+    working
+        The replaced columns: working values of numbers, positions in the levels otherwise.
+    links
+        The working scale of each replaced numeric column.
+    """
+
+    data: Microdata
+    predictors: Predictors
+    working: Mapping[str, Floats]
+    links: Mapping[str, Link]
+
+
+class Parameters(Protocol):
+    """One draw of the model's parameters θ."""
+
+    def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw all replaced columns jointly from p(x | z, w, θ), given what W says about each."""
+        ...
+
+
+class Posterior(Protocol):
+    """p(θ | X, Z); W adds nothing about θ once X is seen."""
+
+    def draw(self, *, rng: np.random.Generator) -> Parameters:
+        """Draw θ."""
+        ...
+
+
+class ImputationModel(Protocol):
+    """An association model as the user writes it."""
+
+    @property
+    def exclude(self) -> tuple[str, ...]:
+        """Kept columns the model must not see."""
+        ...
+
+    def problems(self, data: Microdata) -> list[str]:
+        """Return why this model cannot replace the columns the schema asks for."""
+        ...
+
+    def fit(self, task: Task, *, rng: np.random.Generator) -> Posterior:
+        """Return the posterior of the parameters."""
+        ...

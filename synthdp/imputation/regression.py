@@ -1,0 +1,174 @@
+"""The regression association model: a probit or logit per binary column, then normal linear regressions.
+
+The joint p(X | Z, θ) is a sequence of regressions, each on the kept columns and the replaced columns before it. The
+posterior factorises the same way, so θ is drawn column by column; X is drawn jointly (see ``joint``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.imputation.binary import BinaryPosterior, LinkName
+from synthdp.imputation.joint import JointModel
+from synthdp.imputation.linear import LinearPosterior
+from synthdp.imputation.protocol import Task
+from synthdp.microdata import Floats, Microdata
+from synthdp.schema import Kind, Settings
+
+MOST_BINARY = 12
+
+
+class Regression(Settings):
+    """Sequential regressions, drawn jointly and exactly.
+
+    Parameters
+    ----------
+    order
+        The replaced columns in the order of the regressions, binary ones first; default: file order.
+    link
+        ``probit`` or ``logit`` for binary columns.
+    prior_sd
+        Prior sd of the binary regressions' coefficients on standardised predictors.
+    linear_prior_sd
+        Prior sd of the linear regressions' coefficients in units of the residual sd.
+    exclude
+        Kept columns the model must not see.
+
+    Examples
+    --------
+    >>> Regression(order=("sex", "age")).link
+    'probit'
+    """
+
+    method: Literal["regression"] = "regression"
+    order: tuple[str, ...] | None = None
+    link: LinkName = "probit"
+    prior_sd: float = Field(default=2.5, gt=0)
+    linear_prior_sd: float = Field(default=10.0, gt=0)
+    exclude: tuple[str, ...] = ()
+
+    def problems(self, data: Microdata) -> list[str]:
+        """Return why this model cannot replace the columns the schema asks for."""
+        found: list[str] = []
+        where = "synthesis.model"
+        names = [column.name for column in data.schema.replaced()]
+        for column in data.schema.replaced():
+            if column.kind not in (Kind.CONTINUOUS, Kind.BINARY):
+                found.append(
+                    f"variables.{column.name}: regression replaces continuous and binary columns, this one is "
+                    f"{column.kind}; treat ordered numbers as kind: continuous with decimals: 0, or set role: keep."
+                )
+            missing = int(data.frame[column.name].isna().sum())
+            if missing:
+                found.append(
+                    f"variables.{column.name}: regression needs complete replaced columns, found {missing} missing "
+                    "values; leave those records out of the file, or set role: keep."
+                )
+        if self.order is not None and sorted(self.order) != sorted(names):
+            found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
+        elif self.order is not None:
+            kinds = [data.schema[name].kind for name in self.order]
+            if Kind.BINARY in kinds[sum(kind is Kind.BINARY for kind in kinds) :]:
+                found.append(f"{where}.order: binary columns must come before continuous ones.")
+        kept = {column.name for column in data.schema.kept()}
+        found += [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
+        binary = sum(column.kind is Kind.BINARY for column in data.schema.replaced())
+        if binary > MOST_BINARY:
+            found.append(
+                f"{where}: regression draws at most {MOST_BINARY} binary columns jointly, found {binary}; keep some."
+            )
+        return found
+
+    def fit(self, task: Task, *, rng: np.random.Generator) -> "RegressionPosterior":
+        """Return the posterior of every column's regression. Cost O(n·d²) per column."""
+        schema = task.data.schema
+        order = self.order or tuple(column.name for column in schema.replaced())
+        binary = tuple(name for name in order if schema[name].kind is Kind.BINARY)
+        numbers = tuple(name for name in order if schema[name].kind is not Kind.BINARY)
+        design = task.predictors.matrix
+        binary_fits: list[BinaryPosterior] = []
+        for j, name in enumerate(binary):
+            full = np.column_stack([design, *(task.working[earlier] for earlier in binary[:j])])
+            prior = np.concatenate([task.predictors.prior_sd(self.prior_sd), np.full(j, self.prior_sd)])
+            binary_fits.append(BinaryPosterior.fit(full, task.working[name], prior, link=self.link, rng=rng))
+        number_fits: list[LinearPosterior] = []
+        for j, name in enumerate(numbers):
+            earlier = binary + numbers[:j]
+            full = np.column_stack([design, *(task.working[other] for other in earlier)])
+            prior = np.concatenate(
+                [task.predictors.prior_sd(self.linear_prior_sd), np.full(len(earlier), self.linear_prior_sd)]
+            )
+            number_fits.append(LinearPosterior.fit(full, task.working[name], prior))
+        limits = np.asarray([task.links[name].limits() for name in numbers], dtype=np.float64).reshape(-1, 2).T
+        return RegressionPosterior(design, binary, numbers, tuple(binary_fits), tuple(number_fits), limits, self.link)
+
+
+@dataclass(frozen=True, repr=False)
+class RegressionPosterior:
+    """The posteriors of all regressions."""
+
+    design: Floats
+    binary: tuple[str, ...]
+    numbers: tuple[str, ...]
+    binary_fits: tuple[BinaryPosterior, ...]
+    number_fits: tuple[LinearPosterior, ...]
+    limits: Floats
+    link: LinkName
+
+    def draw(self, *, rng: np.random.Generator) -> "RegressionParameters":
+        """Draw θ: every regression's coefficients, and solve the sequence for the numbers' joint distribution."""
+        d, b, q = self.design.shape[1], len(self.binary), len(self.numbers)
+        binary_beta, binary_previous = np.zeros((d, b)), np.zeros((b, b))
+        for j, binary_fit in enumerate(self.binary_fits):
+            beta = binary_fit.draw(rng=rng)
+            binary_beta[:, j], binary_previous[j, :j] = beta[:d], beta[d:]
+        number_beta, number_shift = np.zeros((d, q)), np.zeros((b, q))
+        previous, residual_sd = np.zeros((q, q)), np.zeros(q)
+        for j, number_fit in enumerate(self.number_fits):
+            drawn = number_fit.draw(rng=rng)
+            number_beta[:, j], number_shift[:, j] = drawn.beta[:d], drawn.beta[d : d + b]
+            previous[j, :j] = drawn.beta[d + b :]
+            residual_sd[j] = np.sqrt(drawn.variance)
+        # x = A x + B z + S b + e  gives  x = (I - A)⁻¹ (B z + S b + e)
+        solve = np.linalg.inv(np.eye(q) - previous)
+        model = JointModel(
+            binary_beta=binary_beta,
+            binary_previous=binary_previous,
+            number_beta=number_beta @ solve.T,
+            number_shift=number_shift @ solve.T,
+            root=solve * residual_sd,
+            limits=self.limits,
+            link=self.link,
+        )
+        return RegressionParameters(self.design, self.binary, self.numbers, model)
+
+
+@dataclass(frozen=True, repr=False)
+class RegressionParameters:
+    """One draw of θ."""
+
+    design: Floats
+    binary: tuple[str, ...]
+    numbers: tuple[str, ...]
+    model: JointModel
+
+    def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw all replaced columns jointly from p(x | z, w, θ)."""
+        n = len(self.design)
+        levels = np.zeros((n, len(self.binary), 2))
+        for j, name in enumerate(self.binary):
+            about = evidence[name]
+            if isinstance(about, LevelEvidence):
+                levels[:, j, :] = about.log_weights
+        centers, precisions = np.zeros((n, len(self.numbers))), np.zeros((n, len(self.numbers)))
+        for j, name in enumerate(self.numbers):
+            about = evidence[name]
+            if isinstance(about, GaussianEvidence):
+                centers[:, j], precisions[:, j] = about.mean(), about.precision
+        binary, numbers = self.model.draw(self.design, levels, centers, precisions, rng=rng)
+        drawn = {name: binary[:, j].astype(np.float64) for j, name in enumerate(self.binary)}
+        return drawn | {name: numbers[:, j] for j, name in enumerate(self.numbers)}
