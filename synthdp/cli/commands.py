@@ -1,0 +1,296 @@
+"""The commands: read arguments, call the pipeline, show what came of it.
+
+Only typer is imported here, so that ``synthdp --help`` answers at once; every command imports what it needs.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from synthdp import __version__
+from synthdp.cli import terminal
+from synthdp.cli.guard import INTERRUPTED, guarded
+from synthdp.errors import GateRefused, InputError
+
+if TYPE_CHECKING:
+    from synthdp.pipeline import Outcome
+
+ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The config file (YAML).", show_default=False)]
+ReleaseFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="public/, or the folder that holds it.", show_default=False)
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Where the results go: an empty or new folder. [default: synthdp-out/<time>]"),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="Seed, to repeat a run. It is a key: who knows it can undo the masks."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: --set synthesis.copies=10 (repeatable)."),
+]
+Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Processes to use; the results do not depend on it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show errors only.")]
+Log = Annotated[Path | None, typer.Option(metavar="FILE", help="Append what happened to this file; no data values.")]
+
+app = typer.Typer(
+    name="synthdp",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Examples:
+  synthdp demo                          see the whole thing on real survey data
+  synthdp check config.yaml             is the config right for the data?
+  synthdp run config.yaml --out results
+  synthdp verify results
+  synthdp analyse results --model logit --formula "vote ~ age + educ"
+
+Exit codes: 0 done, 1 a bug in synthdp, 2 wrong input, 3 the release gate refused, 4 could not finish,
+130 interrupted.""",
+)
+
+
+class _ManyFiles(TyperCommand):
+    """A command whose ``--synthetic`` takes several files: a.csv b.csv c.csv."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        inside = False
+        for arg in args:
+            if inside and not arg.startswith("-") and spread[-1] != "--synthetic":
+                spread.append("--synthetic")
+            elif arg.startswith("-"):
+                inside = arg == "--synthetic"
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """Synthetic public-use files whose statistics can be trusted and whose people cannot be found."""
+    if version:
+        terminal.show(f"synthdp {__version__}")
+        raise typer.Exit
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp demo
+  synthdp demo --quick --out tour"""
+)
+@guarded
+def demo(
+    out: Out = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer copies and measures: a look in seconds.")] = False,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
+    """Run everything on a bundled survey of voters."""
+    from synthdp import pipeline
+
+    with terminal.progress(quiet=quiet) as progress:
+        outcome = pipeline.demo(out=_folder(out), quick=quick, jobs=jobs, progress=progress)
+    _conclude(outcome, quiet=quiet)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp check config.yaml
+  synthdp check config.yaml --set data.path=new.csv"""
+)
+@guarded
+def check(config: ConfigFile, set_: Set = None, quiet: Quiet = False, log: Log = None) -> None:
+    """Compare a config with its data, and change nothing."""
+    from synthdp import pipeline
+    from synthdp.config import load
+
+    result = pipeline.check(load(config, set_ or ()))
+    if not quiet:
+        for message in result.messages:
+            terminal.show(message)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp run config.yaml
+  synthdp run config.yaml --out results --jobs 2
+  synthdp run config.yaml --out results --resume          after an interruption
+  synthdp run config.yaml --study --seed 1                repeatable, publishes nothing"""
+)
+@guarded
+def run(
+    config: ConfigFile,
+    out: Out = None,
+    study: Annotated[bool, typer.Option("--study", help="For simulations: any seed, and no public files.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in --out.")] = False,
+    seed: Seed = None,
+    set_: Set = None,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
+    """Make synthetic copies, judge them, publish what passes."""
+    if resume and out is None:
+        raise InputError("--resume: say which run to go on with, by --out DIR.")
+    from synthdp import pipeline
+    from synthdp.config import load
+
+    settings = load(config, _overrides(set_, seed))
+    folder = _folder(out)
+    try:
+        with terminal.progress(quiet=quiet) as progress:
+            outcome = pipeline.run(settings, out=folder, study=study, jobs=jobs, resume=resume, progress=progress)
+    except KeyboardInterrupt:
+        terminal.say(f"interrupted. Go on with the same command and --out {folder} --resume")
+        raise typer.Exit(INTERRUPTED) from None
+    _conclude(outcome, quiet=quiet)
+
+
+@app.command(
+    cls=_ManyFiles,
+    epilog="""\b
+Examples:
+  synthdp evaluate config.yaml --synthetic a.csv b.csv c.csv --out judged
+  synthdp evaluate config.yaml --synthetic results/public --set evaluation.rows=none""",
+)
+@guarded
+def evaluate(
+    config: ConfigFile,
+    synthetic: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE [FILE ...]", help="Synthetic files, or the folder of a release.", show_default=False
+        ),
+    ],
+    out: Out = None,
+    seed: Seed = None,
+    set_: Set = None,
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
+    """Judge synthetic files made by any tool: how useful, how risky."""
+    from synthdp import pipeline
+    from synthdp.config import load
+
+    settings = load(config, _overrides(set_, seed))
+    with terminal.progress(quiet=quiet) as progress:
+        outcome = pipeline.evaluate(settings, synthetic=synthetic, out=_folder(out), progress=progress)
+    _show(outcome, quiet=quiet)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp analyse results --model logit --formula "vote ~ age + C(region)"
+  synthdp analyse public --model mean --formula "age, income\""""
+)
+@guarded
+def analyse(
+    folder: ReleaseFolder,
+    model: Annotated[
+        str, typer.Option(metavar="MODEL", help="ols, logit, probit, poisson or mean.", show_default=False)
+    ],
+    formula: Annotated[
+        str, typer.Option(metavar="FORMULA", help="The model's formula, or the columns of a mean.", show_default=False)
+    ],
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE", help="Combining rule. [default: the one the release calls for]", show_default=False
+        ),
+    ] = None,
+    log: Log = None,
+) -> None:
+    """Fit a model to every copy and combine the results."""
+    from pydantic import ValidationError
+
+    from synthdp.inference.analyses import Analysis
+    from synthdp.inference.pooling import pool
+    from synthdp.release import read_public
+
+    release = read_public(folder)
+    try:
+        analysis = Analysis.model_validate({"name": "analyse", "model": model, "formula": formula, "rule": rule})
+    except ValidationError as error:
+        wrong = (f"--{problem['loc'][0]}: {_sentence(problem['msg'])}" for problem in error.errors())
+        raise InputError(*wrong) from None
+    terminal.show(str(pool(release.copies, analysis, schema=release.schema, default_rule=release.contents["rule"])))
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp verify results
+  synthdp verify results/public"""
+)
+@guarded
+def verify(folder: ReleaseFolder, quiet: Quiet = False, log: Log = None) -> None:
+    """Check that a release is complete and unchanged."""
+    from synthdp import release
+
+    problems = release.verify(folder)
+    if problems:
+        raise InputError(*problems)
+    if not quiet:
+        terminal.show(f"{folder}: complete and unchanged.")
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp schema > synthdp.schema.json                    for completion in an editor"""
+)
+@guarded
+def schema() -> None:
+    """Show the JSON Schema of the config."""
+    import json
+
+    from synthdp.config import json_schema
+
+    terminal.show(json.dumps(json_schema(), indent=2))
+
+
+def _overrides(set_: Sequence[str] | None, seed: int | None) -> list[str]:
+    return [*(set_ or ()), *([] if seed is None else [f"seed={seed}"])]
+
+
+def _folder(out: Path | None) -> Path:
+    return out if out is not None else Path("synthdp-out") / time.strftime("%Y%m%d-%H%M%S")
+
+
+def _show(outcome: "Outcome", *, quiet: bool) -> None:
+    if quiet:
+        return
+    terminal.show_summary(outcome.summary)
+    terminal.show(f"report: {outcome.report}")
+    if outcome.public is not None:
+        terminal.show(f"public files: {outcome.public}")
+
+
+def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
+    _show(outcome, quiet=quiet)
+    if not outcome.passed:
+        terminal.say("the release gate refused; nothing was published:")
+        for reason in outcome.metrics["gate"]["reasons"]:
+            terminal.say(f"  {reason}")
+        raise typer.Exit(GateRefused.exit_code)
+
+
+def _sentence(message: str) -> str:
+    plain = message.removeprefix("Value error, ").rstrip(".")
+    return f"{plain[:1].lower()}{plain[1:]}."

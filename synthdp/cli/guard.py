@@ -1,0 +1,130 @@
+"""How a command ends: with a sentence and an exit code, never with a traceback or a value of the data."""
+
+import functools
+import logging
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn, ParamSpec
+
+import typer
+
+from synthdp import __version__
+from synthdp.cli import terminal
+from synthdp.errors import InputError, SynthdpError, Unfinished
+
+P = ParamSpec("P")
+BUG, INTERRUPTED = 1, 130
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Return a command that ends with a sentence and an exit code, whatever happens inside."""
+
+    @functools.wraps(command)
+    def ending(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            with _terminable(), _logging(kwargs.get("log")), _quiet_warnings():
+                try:
+                    command(*args, **kwargs)
+                except typer.Exit:
+                    raise
+                except BrokenPipeError:  # the reader of our output has seen enough
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                except BaseException as error:
+                    _end(error)
+        except SynthdpError as error:  # from opening the log
+            _end(error)
+
+    return ending
+
+
+def _end(error: BaseException) -> NoReturn:
+    """Say what went wrong and leave; an unforeseen error shows its place, as its message may quote the data."""
+    if isinstance(error, SynthdpError):
+        for line in str(error).splitlines():
+            terminal.say(line)
+        terminal.log.error("%s: %s", type(error).__name__, error)
+        raise typer.Exit(error.exit_code) from None
+    _log_frames(error)
+    if isinstance(error, KeyboardInterrupt):
+        terminal.say("interrupted.")
+        raise typer.Exit(INTERRUPTED) from None
+    if isinstance(error, MemoryError):
+        terminal.say("not enough memory for this job; use fewer --jobs, fewer copies, or a larger machine.")
+        raise typer.Exit(Unfinished.exit_code) from None
+    terminal.say(f"a bug in synthdp: {type(error).__name__} in {_place(error)}. Please report it.")
+    raise typer.Exit(BUG) from None
+
+
+def _frames(error: BaseException) -> Iterator[tuple[str, int, str]]:
+    step = error.__traceback__
+    while step is not None:
+        yield str(step.tb_frame.f_globals.get("__name__", "?")), step.tb_lineno, step.tb_frame.f_code.co_name
+        step = step.tb_next
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of our own code the error passed through."""
+    ours = [(module, line) for module, line, _ in _frames(error) if module.split(".")[0] == "synthdp"]
+    module, line = ours[-1]
+    return f"{module}:{line}"
+
+
+def _log_frames(error: BaseException) -> None:
+    seen: BaseException | None = error
+    while seen is not None:
+        terminal.log.error("%s, from", type(seen).__name__)
+        for module, line, function in _frames(seen):
+            terminal.log.error("  %s:%d %s", module, line, function)
+        seen = seen.__cause__ or seen.__context__
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl-C: things are put in order before we leave."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _logging(path: object) -> Iterator[None]:
+    if not isinstance(path, Path):
+        yield
+        return
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError:
+        raise InputError(f"--log {path}: the file cannot be written.") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    terminal.log.addHandler(handler)
+    terminal.log.setLevel(logging.INFO)
+    terminal.log.propagate = False
+    try:
+        terminal.log.info("synthdp %s", __version__)
+        yield
+    finally:
+        terminal.log.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def _quiet_warnings() -> Iterator[None]:
+    """Keep the warnings of libraries, which may quote the data, off the screen; the log says where they came from."""
+
+    def show(_message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+        terminal.log.warning("%s at %s:%d", category.__name__, Path(filename).name, lineno)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield

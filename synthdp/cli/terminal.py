@@ -1,0 +1,122 @@
+"""What the person at the terminal sees: progress on stderr, results on stdout, plain where nobody watches."""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+log = logging.getLogger("synthdp")
+log.addHandler(logging.NullHandler())  # without a file, nothing is logged anywhere
+
+
+class Stages:
+    """Show nothing; the log still gets every stage and its time."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Run one stage of the work."""
+        start = time.perf_counter()
+        log.info("%s: started", name)
+        self.begin(name)
+        try:
+            yield
+        except BaseException:
+            log.info("%s: left after %.2f s", name, time.perf_counter() - start)
+            raise
+        seconds = time.perf_counter() - start
+        log.info("%s: done in %.2f s", name, seconds)
+        self.end(name, seconds)
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the current stage has come."""
+
+    def begin(self, name: str) -> None:
+        """Show that a stage begins."""
+
+    def end(self, name: str, seconds: float) -> None:
+        """Show that a stage is complete."""
+
+
+class Lines(Stages):
+    """One line on stderr for each completed stage."""
+
+    def end(self, name: str, seconds: float) -> None:
+        """Show that a stage is complete."""
+        say(f"{name}: {seconds:.1f} s")
+
+
+class Bars(Stages):
+    """A moving bar for each stage, inside a `rich` progress display."""
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+        self._open: list[TaskID] = []
+
+    def begin(self, name: str) -> None:
+        """Show that a stage begins."""
+        self._open.append(self._display.add_task(name, total=None))
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the current stage has come."""
+        if self._open:
+            self._display.update(self._open[-1], completed=done, total=total)
+
+    def end(self, name: str, seconds: float) -> None:
+        """Show that a stage is complete."""
+        self._display.update(self._open.pop(), completed=1, total=1)
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Stages]:
+    """Give the progress display that suits the place: bars on a terminal, else lines, nothing when quiet."""
+    if quiet:
+        yield Stages()
+    elif not sys.stderr.isatty():
+        yield Lines()
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True)) as display:
+            yield Bars(display)
+
+
+def say(text: str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def show(text: str) -> None:
+    """Write a result to stdout."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def show_summary(rows: Sequence[tuple[str, str]]) -> None:
+    """Show labels and values as a table on stdout."""
+    if not sys.stdout.isatty():
+        width = max((len(label) for label, _ in rows), default=0)
+        for label, value in rows:
+            show(f"{label:<{width}}  {value}")
+        return
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE, show_header=False)
+    for label, value in rows:
+        table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
+    Console().print(table)

@@ -1,0 +1,24 @@
+"""What leaves the house and what stays: ``public/`` whole or not at all, ``confidential/`` for its owner only."""
+
+from synthdp.release.confidential import Manifest, finish_manifest, read_manifest, start_manifest, write_confidential
+from synthdp.release.describe import codebook, describe, readme
+from synthdp.release.folder import prepare_out, write_atomic
+from synthdp.release.public import PublicRelease, file_names, publish, read_public, verify
+
+__all__ = [
+    "Manifest",
+    "PublicRelease",
+    "codebook",
+    "describe",
+    "file_names",
+    "finish_manifest",
+    "prepare_out",
+    "publish",
+    "read_manifest",
+    "read_public",
+    "readme",
+    "start_manifest",
+    "verify",
+    "write_atomic",
+    "write_confidential",
+]

@@ -1,0 +1,260 @@
+"""``confidential/``: what only the data holder may see, and what an interrupted run needs to go on."""
+
+import hashlib
+import importlib.metadata
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from synthdp import __version__, io
+from synthdp.errors import InputError
+from synthdp.release.folder import CONFIDENTIAL, write_atomic
+from synthdp.seeding import fresh_seed
+
+MANIFEST = "manifest.json"
+MANIFEST_VERSION = 1
+Status = Literal["running", "published", "refused", "study"]
+_LIBRARIES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "numba")
+
+
+@dataclass(frozen=True, repr=False)
+class Manifest:
+    """What was run: config, seed, software and inputs. ``repr`` hides the seed.
+
+    Parameters
+    ----------
+    seed
+        The secret seed of the run.
+    status
+        ``running`` until the run ends: ``published``, ``refused`` by the gate, or a ``study``.
+    study
+        Whether the run was started with ``--study``.
+    contents
+        The whole file.
+    """
+
+    seed: int
+    status: Status
+    study: bool
+    contents: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Manifest({self.status}, seed=<secret>)"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return self.status != "running"
+
+
+def start_manifest(
+    out: Path,
+    *,
+    config: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    study: bool,
+    resume: bool,
+    seed: int | None = None,
+) -> Manifest:
+    """Write the manifest before any work is done, so that a killed run can be repeated with its own seed.
+
+    Parameters
+    ----------
+    out
+        The folder of the run, held by `prepare_out`.
+    config
+        All settings as plain values; ``seed`` among them is ignored.
+    inputs
+        The SHA-256 checksum of every file the run reads, by name.
+    study
+        Whether nothing will be published.
+    resume
+        Go on with the manifest in the folder, if there is one.
+    seed
+        The seed asked for; by default the one of the interrupted run, or a fresh secret one.
+
+    Returns
+    -------
+    Manifest
+        When it is ``finished``, there is nothing left to do.
+
+    Raises
+    ------
+    InputError
+        When the interrupted run was a different one.
+    """
+    # the config is compared as JSON holds it: tuples have become lists
+    config = json.loads(json_text({key: value for key, value in config.items() if key != "seed"}))
+    earlier = read_manifest(out) if resume else None
+    if earlier is not None:
+        _check_same(out, earlier, config=config, inputs=inputs, study=study, seed=seed)
+        if earlier.finished:
+            return earlier
+        seed = earlier.seed
+    elif seed is None:
+        seed = fresh_seed()
+    contents = {
+        "version": MANIFEST_VERSION,
+        "status": "running",
+        "study": study,
+        "seed": seed,
+        "config": config,
+        "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+        "inputs": dict(inputs),
+        "versions": _versions(),
+        "started": _now(),
+    }
+    _folder(out).mkdir(mode=0o700, exist_ok=True)
+    write_atomic(_folder(out) / MANIFEST, json_text(contents).encode())
+    return _manifest(contents)
+
+
+def read_manifest(out: Path) -> Manifest | None:
+    """Return the manifest of a run, or None when there is none (the run was killed before it began).
+
+    Raises
+    ------
+    InputError
+        When the file is damaged or of a newer version.
+    """
+    path = _folder(out) / MANIFEST
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        if contents["version"] != MANIFEST_VERSION:
+            raise InputError(f"{path}: version must be {MANIFEST_VERSION}; a newer synthdp may read it.")
+        return _manifest(contents)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: the file is damaged; start again with another --out.") from None
+
+
+def finish_manifest(
+    out: Path, *, status: Status, timings: Mapping[str, float], public: Mapping[str, str] | None = None
+) -> None:
+    """Say in the manifest how the run ended: the last thing a run does.
+
+    Parameters
+    ----------
+    out
+        The folder of the run.
+    status
+        ``published``, ``refused`` or ``study``.
+    timings
+        Seconds by stage.
+    public
+        The checksums `publish` returned.
+    """
+    manifest = read_manifest(out)
+    if manifest is None:
+        raise ValueError("finish_manifest needs a manifest that start_manifest wrote")
+    end = {"status": status, "finished": _now(), "timings": timings, "public": public}
+    write_atomic(_folder(out) / MANIFEST, json_text({**manifest.contents, **end}).encode())
+
+
+def write_confidential(
+    out: Path,
+    *,
+    metrics: Mapping[str, Any],
+    report: str,
+    records_at_risk: pd.DataFrame,
+    rows: Mapping[str, npt.NDArray[np.int64]] | None = None,
+) -> Path:
+    """Write what the data holder needs to judge the release; return the report's path.
+
+    Parameters
+    ----------
+    out
+        The folder of the run, held by `prepare_out`.
+    metrics
+        The contents of ``metrics.json``.
+    report
+        The page.
+    records_at_risk
+        The records that are most exposed.
+    rows
+        For each synthetic file the permutation given to `publish`: released row j was made from record ``rows[j]``,
+        counted from 0.
+    """
+    folder = _folder(out)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if rows is not None:
+        table = pd.DataFrame({Path(name).stem: order for name, order in rows.items()})
+        write_atomic(folder / "rows.parquet", io.encode(table, format="parquet"))
+    write_atomic(folder / "metrics.json", json_text(metrics).encode())
+    write_atomic(folder / "records_at_risk.csv", io.encode(records_at_risk, format="csv"))
+    write_atomic(folder / "report.html", report.encode())
+    return folder / "report.html"
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON text; numpy numbers become plain ones, NaN and infinity become null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def _check_same(
+    out: Path, earlier: Manifest, *, config: Mapping[str, Any], inputs: Mapping[str, str], study: bool, seed: int | None
+) -> None:
+    before, now = _settings(earlier.contents["config"]), _settings(config)
+    changed = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    problems = []
+    if changed:
+        problems.append(f"the config differs in {', '.join(changed)}")
+    if earlier.contents["inputs"] != dict(inputs):
+        problems.append("the data changed")
+    if earlier.study != study:
+        problems.append("it was started with --study" if earlier.study else "it was started without --study")
+    if seed is not None and seed != earlier.seed:
+        problems.append("it had another seed")
+    if problems:
+        raise InputError(f"{out}: --resume cannot go on with this run: {'; '.join(problems)}. Choose another --out.")
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config without the data's path, which depends on where one stands; its checksum is compared."""
+    data = {key: value for key, value in config.get("data", {}).items() if key != "path"}
+    return {**config, "data": data}
+
+
+def _manifest(contents: Mapping[str, Any]) -> Manifest:
+    return Manifest(
+        seed=int(contents["seed"]), status=contents["status"], study=bool(contents["study"]), contents=contents
+    )
+
+
+def _versions() -> dict[str, str]:
+    libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return {"synthdp": __version__, "python": platform.python_version(), **libraries}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _folder(out: Path) -> Path:
+    return out / CONFIDENTIAL

@@ -1,0 +1,229 @@
+"""What a data user is told about a release: codebook, release.json and README, none of it from the true values."""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp import __version__
+from synthdp.microdata import codes
+from synthdp.release.public import RELEASE_VERSION, file_names
+from synthdp.schema import Column, Role, Schema
+
+_ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept"}
+
+
+def codebook(schema: Schema, copies: Sequence[pd.DataFrame], *, declared_levels: Collection[str] = ()) -> pd.DataFrame:
+    """Return one row per released column: name, kind, role, levels, public bounds, decimals.
+
+    Parameters
+    ----------
+    schema
+        The resolved columns.
+    copies
+        The released tables. Only levels that occur in them are listed: a level that the data had and the copies do
+        not would tell that someone with it exists.
+    declared_levels
+        Columns whose levels the config states; these are public and listed in full.
+    """
+    rows = []
+    for column in schema.columns:
+        bounds = column.bounds if column.bounds_public and column.bounds is not None else (None, None)
+        levels = column.levels if column.name in declared_levels else _released_levels(column, copies)
+        rows.append(
+            {
+                "name": column.name,
+                "kind": str(column.kind),
+                "role": _ROLES[column.role],
+                "levels": json.dumps(list(levels), ensure_ascii=False) if column.kind.categorical else None,
+                "lower": bounds[0],
+                "upper": bounds[1],
+                "decimals": None if column.kind.categorical else column.decimals,
+            }
+        )
+    return pd.DataFrame(rows).astype({"lower": "float64", "upper": "float64", "decimals": "float64"})
+
+
+def describe(
+    schema: Schema,
+    *,
+    method: str,
+    imputations: int,
+    copies: int,
+    mask_draw: str | None,
+    rule: str,
+    records: int,
+    masks: Mapping[str, str],
+    format: str,
+) -> dict[str, Any]:
+    """Return the contents of ``release.json``.
+
+    Parameters
+    ----------
+    schema
+        The resolved columns.
+    method
+        How the copies were made (``da_mi``, ``mi``).
+    imputations, copies
+        m completed originals, and r copies of each.
+    mask_draw
+        ``per_copy``, ``once`` or ``once_orthogonal``; None when nothing was masked.
+    rule
+        The combining rule the design calls for.
+    records
+        Rows of each copy.
+    masks
+        The mask's method by column; strengths stay out, as they may depend on the record.
+    format
+        ``csv`` or ``parquet``.
+    """
+    return {
+        "version": RELEASE_VERSION,
+        "software": {"name": "synthdp", "version": __version__},
+        "method": method,
+        "imputations": imputations,
+        "copies": copies,
+        "mask_draw": mask_draw,
+        "rule": rule,
+        "records": records,
+        "format": format,
+        "files": file_names(imputations, copies, format),
+        "columns": [{"name": c.name, "kind": str(c.kind), "role": _ROLES[c.role]} for c in schema.columns],
+        "masks": dict(masks),
+    }
+
+
+def readme(release: Mapping[str, Any]) -> str:
+    """Return the README of a release, written for the person who analyses it.
+
+    The example takes the mean of a replaced column, so that every line can be run as it stands.
+
+    References
+    ----------
+    Reiter, J. P. (2003). Inference for partially synthetic, public use microdata sets. Survey Methodology 29, 181-188.
+    """
+    columns = release["columns"]
+    csv = release["format"] == "csv"
+    single = len(release["files"]) == 1
+    parts = {
+        "files": "One synthetic data set" if single else f"{len(release['files'])} synthetic data sets",
+        "single": _SINGLE if single else "",
+        "format": release["format"],
+        "records": str(release["records"]),
+        "replaced": _listed(columns, "replaced"),
+        "kept": _listed(columns, "kept"),
+        "pandas_read": "read_csv" if csv else "read_parquet",
+        "r_read": "read.csv(file, check.names = FALSE)" if csv else "arrow::read_parquet(file)",
+        **_example(columns),
+    }
+    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], _README)
+
+
+def _released_levels(column: Column, copies: Sequence[pd.DataFrame]) -> tuple[Any, ...]:
+    if not column.kind.categorical:
+        return ()
+    found = [np.unique(codes(copy[column.name], column)) for copy in copies]
+    return tuple(column.levels[i] for i in np.unique(np.concatenate(found)) if i >= 0)
+
+
+def _example(columns: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the worked example in three languages: a mean if a column is numeric, else a proportion."""
+    numeric = ("continuous", "semicontinuous", "count")
+    column = min(columns, key=lambda c: (c["kind"] not in numeric, c["role"] != "replaced"))
+    name = column["name"]
+    value, formula, r_formula = f"copy[{_quoted(name)}]", _formula_name(name), f"`{name}`"
+    if column["kind"] not in numeric:
+        level = '"A LEVEL"'
+        value, formula = f"1.0 * ({value} == {level})", f"I(1.0 * ({formula} == {level}))"
+        r_formula = f"I({r_formula} == {level})"
+    return {"value": value, "formula": f"{formula} ~ 1", "r_formula": f"{r_formula} ~ 1"}
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
+    names = [f"`{column['name']}`" for column in columns if column["role"] == role]
+    return ", ".join(names) if names else "none"
+
+
+def _formula_name(name: str) -> str:
+    return name if name.isidentifier() else f"Q({_quoted(name)})"
+
+
+_SINGLE = """\
+With a single data set b cannot be computed: you get estimates, but no valid interval.
+
+"""
+
+_README = """\
+# A synthetic public-use file
+
+{files} of {records} records, made by synthdp to stand for a confidential file. Analyse each data set,
+then combine the results as below.
+
+- drawn anew from a model: {replaced}
+- as in the confidential file: {kept}
+
+`codebook.csv` describes the columns, `release.json` says how the data were made, and `sha256sum -c SHA256SUMS` (or
+`synthdp verify .`) checks that nothing was damaged on the way.
+
+The rows of each data set are in an order of their own: row 1 of one is not the person in row 1 of another. Do not link,
+stack or average the data sets.
+
+## How to analyse them
+
+Compute your estimate q and its variance u (the squared standard error) in each of the M data sets as if it were the
+original. Then (Reiter 2003):
+
+    estimate            q̄ = mean of the q
+    between variance    b = Σ (q - q̄)² / (M - 1)
+    within variance     ū = mean of the u
+    total variance      T = ū + b / M
+    interval            q̄ ± t(ν) · √T,   ν = (M - 1) (1 + M ū / b)²
+
+{single}**Not Rubin's rule.** Software for missing data (`mi estimate` in Stata; `MIcombine` of mitools and `pool` of
+mice in R) uses T = ū + (1 + 1/M) b. That is right when values were missing, and wrong here: the intervals come out too
+wide.
+
+### With synthdp
+
+    synthdp analyse . --model ols --formula '{formula}'
+
+Models: ols, logit, probit, poisson, mean.
+
+### With numpy and pandas
+
+```python
+import numpy as np
+import pandas as pd
+from pathlib import Path
+
+copies = [pd.{pandas_read}(path) for path in sorted(Path(".").glob("synthetic_*.{format}"))]
+values = [{value} for copy in copies]
+q = np.array([value.mean() for value in values])
+u = np.array([value.var() / value.count() for value in values])
+M = len(copies)
+
+estimate = q.mean()
+b = q.var(ddof=1)
+T = u.mean() + b / M
+nu = (M - 1) * (1 + M * u.mean() / b) ** 2
+print(estimate, np.sqrt(T), nu)
+```
+
+### With R
+
+```r
+library(mice)
+files <- list.files(pattern = "^synthetic_.*[.]{format}$")
+fits <- lapply(files, function(file) lm({r_formula}, data = {r_read}))
+summary(pool.syn(as.mira(fits)), conf.int = TRUE)   # rule = "reiter2003", not pool()
+```
+
+Reiter, J. P. (2003). Inference for partially synthetic, public use microdata sets. Survey Methodology 29, 181-188.
+"""
