@@ -31,9 +31,7 @@ def _method(default: str) -> Any:
     return Discriminator(choose)
 
 
-AnyGroups = Annotated[
-    Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")
-]
+AnyGroups = Annotated[Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")]
 AnySynthesis = Annotated[Annotated[DaMi, Tag("da_mi")] | Annotated[Mi, Tag("mi")], _method("da_mi")]
 
 
@@ -49,7 +47,7 @@ class Data(Settings):
     """
 
     path: Path
-    missing_codes: dict[str, tuple[Level, ...]] = {}
+    missing_codes: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
 
 
 class Evaluation(Settings):
@@ -86,10 +84,10 @@ class Config(Settings):
 
     version: Literal[1] = 1
     data: Data
-    variables: dict[str, Variable] = {}
+    variables: dict[str, Variable] = Field(default_factory=dict)
     groups: AnyGroups = Neighbours()
-    masks: dict[str, AnyMask] = {}
-    masks_by_group: dict[str, dict[str, AnyMask]] = {}
+    masks: dict[str, AnyMask] = Field(default_factory=dict)
+    masks_by_group: dict[str, dict[str, AnyMask]] = Field(default_factory=dict)
     synthesis: AnySynthesis = DaMi()
     analyses: tuple[Analysis, ...] = ()
     evaluation: Evaluation = Evaluation()
@@ -177,9 +175,8 @@ def _place(raw: Any, loc: tuple[int | str, ...]) -> tuple[str, list[str]]:
     tags: list[str] = []
     here = raw
     for position, part in enumerate(loc):
-        if isinstance(here, Mapping) and part in here:
-            here = here[part]
-        elif isinstance(here, Sequence) and not isinstance(here, str) and isinstance(part, int) and part < len(here):
+        listed = isinstance(here, Sequence) and isinstance(part, int) and part < len(here)
+        if listed or (isinstance(here, Mapping) and part in here):
             here = here[part]
         elif position < len(loc) - 1:
             tags.append(str(part))
@@ -194,7 +191,11 @@ def _valid_keys(loc: tuple[int | str, ...], tags: list[str]) -> list[str]:
     methods: dict[str, type[Settings]] = {mask.model_fields["method"].default: mask for mask in MASKS}
     methods |= {"da_mi": DaMi, "mi": Mi, "neighbours": Neighbours, "rules": Rules}
     sections: dict[str, type[Settings]] = {
-        "data": Data, "variables": Variable, "analyses": Analysis, "evaluation": Evaluation, "release": ReleaseSettings,
+        "data": Data,
+        "variables": Variable,
+        "analyses": Analysis,
+        "evaluation": Evaluation,
+        "release": ReleaseSettings,
     }
     if len(loc) > 1 and loc[0] == "synthesis" and "model" in loc[:-1]:
         return list(type(DaMi().model).model_fields)

@@ -1,0 +1,87 @@
+"""From files to checked records: the original, and synthetic files that are laid beside it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from synthdp import io
+from synthdp.config import Config
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.microdata import Microdata, resolve
+
+
+def load(config: Config) -> Microdata:
+    """Return the checked records of the config's data file."""
+    return prepare(io.read(config.data.path), config)
+
+
+def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
+    """Return the checked records of a table: missing codes set to missing, dropped columns gone."""
+    codes = config.data.missing_codes
+    absent = [f"data.missing_codes.{name}: no such column in the data." for name in codes if name not in frame.columns]
+    if absent:
+        raise InputError(*absent)
+    for name, values in codes.items():
+        frame = frame.assign(**{name: frame[name].mask(frame[name].isin(list(values)))})
+    return resolve(frame, config.variables)
+
+
+def unique_share(data: Microdata) -> float:
+    """Return the share of records that no other record equals on all kept columns. Cost O(n log n)."""
+    names = [column.name for column in data.schema.kept()]
+    if not names:
+        return 0.0
+    return float((~data.frame.duplicated(subset=names, keep=False)).mean())
+
+
+def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.Series | None) -> Comparison:
+    """Read synthetic files and lay them beside the original.
+
+    ``evaluation.rows`` says whether row i of a file is record i. A folder with a release.json holds shuffled rows, so
+    there the default is ``none``.
+    """
+    problems: list[str] = []
+    copies = [_columns(io.read(path), path, data, problems) for path in paths]
+    rows = config.evaluation.rows
+    shuffled = any((path.parent / "release.json").exists() for path in paths)
+    if "rows" not in config.evaluation.model_fields_set and shuffled:
+        rows = "none"
+    if rows == "aligned":
+        problems += [
+            f"{path}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(copy)}; "
+            "set evaluation.rows: none for files whose rows are not the records."
+            for path, copy in zip(paths, copies, strict=True)
+            if len(copy) != len(data)
+        ]
+    if problems:
+        raise InputError(*problems)
+    if rows not in ("aligned", "none"):
+        copies = _undo_shuffle(config.data.path.parent, Path(rows), paths, copies)
+    return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
+
+
+def _columns(frame: pd.DataFrame, path: Path, data: Microdata, problems: list[str]) -> pd.DataFrame:
+    absent = [name for name in data.schema.names() if name not in frame.columns]
+    if absent:
+        problems.append(
+            f"{path}: lacks the columns {', '.join(absent)}; add them, or give them role: drop in the config."
+        )
+        return frame
+    return frame[list(data.schema.names())]
+
+
+def _undo_shuffle(base: Path, rows: Path, paths: Sequence[Path], copies: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return the copies in the order of the records, given the row order a run wrote."""
+    orders = io.read(rows if rows.is_absolute() or rows.exists() else base / rows)
+    aligned = []
+    for path, copy in zip(paths, copies, strict=True):
+        order = orders.get(path.stem)
+        if order is None or sorted(order) != list(range(len(copy))):
+            raise InputError(f"evaluation.rows: {rows.name} holds no row order for {path.name}.")
+        position = np.empty(len(copy), dtype=np.int64)
+        position[order.to_numpy(dtype=np.int64)] = np.arange(len(copy))
+        aligned.append(copy.iloc[position].reset_index(drop=True))
+    return aligned

@@ -1,0 +1,292 @@
+"""The story on one page: read → tag → mask → fit → draw → evaluate → gate → release → report."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synthdp import io, release
+from synthdp.config import Config
+from synthdp.errors import InputError
+from synthdp.evaluation.assessment import Assessment, assess
+from synthdp.evaluation.comparison import Comparison
+from synthdp.intake import align, load, unique_share
+from synthdp.microdata import Microdata
+from synthdp.progress import Progress, Silent, Timer
+from synthdp.release.confidential import json_text
+from synthdp.report import page
+from synthdp.report.content import MaskLine, ReportContent
+from synthdp.schema import Role
+from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
+from synthdp.summary import rows as summary_rows
+from synthdp.synthesis.protocol import Plan, Release
+from synthdp.tagging.groups import tag
+
+RULE = "reiter2003"
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """What a run came to: the numbers, where the report and the public files are, and the rows to print."""
+
+    metrics: Mapping[str, Any]
+    report: Path
+    public: Path | None
+    passed: bool
+    summary: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a person should know before a run."""
+
+    messages: tuple[str, ...]
+
+
+def check(config: Config) -> CheckResult:
+    """Validate a config against its data; change nothing.
+
+    Raises
+    ------
+    InputError
+        Listing everything that is wrong.
+    """
+    plan = _plan(config, load(config))
+    schema = plan.data.schema
+    found = [
+        f"{len(plan.data)} records; {len(schema.replaced())} columns replaced, {len(schema.kept())} kept, "
+        f"{len(schema.keys())} keys."
+    ]
+    groups = plan.tags.labels.value_counts(sort=False)
+    found.append("Risk groups: " + ", ".join(f"{name} {count}" for name, count in groups.items()) + ".")
+    return CheckResult((*found, *_notes(config, plan)))
+
+
+def run(
+    config: Config,
+    *,
+    out: Path,
+    study: bool = False,
+    jobs: int = 1,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Make a release: judge it, and publish it if the gate lets it pass.
+
+    Parameters
+    ----------
+    out
+        The folder of the run; refused when it is not empty, unless ``resume``.
+    study
+        Allows a small seed, and publishes nothing.
+    """
+    if config.seed is not None and config.seed < SMALLEST_SECRET_SEED and not study:
+        raise InputError(
+            "seed: must be at least 2^64, because whoever guesses it can remove the mask; "
+            "leave it out for a secret one, or add --study, which publishes nothing."
+        )
+    timer = Timer(progress or Silent())
+    with timer.stage("read"):
+        data = load(config)
+    inputs = {"data": io.digest(config.data.path)}
+    return execute(config, data, inputs, out=out, study=study, jobs=jobs, resume=resume, timer=timer)
+
+
+def execute(
+    config: Config,
+    data: Microdata,
+    inputs: Mapping[str, str],
+    *,
+    out: Path,
+    study: bool,
+    jobs: int,
+    resume: bool,
+    timer: Timer,
+) -> Outcome:
+    """Run the pipeline on checked records."""
+    with timer.stage("tag"):
+        plan = _plan(config, data)
+    with release.prepare_out(out, resume=resume):
+        settings = config.model_dump(mode="json", exclude={"seed"})
+        manifest = release.start_manifest(
+            out, config=settings, inputs=inputs, study=study, resume=resume, seed=config.seed
+        )
+        if manifest.finished:
+            return _finished(out)
+        streams = Streams(manifest.seed)
+        with timer.stage("synthesise"):
+            made = config.synthesis.synthesize(plan, streams=streams, jobs=jobs, advance=timer.advance)
+        timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in made.seconds.items()}
+        with timer.stage("evaluate"):
+            comparison = Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels)
+            found = _assess(config, comparison, made.rule, streams)
+        metrics = _metrics(found, made.masking, timer)
+        content = _report(config, comparison, metrics, made, _notes(config, plan), manifest.contents["versions"])
+        orders = _row_orders(config, made, streams)
+        names = release.file_names(1, config.synthesis.copies, config.release.format)
+        with timer.stage("report"):
+            report = release.write_confidential(
+                out,
+                metrics=metrics,
+                report=page.render(content),
+                records_at_risk=found.records_at_risk,
+                rows=dict(zip(names, orders, strict=True)),
+            )
+        sums = None
+        if found.verdict.passed and not study:
+            with timer.stage("release"):
+                sums = _publish(config, data, made, orders, out)
+        status = "study" if study else "published" if sums else "refused"
+        release.finish_manifest(out, status=status, timings=timer.seconds, public=sums)
+    return _outcome(out, metrics, report)
+
+
+def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: Progress | None = None) -> Outcome:
+    """Judge files made by any tool against the original; writes metrics.json and report.html into ``out``."""
+    timer = Timer(progress or Silent())
+    with timer.stage("read"):
+        data = load(config)
+        comparison = align(config, data, synthetic, groups=tag(data, config.groups).labels)
+    _raise_if([p for analysis in config.analyses for p in analysis.problems(data.schema.names())])
+    with timer.stage("evaluate"):
+        # permutations that give the chance level need no secrecy, and the same files should give the same numbers
+        found = _assess(config, comparison, RULE, Streams(0))
+    metrics = _metrics(found, (), timer)
+    content = _report(config, comparison, metrics, None, (), {})
+    with timer.stage("report"), release.prepare_out(out, resume=False):
+        release.write_atomic(out / "metrics.json", json_text(metrics).encode())
+        release.write_atomic(out / "report.html", page.render(content).encode())
+    summary = summary_rows(metrics)
+    return Outcome(metrics, out / "report.html", None, found.verdict.passed, summary)
+
+
+def _plan(config: Config, data: Microdata) -> Plan:
+    """Return what the synthesizer works on, or list everything that is wrong with it."""
+    judged = any(value is not None for name, value in config.release if name != "format")
+    plan = Plan(
+        data=data,
+        tags=tag(data, config.groups),
+        masks=config.masks,
+        masks_by_group=config.masks_by_group,
+        selection="the release gate looked at the data before this file was released" if judged else None,
+    )
+    problems = config.synthesis.problems(plan)
+    for analysis in config.analyses:
+        problems += analysis.problems(data.schema.names())
+    _raise_if(problems)
+    return plan
+
+
+def _assess(config: Config, comparison: Comparison, rule: str, streams: Streams) -> Assessment:
+    return assess(
+        comparison,
+        analyses=config.analyses,
+        utility=config.evaluation.utility,
+        risk=config.evaluation.risk,
+        thresholds=config.release,
+        default_rule=rule,
+        streams=streams,
+    )
+
+
+def _metrics(found: Assessment, masking: Sequence[Mapping[str, object]], timer: Timer) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "utility": found.utility,
+        "risk": found.risk,
+        "privacy": {"epsilon": None, "masking": list(masking)},
+        "gate": found.verdict.section(),
+        "timings": dict(timer.seconds),
+    }
+
+
+def _notes(config: Config, plan: Plan) -> tuple[str, ...]:
+    """Return what whoever signs should know, in sentences."""
+    notes = []
+    share = unique_share(plan.data)
+    if share > 0:
+        notes.append(
+            f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those needs no "
+            "mask broken. Keep only what must stay exact."
+        )
+    if getattr(config.synthesis, "mask_draw", "") == "once":
+        notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
+    defaults = [column.name for column in plan.data.schema.keys() if column.tolerance_default]
+    if defaults:
+        notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
+    return tuple(notes)
+
+
+def _report(
+    config: Config,
+    comparison: Comparison,
+    metrics: Mapping[str, Any],
+    made: Release | None,
+    notes: tuple[str, ...],
+    versions: Mapping[str, str],
+) -> ReportContent:
+    masking = metrics["privacy"]["masking"]
+    return ReportContent(
+        title="Synthetic data report",
+        data_name=config.data.path.name,
+        comparison=comparison,
+        metrics=metrics,
+        baseline_risk=metrics["risk"].get("original", {}),
+        masks=tuple(MaskLine(str(row["column"]), str(row["group"]), str(row["mask"])) for row in masking),
+        method=made.method if made is not None else "external",
+        model=config.synthesis.model.method if made is not None else "",
+        copies=len(comparison.copies),
+        mask_draw=made.mask_draw if made is not None else "",
+        notes=notes,
+        versions=versions,
+        dropped=tuple(name for name, variable in config.variables.items() if variable.role is Role.DROP),
+    )
+
+
+def _row_orders(config: Config, made: Release, streams: Streams) -> list[Any]:
+    rows = len(made.copies[0])
+    if not config.synthesis.shuffle:
+        return [np.arange(rows) for _ in made.copies]
+    return [streams.generator("shuffle", m).permutation(rows) for m in range(1, len(made.copies) + 1)]
+
+
+def _publish(config: Config, data: Microdata, made: Release, orders: list[Any], out: Path) -> dict[str, str]:
+    described = release.describe(
+        data.schema,
+        method=made.method,
+        imputations=1,
+        copies=len(made.copies),
+        mask_draw=made.mask_draw if made.mask_draw != "none" else None,
+        rule=made.rule,
+        records=len(data),
+        masks={name: mask.method for name, mask in config.masks.items()},
+        format=config.release.format,
+    )
+    declared = [name for name, variable in config.variables.items() if variable.levels is not None]
+    return release.publish(
+        out,
+        made.copies,
+        codebook=release.codebook(data.schema, made.copies, declared_levels=declared),
+        release=described,
+        readme=release.readme(described),
+        format=config.release.format,
+        permutations=orders,
+    )
+
+
+def _finished(out: Path) -> Outcome:
+    metrics = json.loads((out / "confidential" / "metrics.json").read_text(encoding="utf-8"))
+    return _outcome(out, metrics, out / "confidential" / "report.html")
+
+
+def _outcome(out: Path, metrics: Mapping[str, Any], report: Path) -> Outcome:
+    public = out / "public" if (out / "public").is_dir() else None
+    return Outcome(metrics, report, public, bool(metrics["gate"]["passed"]), summary_rows(metrics))
+
+
+def _raise_if(problems: Sequence[str]) -> None:
+    if problems:
+        raise InputError(*problems)

@@ -1,0 +1,49 @@
+"""How a long job tells what it is doing; the command line shows it, a library call stays silent."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """A listener to the stages of a run."""
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Enter a stage; leaving the context ends it."""
+        ...
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the current stage is."""
+        ...
+
+
+class Silent:
+    """A listener that shows nothing."""
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Enter a stage."""
+        return nullcontext()
+
+    def advance(self, done: int, total: int) -> None:
+        """Do nothing."""
+
+
+class Timer:
+    """Seconds per stage, passed on to a listener."""
+
+    def __init__(self, listener: Progress) -> None:
+        self._listener = listener
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage."""
+        started = time.perf_counter()
+        with self._listener.stage(name):
+            yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+
+    def advance(self, done: int, total: int) -> None:
+        """Pass progress on."""
+        self._listener.advance(done, total)

@@ -1,0 +1,44 @@
+"""The few numbers a person wants to see first."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_ATTACKS = {
+    "original": "matched against itself: the original",
+    "identity": "matching each copy",
+    "identity_averaged": "averaging the copies first",
+}
+
+
+def rows(metrics: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return label and value of each line of the summary table."""
+    return (*_utility(metrics["utility"]), *_risk(metrics["risk"]), *_gate(metrics["gate"]))
+
+
+def _utility(utility: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for analysis in utility.get("analyses") or ():
+        yield (
+            f"{analysis['name']}: confidence intervals agree",
+            f"{analysis['mean_ci_overlap']:.0%} on average, {analysis['min_ci_overlap']:.0%} at worst",
+        )
+    pmse = (utility.get("pmse") or {}).get("logit")
+    if pmse:
+        yield "telling copies from the original (pMSE)", f"{pmse['value']:.4f} (0 cannot, 0.25 always)"
+
+
+def _risk(risk: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, label in _ATTACKS.items():
+        section = risk.get(name)
+        if section and "expected_match" in section:
+            chance = section.get("true_match_chance")
+            beside = f" (chance gives up to {chance:.0f})" if name != "original" and chance is not None else ""
+            yield (
+                f"found by {label}",
+                f"{section['expected_match']:.1f} expected, {section['true_match']} certain{beside}",
+            )
+
+
+def _gate(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "release gate", "passed" if gate["passed"] else "REFUSED"
+    for reason in gate["reasons"]:
+        yield "", str(reason)
