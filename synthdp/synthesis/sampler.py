@@ -98,7 +98,7 @@ def _prepare(plan: Plan, model: ImputationModel) -> tuple[Task, dict[str, Column
     seen = predictors.build(
         data,
         exclude=model.exclude,
-        groups=tags.labels.cat.codes.to_numpy(np.int64) if any(mask.grouped() for mask in masks.values()) else None,
+        groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if any(mask.grouped() for mask in masks.values()) else None,
         neighbours=tags.neighbours if any(mask.graded() for mask in masks.values()) else None,
     )
     working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
@@ -172,7 +172,8 @@ def _in_parallel(
 ) -> tuple[pd.DataFrame, ...]:
     copies: list[pd.DataFrame] = []
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        for done, frame in enumerate(pool.map(copy, range(1, count + 1)), start=1):
+        numbers = range(1, count + 1)
+        for done, frame in enumerate(pool.map(copy, numbers) if jobs > 1 else map(copy, numbers), start=1):
             copies.append(frame)
             if advance is not None:
                 advance(done, count)

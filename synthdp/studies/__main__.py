@@ -1,0 +1,26 @@
+"""Run a study by name: ``python -m synthdp.studies coverage``."""
+
+import argparse
+import importlib
+from pathlib import Path
+
+STUDIES = ("coverage", "tuning")
+
+
+def main() -> None:
+    """Read the arguments and run the study."""
+    parser = argparse.ArgumentParser(prog="python -m synthdp.studies", description=__doc__)
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--replications", type=int, help="fewer for a quick look (default: the committed number)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--out", type=Path, help="folder for the results (default: reports/STUDY)")
+    arguments = parser.parse_args()
+    study = importlib.import_module(f"synthdp.studies.{arguments.study}")
+    options = {"replications": arguments.replications} if arguments.replications else {}
+    out = arguments.out or Path("reports") / arguments.study
+    study.run(out=out, jobs=arguments.jobs, **options)
+    print(f"Written to {out}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Figures of the studies, drawn with matplotlib (an extra: ``pip install synthdp[studies]``)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+COLOURS = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
+MARKERS = ("o", "s", "^", "v", "D")
+
+
+def coverage(rows: Sequence[Mapping[str, Any]], valid: Sequence[str], band: tuple[float, float], path: Path) -> None:
+    """Draw the coverage of every coefficient by mask and scheme."""
+    axes, figure = _axes(1, 1, (8.5, 4.8))
+    ax = axes[0]
+    frame = pd.DataFrame(rows)
+    frame = frame[frame["scheme"] != "original"]
+    masks = list(dict.fromkeys(zip(frame["sd"], frame["alpha"], strict=True)))
+    schemes = list(dict.fromkeys(frame["scheme"]))
+    ax.axhspan(*band, color="#999999", alpha=0.25, label=f"{band[0]} to {band[1]}")
+    ax.axhline(0.95, color="#555555", linewidth=0.8)
+    for k, scheme in enumerate(schemes):
+        here = frame[frame["scheme"] == scheme]
+        places = [masks.index(mask) + (k - 1.5) * 0.18 for mask in zip(here["sd"], here["alpha"], strict=True)]
+        label = scheme + ("" if scheme in valid else " (not valid)")
+        ax.plot(places, here["coverage"], MARKERS[k], color=COLOURS[k], markersize=5, alpha=0.8, label=label)
+    ax.set_xticks(range(len(masks)), [f"sd {sd:g}, α {alpha:g}" for sd, alpha in masks])
+    ax.set_ylabel("share of 95% intervals that hold the truth")
+    ax.legend(fontsize=8, loc="lower left")
+    figure.savefig(path)
+
+
+def tuning(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw error and risk against the information in W, one column of panels per dial."""
+    frame = pd.DataFrame(rows)
+    axes, figure = _axes(2, 2, (9, 7))
+    dials = (("information", "K/σ² (in units of 1/sd²)"), ("alpha", "α"))
+    for column, (dial, label) in enumerate(dials):
+        here = frame[frame["dial"] == dial]
+        for row, (measure, name) in enumerate(
+            (("rmse", "RMSE of the coefficients"), ("mean_individual", "mean individual risk"))
+        ):
+            ax = axes[2 * row + column]
+            for k, (copies, part) in enumerate(here.groupby("copies")):
+                ax.plot(part["value"], part[measure], f"-{MARKERS[k]}", color=COLOURS[k], label=f"M = {copies}")
+            ax.set_xlabel(label)
+            ax.set_ylabel(name)
+            if dial == "information":
+                ax.set_xscale("log")
+            ax.legend(fontsize=8)
+    figure.savefig(path)
+
+
+def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any], Any]:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "synthdp"
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    return list(axes.ravel()), figure
