@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from synthdp import __version__
 from synthdp.cli import terminal
 from synthdp.cli.guard import INTERRUPTED, guarded
-from synthdp.errors import GateRefused, InputError
+from synthdp.errors import GateRefused, InputError, SynthdpError
 
 if TYPE_CHECKING:
     from synthdp.pipeline import Outcome
@@ -229,7 +229,12 @@ def analyse(
     except ValidationError as error:
         wrong = (f"--{problem['loc'][0]}: {_sentence(problem['msg'])}" for problem in error.errors())
         raise InputError(*wrong) from None
-    terminal.show(str(pool(release.copies, analysis, schema=release.schema, default_rule=release.contents["rule"])))
+    try:
+        pooled = pool(release.copies, analysis, schema=release.schema, default_rule=release.contents["rule"])
+    except SynthdpError as error:
+        # in a config the analysis has a place and a name; here it has an option
+        raise type(error)(str(error).replace(analysis.where, "--formula")) from None
+    terminal.show(str(pooled))
 
 
 @app.command(

@@ -1,6 +1,13 @@
 """What leaves the house and what stays: ``public/`` whole or not at all, ``confidential/`` for its owner only."""
 
-from synthdp.release.confidential import Manifest, finish_manifest, read_manifest, start_manifest, write_confidential
+from synthdp.release.confidential import (
+    Manifest,
+    Status,
+    finish_manifest,
+    read_manifest,
+    start_manifest,
+    write_confidential,
+)
 from synthdp.release.describe import codebook, describe, readme
 from synthdp.release.folder import prepare_out, write_atomic
 from synthdp.release.public import PublicRelease, file_names, publish, read_public, verify
@@ -8,6 +15,7 @@ from synthdp.release.public import PublicRelease, file_names, publish, read_publ
 __all__ = [
     "Manifest",
     "PublicRelease",
+    "Status",
     "codebook",
     "describe",
     "file_names",

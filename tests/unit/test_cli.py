@@ -1,0 +1,396 @@
+"""Every command answers with sentences and the promised exit code, shows no value of the data, and starts at once."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from synthdp import __version__, pipeline, release
+from synthdp.cli import app, terminal
+from synthdp.errors import InputError, Unfinished
+from synthdp.microdata import resolve
+from synthdp.schema import Variable
+
+ROOT = Path(__file__).parents[2]
+SECRET = "Zebulon"
+COMMANDS = ["demo", "check", "run", "evaluate", "analyse", "verify", "schema"]
+PASSED = pipeline.Outcome(
+    metrics={"gate": {"passed": True, "reasons": []}},
+    report=Path("out/confidential/report.html"),
+    public=Path("out/public"),
+    passed=True,
+    summary=(("overlap", "0.93"), ("expected matches", "1.2")),
+)
+REFUSED = pipeline.Outcome(
+    metrics={"gate": {"passed": False, "reasons": ["expected_match_rate 0.4 is above 0.05"]}},
+    report=Path("out/confidential/report.html"),
+    public=None,
+    passed=False,
+    summary=(("overlap", "0.93"),),
+)
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "data.csv").write_text("age,sex\n30,F\n40,M\n50,F\n")
+    path = tmp_path / "config.yaml"
+    path.write_text("data: {path: data.csv}\n")
+    return path
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Stand in for the pipeline and remember what it was asked to do."""
+    seen = {}
+
+    def stand_in(name, answer):
+        def call(*args, **settings):
+            seen[name] = (args, settings)
+            with settings["progress"].stage("draw"):
+                settings["progress"].advance(1, 2)
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+
+        monkeypatch.setattr(pipeline, name, call, raising=False)
+
+    for name in ("run", "evaluate", "demo"):
+        stand_in(name, PASSED)
+    seen["answer"] = stand_in
+    return seen
+
+
+def test_help_lists_the_commands_that_exist():
+    found = invoke("--help")
+    assert found.exit_code == 0
+    assert all(f"\n  {command}" in found.stdout for command in COMMANDS)
+    assert not any(f"\n  {command} " in found.stdout for command in ("init", "compare", "tune", "dp", "explore"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_examples(command):
+    found = invoke(command, "--help")
+    assert found.exit_code == 0
+    assert f"Examples:\n    synthdp {command}" in found.stdout
+    assert "..." not in found.stdout.replace("[FILE ...]", "")
+
+
+def test_version():
+    assert invoke("--version").stdout == f"synthdp {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "args", [["strange"], ["run"], ["run", "c.yaml", "--strange"], ["run", "c.yaml", "--jobs", "0"]]
+)
+def test_wrong_arguments_are_wrong_input(args):
+    assert invoke(*args).exit_code == 2
+
+
+def test_run_shows_the_summary_and_where_things_are(config, calls):
+    found = invoke("run", config, "--out", "out")
+    assert found.exit_code == 0
+    assert found.stdout.splitlines() == [
+        "overlap           0.93",
+        "expected matches  1.2",
+        "report: out/confidential/report.html",
+        "public files: out/public",
+    ]
+    assert found.stderr.startswith("draw: 0.0 s")
+
+
+def test_run_passes_everything_on(config, calls):
+    big = 2**127 + 1
+    args = ["--out", "o", "--study", "--resume", "--seed", big, "--set", "synthesis.copies=3", "--jobs", 2, "--quiet"]
+    found = invoke("run", config, *args)
+    (settings,), options = calls["run"]
+    assert found.output == ""
+    assert (settings.seed, settings.synthesis.copies) == (big, 3)
+    assert options.pop("progress") is not None
+    assert options == {"out": Path("o"), "study": True, "resume": True, "jobs": 2}
+
+
+def test_the_default_folder_is_named_by_the_time(config, calls):
+    invoke("run", config)
+    assert calls["run"][1]["out"].parent == Path("synthdp-out")
+    time.strptime(calls["run"][1]["out"].name, "%Y%m%d-%H%M%S")
+
+
+def test_resume_needs_a_folder(config, calls):
+    found = invoke("run", config, "--resume")
+    assert found.exit_code == 2
+    assert found.stderr == "--resume: say which run to go on with, by --out DIR.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_a_refusal_of_the_gate(config, calls, command):
+    calls["answer"](command, REFUSED)
+    found = invoke(command, *([config] if command == "run" else []), "--quiet")
+    assert found.exit_code == 3
+    assert found.stdout == ""
+    assert found.stderr.splitlines() == [
+        "the release gate refused; nothing was published:",
+        "  expected_match_rate 0.4 is above 0.05",
+    ]
+
+
+def test_evaluate_takes_many_files_and_judges_without_refusing(config, calls):
+    calls["answer"]("evaluate", REFUSED)
+    found = invoke("evaluate", config, "--synthetic", "a.csv", "b.csv", "--out", "o", "--synthetic", "c.csv")
+    assert found.exit_code == 0
+    assert calls["evaluate"][1]["synthetic"] == [Path("a.csv"), Path("b.csv"), Path("c.csv")]
+    assert calls["evaluate"][1]["out"] == Path("o")
+
+
+def test_evaluate_needs_files(config):
+    assert invoke("evaluate", config).exit_code == 2
+    assert invoke("evaluate", config, "--synthetic").exit_code == 2
+
+
+def test_demo_passes_on_what_it_is_told(calls):
+    assert invoke("demo", "--quick", "--out", "tour", "--jobs", 2).exit_code == 0
+    options = calls["demo"][1]
+    assert (options["out"], options["quick"], options["jobs"]) == (Path("tour"), True, 2)
+
+
+def test_check_shows_its_messages(config, monkeypatch):
+    monkeypatch.setattr(
+        pipeline, "check", lambda settings: pipeline.CheckResult((f"copies {settings.synthesis.copies}",))
+    )
+    assert invoke("check", config, "--set", "synthesis.copies=7").stdout == "copies 7\n"
+    assert invoke("check", config, "--quiet").stdout == ""
+
+
+def test_schema_is_json():
+    assert "properties" in json.loads(invoke("schema").stdout)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (InputError("one is wrong.", "two is wrong."), 2, "one is wrong.\ntwo is wrong.\n"),
+        (Unfinished("the disk is full."), 4, "the disk is full.\n"),
+        (MemoryError(SECRET), 4, "not enough memory for this job"),
+        (KeyboardInterrupt(), 130, "interrupted. Go on with the same command and --out o --resume\n"),
+        (ValueError(SECRET), 1, "a bug in synthdp: ValueError in synthdp.cli."),
+        (KeyError(SECRET), 1, "a bug in synthdp: KeyError in synthdp.cli."),
+    ],
+)
+def test_every_ending_has_its_code_and_no_value(config, calls, tmp_path, error, code, words):
+    calls["answer"]("run", error)
+    log = tmp_path / "log.txt"
+    found = invoke("run", config, "--out", "o", "--quiet", "--log", log)
+    assert found.exit_code == code
+    assert found.stderr.startswith(words)
+    assert "Traceback" not in found.output
+    assert SECRET not in found.output + log.read_text()
+
+
+def test_an_interruption_elsewhere(calls):
+    calls["answer"]("demo", KeyboardInterrupt())
+    found = invoke("demo", "--quiet")
+    assert (found.exit_code, found.stderr) == (130, "interrupted.\n")
+
+
+def test_without_a_log_nothing_is_logged_on_the_screen(config, calls):
+    calls["answer"]("run", ValueError(SECRET))
+    assert len(invoke("run", config, "--quiet").stderr.splitlines()) == 1
+
+
+def test_the_log_tells_stages_and_places(config, calls, tmp_path, monkeypatch):
+    def fail(*_args, **settings):
+        with settings["progress"].stage("fit"):
+            try:
+                raise KeyError(SECRET)
+            except KeyError as error:
+                raise ValueError(SECRET) from error
+
+    log = tmp_path / "log.txt"
+    invoke("run", config, "--log", log)
+    monkeypatch.setattr(pipeline, "run", fail)
+    invoke("run", config, "--log", log)
+    text = log.read_text()
+    assert "draw: done in 0.0" in text
+    assert "fit: left after" in text
+    assert "ValueError, from" in text
+    assert "KeyError, from" in text
+    assert f":{fail.__code__.co_firstlineno + 5} fail" in text
+    assert SECRET not in text
+
+
+def test_a_log_that_cannot_be_written(config, tmp_path):
+    found = invoke("check", config, "--log", tmp_path / "absent" / "log.txt")
+    assert found.exit_code == 2
+    assert "the file cannot be written" in found.stderr
+
+
+def test_warnings_of_libraries_stay_off_the_screen(config, calls, monkeypatch, tmp_path):
+    def warn(*_args, **_settings):
+        warnings.warn(SECRET, RuntimeWarning, stacklevel=1)
+        return PASSED
+
+    monkeypatch.setattr(pipeline, "run", warn)
+    found = invoke("run", config, "--log", tmp_path / "log.txt")
+    assert SECRET not in found.output + (tmp_path / "log.txt").read_text()
+    assert "RuntimeWarning at test_cli.py" in (tmp_path / "log.txt").read_text()
+
+
+@pytest.fixture
+def published(tmp_path):
+    rng = np.random.default_rng(1)
+    variables = {"age": Variable(role="replace"), "sex": Variable(role="replace", levels=("M", "F"))}
+
+    def draw():
+        return pd.DataFrame(
+            {"age": rng.normal(50, 9, 80).round(), "sex": rng.choice(["F", "M"], 80), "y": rng.random(80)}
+        )
+
+    data = resolve(draw(), variables)
+    copies = [draw() for _ in range(3)]
+    described = release.describe(
+        data.schema, method="mi", imputations=1, copies=3, mask_draw=None, rule="reiter2003",
+        records=80, masks={}, format="csv",
+    )  # fmt: skip
+    with release.prepare_out(tmp_path / "out", resume=False) as out:
+        release.publish(
+            out, copies, codebook=release.codebook(data.schema, copies), release=described,
+            readme=release.readme(described), format="csv", permutations=[np.arange(80)] * 3,
+        )  # fmt: skip
+    return tmp_path / "out"
+
+
+def test_verify(published):
+    found = invoke("verify", published)
+    assert (found.exit_code, found.stdout) == (0, f"{published}: complete and unchanged.\n")
+    assert invoke("verify", published / "public", "--quiet").stdout == ""
+    (published / "public" / "README.md").write_text("x")
+    found = invoke("verify", published)
+    assert found.exit_code == 2
+    assert "README.md: changed since the release was made" in found.stderr
+
+
+def test_analyse_pools_the_copies_in_the_codebooks_order(published):
+    found = invoke("analyse", published, "--model", "ols", "--formula", "y ~ age + sex")
+    assert found.exit_code == 0
+    assert "sex[T.F]" in found.stdout  # M comes first in the codebook
+    assert "3 copies combined by reiter2003" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "formula", "rule", "words"),
+    [
+        ("strange", "y ~ age", None, "--model: input should be 'ols'"),
+        ("ols", "y ~ age", "strange", "--rule: "),
+        ("ols", "y ~ height", None, "copy 1: --formula: no column named 'height'"),
+    ],
+)
+def test_analyse_says_what_is_wrong(published, model, formula, rule, words):
+    args = ["--model", model, "--formula", formula, *(["--rule", rule] if rule else [])]
+    found = invoke("analyse", published, *args)
+    assert found.exit_code == 2
+    assert found.stderr.startswith(words)
+    assert "analyses.analyse" not in found.stderr
+
+
+class Terminal:
+    """A stream that says it is a terminal."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return True
+
+
+@contextmanager
+def terminal_streams(monkeypatch):
+    streams = Terminal(), Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    yield streams
+
+
+def test_bars_and_a_table_on_a_terminal(monkeypatch):
+    with terminal_streams(monkeypatch) as (out, err):
+        with terminal.progress(quiet=False) as progress, progress.stage("draw the copies"):
+            progress.advance(1, 5)
+        terminal.show_summary([("overlap", "0.93 [low]")])
+        monkeypatch.undo()
+    assert "draw the copies" in err.text
+    assert "✓" in err.text
+    assert "0.93 [low]" in out.text
+    assert "draw" not in out.text
+
+
+def test_nothing_moves_when_quiet(monkeypatch):
+    with terminal_streams(monkeypatch) as (out, err):
+        with terminal.progress(quiet=True) as progress, progress.stage("draw"):
+            progress.advance(1, 5)
+        monkeypatch.undo()
+    assert (out.text, err.text) == ("", "")
+
+
+def test_a_reader_that_leaves_early_is_no_bug():
+    done = subprocess.run(
+        f"{sys.executable} -m synthdp schema | head -c 1", shell=True, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+
+
+def test_sigterm_is_an_interruption(config, tmp_path):
+    code = (
+        "import sys, time\nfrom synthdp import pipeline\nfrom synthdp.cli import main\n"
+        "def run(*_args, **_settings):\n    print('at work', flush=True)\n    time.sleep(60)\n"
+        "pipeline.run = run\nmain()"
+    )
+    job = subprocess.Popen(
+        [sys.executable, "-c", code, "run", str(config), "--out", "o"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert job.stdout.readline() == "at work\n"
+    job.send_signal(signal.SIGTERM)
+    assert job.communicate(timeout=30)[1] == "interrupted. Go on with the same command and --out o --resume\n"
+    assert job.returncode == 130
+
+
+def seconds(*args):
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *args], cwd=ROOT, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def test_help_is_quicker_than_importing_pandas():
+    # the best of several, because other work on the machine only ever adds time
+    ours = min(seconds("-m", "synthdp", "--help") for _ in range(5))
+    theirs = min(seconds("-c", "import pandas") for _ in range(5))
+    assert ours < theirs
+
+
+def test_a_bug_outside_our_own_code_is_placed_in_ours(config, calls):
+    calls["answer"]("run", ZeroDivisionError(SECRET))
+    assert "ZeroDivisionError in synthdp.cli.commands:" in invoke("run", config, "--quiet").stderr
