@@ -1,0 +1,167 @@
+"""Combine the estimates of several copies into one estimate with an honest interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from synthdp.errors import InputError
+from synthdp.inference.analyses import Estimates
+from synthdp.inference.rules import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Replicates, unknown_rule
+from synthdp.microdata import Floats
+
+__all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "combine", "half_width"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """One estimate per term from several copies, with its interval.
+
+    Parameters
+    ----------
+    names
+        The terms.
+    estimate, se, df, low, high, p_value
+        The mean estimate, its standard error √T, degrees of freedom, interval, and the two-sided p-value against 0.
+    b, v_bar
+        The variance between copies and the mean variance within them.
+    rule, copies, level
+        How they were combined.
+    title
+        What was estimated, for printing.
+    """
+
+    names: tuple[str, ...]
+    estimate: Floats
+    se: Floats
+    df: Floats
+    low: Floats
+    high: Floats
+    p_value: Floats
+    b: Floats
+    v_bar: Floats
+    rule: str
+    copies: int
+    level: float
+    title: str = ""
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per term."""
+        columns = ("estimate", "se", "df", "low", "high", "p_value", "b", "v_bar")
+        return pd.DataFrame({"term": list(self.names), **{name: getattr(self, name) for name in columns}})
+
+    def __str__(self) -> str:
+        percent = f"{100 * self.level:g}%"
+        head = ["term", "estimate", "se", f"{percent} low", f"{percent} high", "df", "p"]
+        numbers = (self.estimate, self.se, self.low, self.high)
+        rows = [
+            [name, *(f"{values[j]:.4g}" for values in numbers), _df_text(self.df[j]), _p_text(self.p_value[j])]
+            for j, name in enumerate(self.names)
+        ]
+        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in [head, *rows]]
+        title = [self.title] if self.title else []
+        copies = "1 copy" if self.copies == 1 else f"{self.copies} copies"
+        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], f"{copies} combined by {self.rule}"])
+
+
+def combine(
+    estimates: Sequence[Estimates], rule: str = DEFAULT_RULE, level: float = 0.95, *, title: str = ""
+) -> Pooled:
+    """Combine the estimates of several copies, term by term.
+
+    The pooled estimate is the mean q̄; the rule gives its variance T and degrees of freedom ν; the interval is
+    q̄ ± t_ν √T (normal when ν is infinite).
+
+    Parameters
+    ----------
+    estimates
+        What each copy gave.
+    rule
+        A name in ``RULES``.
+    level
+        Coverage of the intervals.
+    title
+        What was estimated, for printing.
+
+    Raises
+    ------
+    InputError
+        When the rule is unknown, needs more copies, or a term is not in every copy.
+
+    Examples
+    --------
+    >>> copies = [Estimates(("mean",), np.array([q]), np.array([[0.01]]), None) for q in (1.0, 1.1, 1.2)]
+    >>> print(combine(copies))
+    term  estimate      se  95% low  95% high    df       p
+    -------------------------------------------------------
+    mean       1.1  0.1155   0.8648     1.335  32.0  <0.001
+    3 copies combined by reiter2003
+    """
+    if sentence := unknown_rule(rule):
+        raise InputError(f"rule: {sentence}.")
+    if not estimates:
+        raise InputError(f"rule: {rule} needs at least one copy, found none.")
+    if len(estimates) < (fewest := RULES[rule].fewest):
+        raise InputError(
+            f"rule: {rule} needs at least {fewest} copies, found {len(estimates)}; "
+            f"give more copies, or ask for {SINGLE_COPY_RULE}."
+        )
+    if not 0 < level < 1:
+        raise InputError(f"level: must lie between 0 and 1, found {level:g}.")
+    names = estimates[0].names
+    order = [_positions(names, other, copy) for copy, other in enumerate(estimates, start=1)]
+    replicates = Replicates(
+        q=np.stack([found.values[place] for found, place in zip(estimates, order, strict=True)]),
+        v=np.stack([np.diag(found.covariance)[place] for found, place in zip(estimates, order, strict=True)]),
+    )
+    estimate = replicates.q.mean(axis=0)
+    variance, df = RULES[rule].spread(replicates)
+    se = np.sqrt(variance)
+    half = half_width(se, df, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_value = 2 * stdtr(df, -np.abs(estimate / se))
+    return Pooled(
+        names=names,
+        estimate=estimate,
+        se=se,
+        df=df,
+        low=estimate - half,
+        high=estimate + half,
+        p_value=p_value,
+        b=replicates.b,
+        v_bar=replicates.v_bar,
+        rule=rule,
+        copies=replicates.m,
+        level=level,
+        title=title,
+    )
+
+
+def half_width(se: Floats, df: Floats | float, level: float) -> Floats:
+    """Return half the length of t intervals; infinite degrees of freedom give normal ones."""
+    return np.asarray(stdtrit(df, (1 + level) / 2) * se, dtype=np.float64)
+
+
+def _positions(names: tuple[str, ...], other: Estimates, copy: int) -> list[int]:
+    vanished = [(copy, 1, name) for name in names if name not in other.names]
+    vanished += [(1, copy, name) for name in other.names if name not in names]
+    if vanished:
+        raise InputError(
+            *(
+                f"copy {lacking}: the term {name!r} of copy {having} is not there; "
+                "a level has vanished from a column: merge levels in the formula."
+                for lacking, having, name in vanished
+            )
+        )
+    return [other.names.index(name) for name in names]
+
+
+def _df_text(df: float) -> str:
+    return "inf" if df > 9999 else f"{df:.1f}"
+
+
+def _p_text(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"

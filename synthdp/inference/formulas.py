@@ -1,0 +1,204 @@
+"""From a model formula and a table to numbers: a response and a design matrix, with every mistake caught first.
+
+Formulas are patsy's, the language of statsmodels: ``vote ~ age + C(region) + np.log(income)``. They see the columns
+of the table and a few functions, nothing else of the program.
+"""
+
+import ast
+import difflib
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.microdata import Floats
+from synthdp.schema import Column, Schema
+
+FUNCTIONS = {"np": np, "log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
+# patsy's contrasts are named without being called: C(sex, Sum)
+CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Diff", "Helmert"})
+CODERS = frozenset({"I", "Q", "C", "center", "standardize", "scale", "bs", "cr", "cc", "te"})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    """The response (n rows; k columns when it is text with k levels) and the design matrix with its term names."""
+
+    response: Floats
+    matrix: Floats
+    names: tuple[str, ...]
+
+
+def columns_used(formula: str, *, where: str = "formula") -> tuple[str, ...]:
+    """Return the columns a formula names, the response first.
+
+    Raises
+    ------
+    InputError
+        When the formula does not parse, has no single response, or calls a function that formulas do not know.
+
+    Examples
+    --------
+    >>> columns_used("vote ~ age + C(region, Sum) + log(income)")
+    ('vote', 'age', 'region', 'income')
+    """
+    columns: dict[str, None] = {}
+    for code in _factors(formula, where):
+        try:
+            tree = ast.parse(code, mode="eval")
+        except SyntaxError:
+            raise _unparsed(formula, where) from None
+        columns |= dict.fromkeys(_names(tree, where))
+    return tuple(columns)
+
+
+def absent(columns: Iterable[str], present: Iterable[str], *, where: str = "formula") -> list[str]:
+    """Return one sentence for each column that is not there, with the nearest one that is."""
+    known = [str(name) for name in present]
+    sentences = []
+    for name in columns:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {_quoted(near[0])}?" if near else "."
+            sentences.append(f"{where}: no column named {name!r}{hint}")
+    return sentences
+
+
+def complete(frame: pd.DataFrame, columns: Iterable[str], schema: Schema | None, *, where: str) -> pd.DataFrame:
+    """Return the records with a value in every column used, in types that do not depend on what is missing.
+
+    Numbers become floats whether or not the file had gaps, so that ``C(educ)`` gives the same term names in a file
+    with missing values and in one without. Text becomes categories: those that occur, in the order of the schema
+    (sorted, where the schema does not say).
+    """
+    used = frame[list(columns)].dropna()
+    if used.empty:
+        raise InputError(f"{where}: no record has a value in every column it uses.")
+    known = {} if schema is None else {column.name: column for column in schema.columns}
+    return pd.DataFrame({name: _plain(used[name], known.get(str(name))) for name in used.columns})
+
+
+def build(formula: str, frame: pd.DataFrame, schema: Schema | None = None, *, where: str = "formula") -> Design:
+    """Return the response and the design matrix of the complete records.
+
+    Raises
+    ------
+    InputError
+        When a column is not there, the formula cannot be computed, gives values that are not finite, or a term is
+        a combination of other terms.
+    """
+    import patsy
+
+    columns = columns_used(formula, where=where)
+    if problems := absent(columns, frame.columns, where=where):
+        raise InputError(*problems)
+    used = complete(frame, columns, schema, where=where)
+    # NaN made by the formula itself (the log of a negative number) is an error to report, not a record to leave out
+    nothing_missing = patsy.NAAction(on_NA="raise", NA_types=[])
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            left, right = patsy.dmatrices(formula, used, patsy.EvalEnvironment([FUNCTIONS]), NA_action=nothing_missing)
+    except Exception as error:
+        # the formula is the user's code: anything may come out of it, and its message may quote the data
+        raise InputError(
+            f"{where}: cannot be computed on these columns ({type(error).__name__}); check their types."
+        ) from None
+    response, matrix = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    bad = ~(np.isfinite(response).all(axis=1) & np.isfinite(matrix).all(axis=1))
+    if bad.any():
+        raise InputError(
+            f"{where}: gives infinite or undefined values in {int(bad.sum())} records; transform or recode first."
+        )
+    names = tuple(_readable(name) for name in right.design_info.column_names)
+    _check_rank(matrix, names, where)
+    return Design(response=response, matrix=matrix, names=names)
+
+
+def _factors(formula: str, where: str) -> list[str]:
+    import patsy
+
+    try:
+        description = patsy.ModelDesc.from_formula(formula)
+    except Exception:  # beside PatsyError, patsy fails assertions of its own on some texts
+        raise _unparsed(formula, where) from None
+    left, right = description.lhs_termlist, description.rhs_termlist
+    if len(left) != 1 or len(left[0].factors) != 1:
+        raise InputError(f"{where}: needs one response to the left of ~, found {formula!r}.")
+    if not right:
+        raise InputError(f"{where}: needs at least one term to the right of ~, found {formula!r}.")
+    return [factor.code for term in [*left, *right] for factor in term.factors]
+
+
+def _unparsed(formula: str, where: str) -> InputError:
+    return InputError(f"{where}: does not parse, found {formula!r}; write it like 'y ~ age + C(sex)'.")
+
+
+def _names(tree: ast.Expression, where: str) -> list[str]:
+    """Return the columns in one factor, in reading order."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    functions = {id(call.func): call.func.id for call in calls if isinstance(call.func, ast.Name)}
+    for function in functions.values():
+        if function not in FUNCTIONS and function not in CODERS | CONTRASTS:
+            hint = f"; write np.{function}" if hasattr(np, function) else ""
+            raise InputError(f"{where}: {function!r} is not a function that formulas know{hint}.")
+    quoted = [
+        (call.args[0].col_offset, call.args[0].value)
+        for call in calls
+        if functions.get(id(call.func)) == "Q" and call.args and isinstance(call.args[0], ast.Constant)
+    ]
+    named = [
+        (node.col_offset, node.id)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and id(node) not in functions and node.id not in CONTRASTS | {"np"}
+    ]
+    return [str(name) for _, name in sorted([*quoted, *named], key=lambda found: found[0])]
+
+
+def _plain(series: pd.Series, column: Column | None) -> pd.Series:
+    if pd.api.types.is_bool_dtype(series):
+        return series.astype(bool)
+    if pd.api.types.is_numeric_dtype(series):
+        return series.astype(np.float64)
+    if pd.api.types.is_datetime64_any_dtype(series):
+        return pd.Series((series - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
+    present = set(series.unique())
+    if column is not None and column.levels:
+        order = list(column.levels)
+    elif isinstance(series.dtype, pd.CategoricalDtype):
+        order = list(series.dtype.categories)
+    else:
+        order = []
+    # a level no record has would be a column of zeros; a value outside the levels must not turn into a gap
+    found = [level for level in order if level in present]
+    categories = found + sorted(present - set(found), key=str)
+    return pd.Series(pd.Categorical(series.astype(object), categories=categories), index=series.index)
+
+
+def _check_rank(matrix: Floats, names: tuple[str, ...], where: str) -> None:
+    from scipy.linalg import qr
+
+    rows, terms = matrix.shape
+    if rows < terms:
+        raise InputError(f"{where}: {terms} terms need at least as many complete records, found {rows}.")
+    size = np.sqrt((matrix**2).mean(axis=0))
+    if (size == 0).any():
+        raise InputError(f"{where}: the term {names[int(np.argmin(size))]!r} is zero in every record; leave it out.")
+    upper, order = qr(matrix / size, mode="r", pivoting=True)
+    left = np.abs(np.diag(upper))
+    if (weak := left < left[0] * max(rows, terms) * np.finfo(np.float64).eps).any():
+        term = names[int(order[int(np.argmax(weak))])]
+        raise InputError(f"{where}: the term {term!r} is a combination of the others; leave one of them out.")
+
+
+def _quoted(name: str) -> str:
+    return repr(name) if name.isidentifier() else f'Q("{name}")'
+
+
+def _readable(term: str) -> str:
+    """Return a term name with the numeric levels of a factor as a person writes them: [T.2], not [T.2.0]."""
+    return re.sub(r"\[((?:[A-Z]\.)?-?\d+)\.0\]", r"[\1]", term)
