@@ -44,6 +44,7 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     there the default is ``none``.
     """
     problems: list[str] = []
+    paths = [file for path in paths for file in _files(path)]
     copies = [_columns(io.read(path), path, data, problems) for path in paths]
     rows = config.evaluation.rows
     shuffled = any((path.parent / "release.json").exists() for path in paths)
@@ -61,6 +62,17 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(config.data.path.parent, Path(rows), paths, copies)
     return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the file, or the synthetic files of a release folder."""
+    if not path.is_dir():
+        return [path]
+    folder = path if (path / "release.json").exists() else path / "public"
+    found = sorted(folder.glob("synthetic_*"))
+    if not found:
+        raise InputError(f"{path}: a file or the folder of a release is required, found neither.")
+    return found
 
 
 def _columns(frame: pd.DataFrame, path: Path, data: Microdata, problems: list[str]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.intake import align, load, unique_share
 from synthdp.microdata import Microdata
 from synthdp.progress import Progress, Silent, Timer
-from synthdp.release.confidential import json_text
+from synthdp.release.confidential import Status, json_text
 from synthdp.report import page
 from synthdp.report.content import MaskLine, ReportContent
 from synthdp.schema import Role
@@ -139,7 +139,7 @@ def execute(
         if found.verdict.passed and not study:
             with timer.stage("release"):
                 sums = _publish(config, data, made, orders, out)
-        status = "study" if study else "published" if sums else "refused"
+        status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums)
     return _outcome(out, metrics, report)
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _ATTACKS = {
-    "original": "matched against itself: the original",
-    "identity": "matching each copy",
-    "identity_averaged": "averaging the copies first",
+    "original": "found in the original file",
+    "identity": "found in the copies",
+    "identity_averaged": "found in the copies averaged",
 }
 
 
@@ -17,10 +17,11 @@ def rows(metrics: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _utility(utility: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for analysis in utility.get("analyses") or ():
-        yield (
-            f"{analysis['name']}: confidence intervals agree",
-            f"{analysis['mean_ci_overlap']:.0%} on average, {analysis['min_ci_overlap']:.0%} at worst",
-        )
+        label = f"{analysis['name']}: confidence intervals agree"
+        if analysis["mean_ci_overlap"] is None:
+            yield label, analysis.get("reason", "not computed")
+        else:
+            yield label, f"{analysis['mean_ci_overlap']:.0%} on average, {analysis['min_ci_overlap']:.0%} at worst"
     pmse = (utility.get("pmse") or {}).get("logit")
     if pmse:
         yield "telling copies from the original (pMSE)", f"{pmse['value']:.4f} (0 cannot, 0.25 always)"
@@ -33,8 +34,8 @@ def _risk(risk: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             chance = section.get("true_match_chance")
             beside = f" (chance gives up to {chance:.0f})" if name != "original" and chance is not None else ""
             yield (
-                f"found by {label}",
-                f"{section['expected_match']:.1f} expected, {section['true_match']} certain{beside}",
+                f"people {label}",
+                f"{section['expected_match']:.1f} expected, {section['true_match']} as the only best match{beside}",
             )
 
 

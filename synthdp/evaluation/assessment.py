@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.errors import SynthdpError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict, judge
 from synthdp.evaluation.identity import IdentityRisk, evaluate_identity
@@ -53,7 +54,7 @@ def assess(
     if "pmse" in utility:
         useful |= evaluate_propensity(comparison)
     if "analyses" in utility:
-        useful["analyses"] = evaluate_analyses(comparison, analyses, default_rule=default_rule)
+        useful["analyses"] = [_analysis(comparison, analysis, default_rule) for analysis in analyses]
     risky: dict[str, Any] = {}
     attacks: dict[str, IdentityRisk] = {}
     has_keys = bool(comparison.schema.keys())
@@ -75,6 +76,15 @@ def assess(
         risky["original"] = baseline.section()
     judged = {name: attack.section() for name, attack in attacks.items()}
     return Assessment(useful, risky, judge(judged, thresholds), _records_at_risk(comparison, attacks))
+
+
+def _analysis(comparison: Comparison, analysis: Analysis, default_rule: str) -> dict[str, Any]:
+    """Return one analysis on both sides; one that cannot be estimated says why and stops no other."""
+    try:
+        return evaluate_analyses(comparison, [analysis], default_rule=default_rule)[0]
+    except SynthdpError as error:
+        nothing: dict[str, Any] = {"terms": [], "mean_ci_overlap": None, "min_ci_overlap": None}
+        return {"name": analysis.name, "rule": analysis.rule or default_rule, **nothing, "reason": str(error)}
 
 
 def _records_at_risk(comparison: Comparison, attacks: Mapping[str, IdentityRisk]) -> pd.DataFrame:

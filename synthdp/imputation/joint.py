@@ -15,7 +15,6 @@ Drawing the columns one after the other given only their own W would ignore what
 column, and is not the posterior. Cost O(n · 2^b · (b + q) + n · q³) for b binary and q numeric columns.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,6 @@ from synthdp.imputation.binary import LinkName, log_probability
 from synthdp.microdata import Codes, Floats
 
 ROWS_AT_ONCE = 65_536
-MOST_REDRAWS = 200
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +43,7 @@ class JointModel:
     root
         q × q lower triangular L with Σ = L L'.
     limits
-        2 × q: smallest and largest working value of each number.
+        2 × q: smallest and largest working value of each number; draws beyond are set to it.
     """
 
     binary_beta: Floats
@@ -75,21 +73,12 @@ class JointModel:
         numbers = np.empty((n, self.number_beta.shape[1]))
         for start in range(0, n, ROWS_AT_ONCE):
             rows = slice(start, min(start + ROWS_AT_ONCE, n))
-            once = self._rows(design[rows], levels[rows], centers[rows], precisions[rows])
-            binary[rows], numbers[rows] = self._inside_limits(once, rng=rng)
+            cells, drawn = self._rows(design[rows], levels[rows], centers[rows], precisions[rows], rng=rng)
+            binary[rows] = self.cells()[cells]
+            # bounds censor, they do not truncate: the regressions were fitted to values that pile up at the bounds,
+            # and redrawing would shrink the spread (measured: slopes off by 3 standard errors instead of 1)
+            numbers[rows] = np.clip(drawn, *self.limits)
         return binary, numbers
-
-    def _inside_limits(self, once: "Rows", *, rng: np.random.Generator) -> tuple[Codes, Floats]:
-        """Draw until every number lies inside its bounds: rejection draws from the truncated joint posterior."""
-        cells, numbers = once.draw(None, rng=rng)
-        low, high = self.limits
-        for _ in range(MOST_REDRAWS):
-            outside = np.flatnonzero(((numbers < low) | (numbers > high)).any(axis=1))
-            if len(outside) == 0:
-                break
-            cells[outside], numbers[outside] = once.draw(outside, rng=rng)
-        # where nearly all mass lies outside the bounds, the nearest bound is the draw's limit
-        return self.cells()[cells], np.clip(numbers, low, high)
 
     def cells(self) -> Codes:
         """Return the 2^b combinations of the binary columns, one per row."""
@@ -110,7 +99,10 @@ class JointModel:
                 total[:, here] += log_p[:, here % 2**j]
         return total
 
-    def _rows(self, design: Floats, levels: Floats, centers: Floats, precisions: Floats) -> "Rows":
+    def _rows(
+        self, design: Floats, levels: Floats, centers: Floats, precisions: Floats, *, rng: np.random.Generator
+    ) -> tuple[Codes, Floats]:
+        """Draw the cell, then the numbers, of some records."""
         cells = self.cells()
         log_weights = self.log_cell_probabilities(design)
         for j in range(cells.shape[1]):
@@ -129,29 +121,10 @@ class JointModel:
         log_weights += weighted @ shifts.T - 0.5 * np.einsum("ci,nij,cj->nc", shifts, quadratic, shifts)
         gain = np.einsum("ij,njk,lk,nl->nil", self.root, a_inverse, self.root, k)
         spread = self.root @ np.swapaxes(np.linalg.inv(np.linalg.cholesky(a)), 1, 2)
-        return Rows(log_weights, mean, offset, shifts, gain, spread)
-
-
-@dataclass(frozen=True, repr=False)
-class Rows:
-    """Everything that does not change between two draws of the same records."""
-
-    log_weights: Floats
-    mean: Floats
-    offset: Floats
-    shifts: Floats
-    gain: Floats
-    spread: Floats
-
-    def draw(self, rows: Codes | None, *, rng: np.random.Generator) -> tuple[Codes, Floats]:
-        """Draw the cell, then the numbers, of some rows (None: all)."""
-        pick: Callable[[Floats], Floats] = (lambda a: a) if rows is None else (lambda a: a[rows])
-        batch: Callable[[Floats], Floats] = (lambda a: a) if len(self.gain) == 1 else pick
-        cells = draw_levels(pick(self.log_weights), rng=rng)
-        shift = self.shifts[cells]
-        noise = rng.standard_normal(shift.shape)
-        mean = pick(self.mean) + shift + _apply(batch(self.gain), pick(self.offset) - shift)
-        return cells, mean + _apply(batch(self.spread), noise)
+        drawn = draw_levels(log_weights, rng=rng)
+        shift = shifts[drawn]
+        noise = _apply(spread, rng.standard_normal(shift.shape))
+        return drawn, mean + shift + _apply(gain, offset - shift) + noise
 
 
 def _apply(matrices: Floats, vectors: Floats) -> Floats:

@@ -95,11 +95,12 @@ def _prepare(plan: Plan, model: ImputationModel) -> tuple[Task, dict[str, Column
     replaced = data.schema.replaced()
     links = {c.name: Link.of(data, c.name) for c in replaced if not c.kind.categorical}
     masks = {c.name: _column_mask(plan, c, links.get(c.name)) for c in replaced}
+    grouped, graded = (any(test(mask) for mask in masks.values()) for test in (ColumnMask.grouped, ColumnMask.graded))
     seen = predictors.build(
         data,
         exclude=model.exclude,
-        groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if any(mask.grouped() for mask in masks.values()) else None,
-        neighbours=tags.neighbours if any(mask.graded() for mask in masks.values()) else None,
+        groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if grouped else None,
+        neighbours=tags.neighbours if graded else None,
     )
     working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
     return Task(data, seen, working, links), masks
