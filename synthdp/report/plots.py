@@ -1,0 +1,240 @@
+"""Plots as plain descriptions that plotly.js draws in the reader's browser.
+
+Figures are dicts of rounded numbers, so a person can read in the page's source what it holds.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synthdp.report import drawing
+from synthdp.report.marginals import Histogram, Marginal, Shares
+from synthdp.report.words import day, interval, is_number, number, percent, plain_term
+
+LABEL = 24
+MOST_TERMS = 24
+FEW_BINS = 13
+MOST_POWERS = 4
+# coefficients whose intervals differ more than this in width cannot share an axis in their own units
+COMPARABLE = 6.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot, what it shows in words for those who cannot see it, and its height in pixels."""
+
+    title: str
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    alt: str
+    caption: str
+    height: int
+
+
+def plotly_js() -> str:
+    """Return the drawing library itself, to be put into the page once."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def forest(name: str, terms: Sequence[Mapping[str, Any]]) -> tuple[Figure, ...]:
+    """Return coefficients with 95% intervals, original above synthetic, one figure per 24 terms."""
+    usable = [term for term in terms if _drawable(term.get("original")) and _drawable(term.get("synthetic"))]
+    if not usable:
+        return ()
+    widths = [term["original"]["high"] - term["original"]["low"] for term in usable]
+    own_units = max(widths) <= COMPARABLE * min(widths)
+    pages = math.ceil(len(usable) / MOST_TERMS)
+    size = math.ceil(len(usable) / pages)
+    chunks = [usable[k : k + size] for k in range(0, len(usable), size)]
+    absent = len(terms) - len(usable)
+    note = f" Not drawn for want of an interval: {absent}; see the table." if absent else ""
+    return tuple(_forest(name, chunk, note, own_units=own_units) for chunk in chunks)
+
+
+def marginal(shape: Marginal) -> Figure:
+    """Return one replaced column, original against copies."""
+    return _density(shape) if isinstance(shape, Histogram) else _bars(shape)
+
+
+def risk(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float | None]], caption: str) -> Figure:
+    """Return shares of records by risk group: before, then after under each attack.
+
+    Parameters
+    ----------
+    title
+        What is measured.
+    groups
+        Names of the risk groups, from top to bottom.
+    series
+        Shares by name of the series, in the order of ``groups``; the first series is "before".
+    caption
+        What the measure means.
+    """
+    places = list(range(len(groups)))[::-1]
+    known = [share for shares in series.values() for share in shares if share is not None and is_number(share)]
+    top = max(known, default=0.0) or 0.01
+    bars = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": drawing.escape(name),
+            "x": [drawing.tidy(100 * share) if share is not None and is_number(share) else None for share in shares],
+            "y": places,
+            "text": [percent(share) for share in shares],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": "%{text}",
+            "marker": drawing.hatched(*drawing.SERIES[k % len(drawing.SERIES)]),
+        }
+        for k, (name, shares) in enumerate(series.items())
+    ]
+    height = 64 + len(groups) * (17 * len(series) + 12)
+    layout = drawing.layout(
+        height, x={"title": {"text": "% of the group's records"}, "range": [0, 130 * top], "nticks": 5}
+    )
+    layout |= {"yaxis": drawing.labels(places, groups, LABEL // 2), "bargap": 0.25, "barmode": "group"}
+    # plotly stacks a group from below; readers start at the top
+    said = [
+        f"{group}: " + ", ".join(f"{name} {percent(shares[row])}" for name, shares in series.items())
+        for row, group in enumerate(groups)
+    ]
+    return Figure(title, bars[::-1], layout, f"{title}. " + "; ".join(said) + ".", caption, height)
+
+
+def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_units: bool) -> Figure:
+    rows = list(range(len(terms)))[::-1]
+    data: list[dict[str, Any]] = []
+    units = [1.0 if own_units else float(term["original"]["se"]) for term in terms]
+    for side, colour, symbol, dash, shift in (
+        ("original", drawing.BLUE, "circle", "solid", 0.16),
+        ("synthetic", drawing.ORANGE, "diamond-open", "dot", -0.16),
+    ):
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for row, term, unit in zip(rows, terms, units, strict=True):
+            x += [drawing.tidy(term[side]["low"] / unit), drawing.tidy(term[side]["high"] / unit), None]
+            y += [row + shift, row + shift, None]
+        line = {"color": colour, "width": 2.5, "dash": dash}
+        data.append({"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"})
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [drawing.tidy(term[side]["estimate"] / unit) for term, unit in zip(terms, units, strict=True)],
+                "y": [row + shift for row in rows],
+                "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
+                "text": [
+                    drawing.escape(f"{plain_term(str(term['term']))}, {side}: {interval(term[side])}") for term in terms
+                ],
+                "hovertemplate": "%{text}<extra></extra>",
+            }
+        )
+    ends = [end for trace in data for end in trace["x"] if end is not None] + [0.0]
+    room = 0.04 * (max(ends) - min(ends))
+    height = 64 + 34 * len(terms)
+    title = "Coefficient" if own_units else "Coefficient ÷ its standard error"
+    axis = {
+        "title": {"text": title},
+        "range": [drawing.tidy(min(ends) - room), drawing.tidy(max(ends) + room)],
+        "nticks": 7,
+    }
+    layout = drawing.layout(height, x=axis | {"zeroline": True, "zerolinecolor": drawing.INK, "zerolinewidth": 1})
+    layout["yaxis"] = drawing.labels(rows, [plain_term(str(term["term"])) for term in terms], LABEL) | {
+        "range": [-0.6, len(terms) - 0.4],
+    }
+    overlaps = [term["ci_overlap"] for term in terms if is_number(term.get("ci_overlap"))]
+    said = f" Overlaps run from {number(min(overlaps))} to {number(max(overlaps))}." if overlaps else ""
+    alt = f"Coefficients of {name} with 95% intervals, original and synthetic, {len(terms)} terms.{said}"
+    caption = "Dots and diamonds are estimates, lines their 95% confidence intervals; the thin upright line marks zero."
+    if not own_units:
+        caption += (
+            " Everything is divided by the coefficient's standard error in the original, so that all fit one axis."
+        )
+    return Figure(name, data, layout, alt, caption + note, height)
+
+
+def _density(shape: Histogram) -> Figure:
+    edges: list[Any] = (
+        [day(edge) for edge in shape.edges] if shape.scale == "date" else [drawing.tidy(e) for e in shape.edges]
+    )
+    data = [
+        drawing.steps(edges, shape.original)
+        | {"fill": "tozeroy", "fillcolor": "rgba(0,114,178,0.28)", "name": "original"},
+        *(
+            drawing.steps(edges, copy) | {"name": f"copy {k}", "line": drawing.thin(len(shape.copies))}
+            for k, copy in enumerate(shape.copies, start=1)
+        ),
+    ]
+    axis: dict[str, Any] = {"type": "date" if shape.scale == "date" else "linear", "nticks": 6}
+    if shape.scale == "linear" and shape.edges[1] - shape.edges[0] == 1 and len(edges) <= FEW_BINS:
+        axis |= {"dtick": 1}
+    if shape.scale == "log":
+        ticks = _log_ticks(shape)
+        axis |= {"tickvals": [drawing.tidy(math.log1p(tick - shape.origin)) for tick in ticks]}
+        axis |= {"ticktext": [_short(tick) for tick in ticks], "tickangle": 0}
+    layout = drawing.layout(210, x=axis)
+    layout["yaxis"] |= {"ticksuffix": "%", "rangemode": "tozero", "nticks": 5}
+    original, copies = shape.summaries
+    say = day if shape.scale == "date" else number
+    alt = (
+        f"Distribution of {shape.column.name}: original has mean {say(original.mean)} and median "
+        f"{say(original.median)}, the copies {say(copies.mean)} and {say(copies.median)} on average."
+    )
+    scale = ", log axis" if shape.scale == "log" else ""
+    scale += f" (values below {number(shape.origin)} shown there)" if shape.clipped else ""
+    return Figure(shape.column.name, data, layout, alt, f"{shape.column.kind}{scale}, % of records", 210)
+
+
+def _bars(shape: Shares) -> Figure:
+    places = list(range(shape.common))[::-1]
+    original, cells = shape.original[: shape.common], list(zip(*shape.copies, strict=True))[: shape.common]
+    means = [sum(shares) / len(shares) for shares in cells]
+    above = [max(shares) - mean for shares, mean in zip(cells, means, strict=True)]
+    below = [mean - min(shares) for shares, mean in zip(cells, means, strict=True)]
+    bar = {"type": "bar", "orientation": "h", "y": places, "hovertemplate": "%{x}%"}
+    whiskers = {
+        "type": "data",
+        "array": drawing.percents(above),
+        "arrayminus": drawing.percents(below),
+        "color": drawing.INK,
+        "width": 3,
+    }
+    data: list[dict[str, Any]] = [
+        bar
+        | {
+            "name": "copies",
+            "x": drawing.percents(means),
+            "error_x": whiskers,
+            "marker": drawing.hatched(drawing.ORANGE, "/"),
+        },
+        bar | {"name": "original", "x": drawing.percents(original), "marker": drawing.hatched(drawing.BLUE, "")},
+    ]
+    height = max(210, 60 + 30 * len(places))
+    layout = drawing.layout(height, x={"ticksuffix": "%", "rangemode": "tozero", "nticks": 6})
+    layout |= {"yaxis": drawing.labels(places, shape.levels[: shape.common], LABEL - 6), "bargap": 0.3}
+    gap = max((abs(o - m) for o, m in zip(original, means, strict=True)), default=0.0)
+    alt = f"Shares of {shape.column.name}: the copies' average and the original differ by at most {percent(gap)}."
+    return Figure(shape.column.name, data, layout, alt, f"{shape.column.kind}, % of records", height)
+
+
+def _log_ticks(shape: Histogram) -> list[float]:
+    highest = max(math.expm1(shape.edges[-1]), 1.0)
+    powers = math.floor(math.log10(highest))
+    steps = [0.0, *(10.0**power for power in range(powers % 2 if powers > MOST_POWERS else 0, powers + 1))]
+    return [shape.origin + step for step in (steps if powers <= MOST_POWERS else [0.0, *steps[1::2]])]
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{number(value / size)}{letter}"
+    return number(value)
+
+
+def _drawable(estimate: Mapping[str, Any] | None) -> bool:
+    if not estimate or not all(is_number(estimate.get(name)) for name in ("estimate", "se", "low", "high")):
+        return False
+    return bool(estimate["se"] > 0 and estimate["high"] > estimate["low"])

@@ -1,0 +1,177 @@
+"""What was done, what the gate said, what is promised and how it was made: the report's tables without statistics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from synthdp.privacy.events import LARGEST_USEFUL_MU
+from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.words import (
+    ATTACKS,
+    CHECKS,
+    MASK_DRAWS,
+    METHODS,
+    NOT_COMPUTED,
+    counted,
+    is_number,
+    listing,
+    number,
+    percent,
+)
+from synthdp.schema import Column, Kind
+
+FALSE_ALARMS = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's decision in words, with the checks behind it."""
+
+    state: str
+    headline: str
+    explanation: str
+    reasons: tuple[str, ...]
+    checks: Table | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What happened to the columns, and by which method."""
+
+    counts: str
+    replaced: Table | None
+    kept: str
+    dropped: str
+    method: str
+    masks: Table | None
+    mask_draw: tuple[str, str] | None
+
+
+def verdict(content: ReportContent) -> Verdict:
+    """Return what the gate decided and on what grounds."""
+    gate = find(content.metrics, "gate") or {}
+    passed = gate.get("passed")
+    checks = [check for check in gate.get("checks") or () if isinstance(check, Mapping)]
+    failed = sum(check.get("passed") is False for check in checks)
+    table = None
+    if checks:
+        table = Table(
+            caption="What the gate checked, against the limits set in the configuration",
+            head=("Check", "Attack", "Value", "Limit", "Result"),
+            rows=tuple(_check(check) for check in checks),
+            align="llrrl",
+        )
+    reasons = tuple(str(reason) for reason in gate.get("reasons") or ())
+    if passed is True:
+        within = f"All {counted(len(checks), 'check')} stayed within the limits." if checks else ""
+        return Verdict("passed", "Passed: the release gate lets these files go out", within, reasons, table)
+    if passed is False:
+        said = f"{number(failed)} of {counted(len(checks), 'check')} went over the limit. " if checks else ""
+        said += "Nothing may be published from this run; no public files were written."
+        return Verdict("refused", "Refused: the release gate holds these files back", said, reasons, table)
+    said = "No verdict was computed, so nothing here says that the files may be published."
+    return Verdict("open", "Not judged: the release gate was not run", said, reasons, table)
+
+
+def _check(check: Mapping[str, Any]) -> tuple[str, ...]:
+    name = str(check.get("name", ""))
+    words, share = CHECKS.get(name, (name, False))
+    say = percent if share else number
+    attack = str(check.get("attack") or "")
+    passed = check.get("passed")
+    result = "✔ within" if passed is True else "✘ over" if passed is False else NOT_COMPUTED
+    return words, ATTACKS.get(attack, (attack, ""))[0], say(check.get("value")), say(check.get("limit")), result
+
+
+def done(content: ReportContent) -> Done:
+    """Return what was done to which column."""
+    schema = content.comparison.schema
+    replaced, kept = schema.replaced(), schema.kept()
+    counts = (
+        f"The file has {counted(len(content.comparison.original), 'record')}. "
+        f"Of its columns, {number(len(replaced))} were replaced by newly drawn values, {number(len(kept))} are "
+        f"released as they are, and {number(len(content.dropped))} were removed."
+    )
+    lines = content.masks
+    covered = {line.column for line in lines}
+    rows = [(line.column, line.group, line.description) for line in lines]
+    rows += [(c.name, "all", "none: drawn from the model alone") for c in replaced if lines and c.name not in covered]
+    return Done(
+        counts=counts,
+        replaced=_columns(replaced),
+        kept=listing([f"{c.name} ({c.kind}{', known to the intruder' if c.key else ''})" for c in kept]),
+        dropped=listing(list(content.dropped)),
+        method=METHODS.get(content.method, f"The copies were made by the method “{content.method}”."),
+        masks=Table("The mask of each replaced column", ("Column", "Risk group", "Mask"), tuple(rows), "lll")
+        if rows
+        else None,
+        mask_draw=MASK_DRAWS.get(content.mask_draw) if lines else None,
+    )
+
+
+def _columns(replaced: tuple[Column, ...]) -> Table | None:
+    rows = tuple((c.name, c.kind.value, "yes" if c.key else "no", _match(c)) for c in replaced)
+    head = ("Column", "Kind", "Intruder may know it", "What counts as a match")
+    return Table("Replaced columns", head, rows, "llll") if rows else None
+
+
+def _match(column: Column) -> str:
+    if not column.key:
+        return "not used for matching"
+    if column.kind.categorical or column.tolerance == 0:
+        return "the same value"
+    unit = " days" if column.kind is Kind.DATE else ""
+    source = " (default: a tenth of the column's standard deviation)" if column.tolerance_default else ""
+    return f"within ±{number(column.tolerance)}{unit}{source}"
+
+
+def epsilon(content: ReportContent) -> tuple[bool, str]:
+    """Return whether the whole release is differentially private, and the sentence that says so."""
+    value = find(content.metrics, "privacy", "epsilon")
+    if is_number(value):
+        return True, f"The release is differentially private with ε = {number(value)}."
+    return False, "This release is not differentially private; no epsilon is claimed."
+
+
+def masking(content: ReportContent) -> Table | None:
+    """Return the formal statements about the masks, with what each means at best for the intruder."""
+    lines = find(content.metrics, "privacy", "masking") or ()
+    rows = tuple(
+        (
+            str(line.get("column", "")),
+            str(line.get("group") or "all"),
+            number(line.get("mu")) if is_number(line.get("mu")) else "none",
+            _bound(line.get("mu")),
+            str(line.get("statement") or ""),
+        )
+        for line in lines
+    )
+    head = ("Column", "Risk group", "μ", "Intruder's best hit rate*", "Statement")
+    return Table("What can be stated about each mask", head, rows, "llrrl") if rows else None
+
+
+def _bound(mu: Any) -> str:
+    """Return Φ(Φ⁻¹(0.05) + μ), the most a test at 5% false alarms can detect (Dong, Roth and Su 2022, Eq. 6)."""
+    if not is_number(mu):
+        return "no bound"
+    if mu > LARGEST_USEFUL_MU:
+        return "no useful bound"
+    normal = NormalDist()
+    return percent(normal.cdf(normal.inv_cdf(FALSE_ALARMS) + mu))
+
+
+def timings(content: ReportContent) -> Table | None:
+    """Return how long each stage took."""
+    found = find(content.metrics, "timings") or {}
+    rows = [(str(stage).replace("_", " "), f"{number(seconds)} s") for stage, seconds in found.items()]
+    known = [float(seconds) for seconds in found.values() if is_number(seconds)]
+    if len(rows) > 1 and "total" not in found:
+        rows.append(("together", f"{number(sum(known))} s"))
+    return Table("Time per stage", ("Stage", "Time"), tuple(rows), "lr") if rows else None
+
+
+def versions(content: ReportContent) -> Table | None:
+    """Return which programs made this."""
+    rows = tuple((str(name), str(version)) for name, version in content.versions.items())
+    return Table("Programs and versions", ("Program", "Version"), rows, "ll") if rows else None

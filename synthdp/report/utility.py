@@ -1,0 +1,174 @@
+"""How useful the copies are: analyses repeated on them, whether they can be told apart, one column at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.marginals import Histogram, Marginal, Shares, Summary, kept_but_changed, marginals
+from synthdp.report.plots import Figure, forest, marginal
+from synthdp.report.words import NOT_COMPUTED, RULES, day, interval, is_number, listing, number, percent, plain_term
+
+LOW_OVERLAP = 0.5
+CLASSIFIERS = {"logit": "logistic regression", "cart": "classification tree"}
+
+
+@dataclass(frozen=True)
+class AnalysisView:
+    """One analysis, done on the original and pooled over the copies."""
+
+    name: str
+    subtitle: str
+    mean: str
+    lowest: str
+    findings: str
+    figures: tuple[Figure, ...]
+    table: Table | None
+    absent: str
+
+
+@dataclass(frozen=True)
+class MarginalView:
+    """One replaced column: its plot and the table beside it."""
+
+    figure: Figure
+    table: Table
+
+
+def analyses(content: ReportContent) -> tuple[AnalysisView, ...]:
+    """Return every analysis that was repeated on the copies."""
+    return tuple(_analysis(found) for found in find(content.metrics, "utility", "analyses") or ())
+
+
+def _analysis(found: Mapping[str, Any]) -> AnalysisView:
+    terms = [term for term in found.get("terms") or () if isinstance(term, Mapping)]
+    rule = str(found.get("rule") or "")
+    parts = [str(found[key]) for key in ("model", "formula") if found.get(key)]
+    if rule:
+        parts.append(f"pooled by the rule of {RULES.get(rule, rule)}")
+    same = [_same_finding(term) for term in terms]
+    judged = [value for value in same if value is not None]
+    return AnalysisView(
+        name=str(found.get("name", "analysis")),
+        subtitle=" · ".join(parts),
+        mean=number(found.get("mean_ci_overlap")),
+        lowest=number(found.get("min_ci_overlap")),
+        findings=f"{sum(judged)} of {len(judged)}" if judged else NOT_COMPUTED,
+        figures=forest(str(found.get("name", "analysis")), terms),
+        table=_coefficients(terms, same) if terms else None,
+        absent="" if terms else str(found.get("reason") or "the analysis gave no estimates"),
+    )
+
+
+def _coefficients(terms: list[Mapping[str, Any]], same: list[bool | None]) -> Table:
+    rows = tuple(
+        (
+            plain_term(str(term.get("term", ""))),
+            interval(term.get("original")),
+            interval(term.get("synthetic")),
+            _overlap(term.get("ci_overlap")),
+            number(term.get("std_diff")),
+            NOT_COMPUTED if agrees is None else "yes" if agrees else "✘ no",
+        )
+        for term, agrees in zip(terms, same, strict=True)
+    )
+    head = ("Term", "Original (95% interval)", "Synthetic (95% interval)", "Overlap", "Difference", "Same finding")
+    return Table("Estimates from the original and from the copies together", head, rows, "lrrrrl")
+
+
+def _overlap(value: Any) -> str:
+    return f"▼ {number(value)}" if is_number(value) and value < LOW_OVERLAP else number(value)
+
+
+def _same_finding(term: Mapping[str, Any]) -> bool | None:
+    """Return whether both intervals say the same: above zero, below zero, or cannot tell."""
+    sides: list[int] = []
+    for name in ("original", "synthetic"):
+        low, high = find(term, name, "low"), find(term, name, "high")
+        if not is_number(low) or not is_number(high):
+            return None
+        sides.append(int(low > 0) - int(high < 0))
+    return sides[0] == sides[1]
+
+
+def propensity(content: ReportContent) -> tuple[Table | None, str]:
+    """Return the pMSE table, or the reason why there is none."""
+    section = find(content.metrics, "utility", "pmse") or {}
+    rows: list[tuple[str, ...]] = []
+    for name, found in section.items():
+        if isinstance(found, Mapping) and is_number(found.get("value")):
+            copies = [value for value in found.get("per_copy") or () if is_number(value)]
+            spread = f"{number(min(copies))} to {number(max(copies))}" if copies else NOT_COMPUTED
+            rows.append((CLASSIFIERS.get(name, name), number(found["value"]), number(found.get("ratio")), spread))
+    head = ("Told apart by", "pMSE (mean over copies)", "Ratio to expected", "pMSE, lowest to highest copy")
+    if rows:
+        return Table("Can a computer tell synthetic from original records?", head, tuple(rows), "lrrr"), ""
+    return None, str(section.get("reason") or "pMSE was not asked for (evaluation.utility)")
+
+
+def two_way(content: ReportContent) -> Table | None:
+    """Return how well tables of several columns are kept."""
+    rows = tuple(
+        (
+            listing([str(name) for name in found.get("columns") or ()]),
+            number(found.get("pmse")),
+            number(found.get("s_pmse")),
+            number(found.get("df")),
+        )
+        for found in find(content.metrics, "utility", "tables") or ()
+    )
+    head = ("Columns", "pMSE", "Ratio to expected", "Degrees of freedom")
+    return Table("Tables of counts, original against copies", head, rows, "lrrr") if rows else None
+
+
+def columns(content: ReportContent) -> tuple[MarginalView, ...]:
+    """Return every replaced column, original against copies."""
+    return tuple(MarginalView(marginal(shape), _table(shape)) for shape in marginals(content.comparison))
+
+
+def kept(content: ReportContent) -> str:
+    """Return what can be said about the kept columns."""
+    names = [column.name for column in content.comparison.schema.kept()]
+    if not names:
+        return "No column was kept as it is."
+    if not content.comparison.aligned:
+        return (
+            f"The kept columns ({listing(names)}) are meant to be identical to the original. The rows of these files "
+            "are not lined up with the original records, so this was not checked."
+        )
+    changed = kept_but_changed(content.comparison)
+    if changed:
+        return f"Attention: {listing(list(changed))} should be as in the original, but differ in at least one copy."
+    return (
+        f"The kept columns ({listing(names)}) are identical to the original in every copy by construction, and this "
+        "was checked; there is nothing to compare."
+    )
+
+
+def _table(shape: Marginal) -> Table:
+    return _numbers(shape) if isinstance(shape, Histogram) else _levels(shape)
+
+
+def _numbers(shape: Histogram) -> Table:
+    def row(name: str, found: Summary) -> tuple[str, ...]:
+        name += f", {percent(found.missing)} missing" if found.missing > 0 else ""
+        if shape.scale == "date":
+            return name, day(found.q05), day(found.median), day(found.q95)
+        return name, *(number(value) for value in (found.mean, found.sd, found.q05, found.median, found.q95))
+
+    head = ("", *(() if shape.scale == "date" else ("Mean", "SD")), "5%", "Median", "95%")
+    rows = (row("Original", shape.summaries[0]), row("Copies", shape.summaries[1]))
+    return Table(f"{shape.column.name}: original, and mean over copies", head, rows, "l" + "r" * (len(head) - 1))
+
+
+def _levels(shape: Shares) -> Table:
+    rows = tuple(
+        (level, percent(original), percent(sum(cells) / len(cells)), _range(cells))
+        for level, original, *cells in zip(shape.levels, shape.original, *shape.copies, strict=True)
+    )
+    head = ("Level", "Original", "Copies", "lowest to highest")
+    return Table(f"{shape.column.name}: share of records", head, rows, "lrrr")
+
+
+def _range(shares: list[float]) -> str:
+    return f"{number(100 * min(shares))} to {percent(max(shares))}"
