@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 import statsmodels.formula.api as smf
 import yaml
 
+from synthdp.config import load, parse
 from synthdp.datasets import (
     ANALYSES,
     anes96,
@@ -18,8 +20,9 @@ from synthdp.datasets import (
     wrong_model,
     wrong_model_truth,
 )
-from synthdp.microdata import resolve
-from synthdp.schema import Kind, Role, Variable
+from synthdp.intake import prepare
+from synthdp.pipeline import check
+from synthdp.schema import Kind
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL_SEED = 1996
@@ -125,12 +128,20 @@ def test_the_small_file_is_made_by_the_command_in_its_readme():
 
 
 def test_the_example_config_fits_its_file():
-    config = yaml.safe_load((DATA / "registry_small.yaml").read_text(encoding="utf-8"))
-    variables = {name: Variable(**settings) for name, settings in config["variables"].items()}
-    data = resolve(pd.read_csv(DATA / config["data"]["path"]), variables)
-    assert [column.name for column in data.schema.replaced()] == ["age", "sex", "education"]
-    assert {column.kind for column in data.schema.replaced()} <= {Kind.CONTINUOUS, Kind.BINARY}
-    assert set(config["masks"]) == {name for name, variable in variables.items() if variable.role is Role.REPLACE}
+    config = load(DATA / "registry_small.yaml")
+    data = prepare(pd.read_csv(config.data.path), config)
+    replaced = data.schema.replaced()
+    assert [column.name for column in replaced] == ["age", "sex", "education"] == list(config.masks)
+    assert {column.kind for column in replaced} <= {Kind.CONTINUOUS, Kind.BINARY}
+    assert check(config).messages[0].startswith("300 records; 3 columns replaced, 11 kept")
+
+
+def test_the_config_in_the_readme_is_one():
+    readme = (DATA.parent / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", readme, flags=re.DOTALL)
+    config = parse(yaml.safe_load(block))
+    data = prepare(pd.read_csv(DATA / config.data.path), config)
+    assert [column.name for column in data.schema.replaced()] == list(config.masks)
 
 
 # designs

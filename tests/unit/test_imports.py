@@ -14,17 +14,31 @@ PACKAGE = ROOT / "synthdp"
 
 # A module may import from the layers above its own, and inside its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "seeding", "schema", "microdata", "evidence", "neighbours", "expressions", "links", "io", "datasets"),
+    (
+        "errors",
+        "seeding",
+        "progress",
+        "schema",
+        "microdata",
+        "expressions",
+        "evidence",
+        "links",
+        "neighbours",
+        "io",
+        "datasets",
+    ),
     ("privacy",),
     ("tagging", "masking", "imputation"),
     ("synthesis",),
     ("inference",),
     ("evaluation",),
     ("config",),
-    ("release",),
+    ("intake",),
+    ("release", "report", "summary"),
     ("pipeline",),
-    ("report",),
+    ("demo",),
     ("cli",),
+    ("__main__",),
     ("studies",),
 )
 FOUNDATION = LAYERS[0]
