@@ -61,3 +61,17 @@ def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any]
 
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     return list(axes.ravel()), figure
+
+
+def scaling(rows: Sequence[Mapping[str, float]], path: Path) -> None:
+    """Draw seconds against records on logarithmic axes, with a line of slope one."""
+    axes, figure = _axes(1, 1, (6, 4.2))
+    ax = axes[0]
+    sizes, seconds = [row["n"] for row in rows], [row["seconds"] for row in rows]
+    ax.loglog(sizes, seconds, f"-{MARKERS[0]}", color=COLOURS[0], label="fit + draw, M = 5")
+    linear = [seconds[0] * size / sizes[0] for size in sizes]
+    ax.loglog(sizes, linear, "--", color="#555555", label="linear growth")
+    ax.set_xlabel("records")
+    ax.set_ylabel("seconds")
+    ax.legend()
+    figure.savefig(path)
