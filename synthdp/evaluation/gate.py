@@ -1,0 +1,154 @@
+"""The release gate: measured risks against the limits the data holder has set."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import Field
+
+from synthdp.schema import Settings
+
+NAMES = {
+    "max_expected_match_rate": "expected match rate",
+    "max_excess_true_match": "number of true matches beyond chance",
+    "max_individual": "largest individual match probability",
+    "max_attribute_gain": "attribute gain",
+}
+# what the likelihood attack calls its expected matches
+LINKS = "identity_likelihood"
+
+
+class Thresholds(Settings):
+    """The largest risks at which a release may leave the house; ``null`` means not judged.
+
+    Parameters
+    ----------
+    max_expected_match_rate
+        Expected matches per record.
+    max_excess_true_match
+        True matches beyond the 95% point of the same attack on row-permuted copies.
+    max_individual
+        Largest probability that an intruder gives to the right record, over all records.
+    max_attribute_gain
+        How much better a sensitive value is guessed with the copies than without.
+
+    Examples
+    --------
+    >>> Thresholds(max_individual=None).max_expected_match_rate
+    0.05
+    """
+
+    max_expected_match_rate: float | None = Field(default=0.05, ge=0)
+    max_excess_true_match: float | None = Field(default=0, ge=0)
+    max_individual: float | None = Field(default=0.5, ge=0)
+    max_attribute_gain: float | None = Field(default=0.1, ge=0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One risk against its limit; ``value`` is None when it was not measured."""
+
+    name: str
+    attack: str
+    value: float | None
+    limit: float
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the release may leave the house, and if not, why.
+
+    Examples
+    --------
+    >>> judge({"attribute": [{"target": "vote", "gain": 0.3}]}, Thresholds(
+    ...     max_expected_match_rate=None, max_excess_true_match=None, max_individual=None)).reasons
+    ("attribute: attribute gain for 'vote' 0.3 is above the limit 0.1.",)
+    """
+
+    passed: bool
+    reasons: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+    def section(self) -> dict[str, Any]:
+        """Return the ``gate`` section of metrics.json."""
+        return {
+            "passed": self.passed,
+            "reasons": list(self.reasons),
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+
+def judge(risk_sections: Mapping[str, Any], thresholds: Thresholds) -> Verdict:
+    """Hold every identity attack and every attribute target against the limits.
+
+    The worst attack decides: one value above its limit refuses the release. A value that is missing or not a number
+    refuses too, and so does a limit on identity risk when no identity attack was made. Attribute risk is judged when
+    it was measured.
+
+    Parameters
+    ----------
+    risk_sections
+        The ``risk`` sections of metrics.json by the attack's name; sections other than ``identity…`` and
+        ``attribute`` are not read.
+    thresholds
+        The limits.
+    """
+    checks: list[Check] = []
+    reasons: list[str] = []
+    attacks = [name for name in risk_sections if name.startswith("identity")]
+    for limit_name, what in NAMES.items():
+        limit = getattr(thresholds, limit_name)
+        if limit is None:
+            continue
+        if limit_name == "max_attribute_gain":
+            measured = _gains(risk_sections.get("attribute", ()))
+        else:
+            measured = _matches(limit_name, {name: risk_sections[name] for name in attacks})
+            if not attacks:
+                measured = iter([("identity", "", None)])
+        for attack, target, found in measured:
+            value = _finite(found)
+            passed = value is not None and value <= limit
+            checks.append(Check(limit_name, attack, value, limit, passed))
+            if not passed:
+                reasons.append(_sentence(f"{attack}: {what}{target}", value, limit))
+    return Verdict(passed=not reasons, reasons=tuple(reasons), checks=tuple(checks))
+
+
+def _matches(limit_name: str, sections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    for attack, section in sections.items():
+        if limit_name == "max_expected_match_rate":
+            yield attack, "", section.get("expected_links_rate" if attack == LINKS else "expected_match_rate")
+        elif attack != LINKS:
+            found = section.get("max_individual") if limit_name == "max_individual" else _excess(section)
+            yield attack, "", found
+
+
+def _excess(section: Mapping[str, Any]) -> float | None:
+    found, chance = _finite(section.get("true_match")), _finite(section.get("true_match_chance"))
+    return None if found is None or chance is None else max(0.0, found - chance)
+
+
+def _gains(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    for line in lines:
+        yield "attribute", f" for {str(line.get('target'))!r}", line.get("gain")
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return None if math.isnan(number) else number
+
+
+def _sentence(what: str, value: float | None, limit: float) -> str:
+    if value is None:
+        return f"{what} was not measured, so it cannot be held against the limit {limit:g}."
+    for digits in range(3, 18):
+        shown = f"{value:.{digits}g}"
+        if float(shown) > limit:  # never "0.05 is above the limit 0.05"
+            break
+    return f"{what} {shown} is above the limit {limit:g}."

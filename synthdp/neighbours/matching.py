@@ -1,0 +1,223 @@
+"""Code keys, count neighbours, match records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.neighbours.loops import Booleans, count_sorted, match_sorted
+from synthdp.schema import Column, Kind
+
+MOST_STRIPS = 2**20
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """The key columns of one file, coded for matching.
+
+    Parameters
+    ----------
+    cells
+        Which combination of categorical keys (and of missing numeric keys) each record has, shape (n,).
+    numbers
+        Numeric keys, shape (n, q); 0 where missing, because the cell already says that it is missing.
+    tolerances
+        How far apart two numbers may be and still match, shape (q,).
+    """
+
+    cells: Codes
+    numbers: Floats
+    tolerances: Floats
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __repr__(self) -> str:
+        return f"Keys({len(self)} records, {len(self.tolerances)} numeric keys)"
+
+
+@dataclass(frozen=True, repr=False)
+class Matches:
+    """What an intruder who holds the keys finds in the copies, record by record.
+
+    Target i has s_ij candidates in copy j; each of them is the target with probability 1/s_ij. The probability of
+    record r is the mean over copies, and the intruder points at the records with the largest one.
+
+    Parameters
+    ----------
+    individual
+        Probability given to record i itself, zero where it is no candidate.
+    unconditional
+        Mean over copies of 1/s_ij, whether or not record i is a candidate.
+    best
+        c_i, how many records share the largest probability; 0 where no copy has a candidate.
+    hit
+        I_i, whether record i is one of them.
+    winner
+        The record pointed at where c_i = 1, otherwise -1.
+    """
+
+    individual: Floats
+    unconditional: Floats
+    best: Codes
+    hit: Booleans
+    winner: Codes
+
+    def __repr__(self) -> str:
+        return f"Matches({len(self.best)} targets)"
+
+    @property
+    def any_candidate(self) -> Booleans:
+        """Whether some copy has a candidate for the target."""
+        return self.best > 0
+
+
+def encode_keys(frames: Sequence[pd.DataFrame], columns: Sequence[Column]) -> tuple[Keys, ...]:
+    """Code the key columns of several files alike, so that they can be matched with each other.
+
+    A missing value matches only a missing value. A value that is no level of its column, or no number, matches
+    nothing in a checked file.
+
+    Raises
+    ------
+    InputError
+        If a date key holds something that is no date.
+
+    Examples
+    --------
+    >>> from synthdp.schema import Column
+    >>> age = Column(name="age", kind="continuous", role="replace", key=True, tolerance=3)
+    >>> original, copy = pd.DataFrame({"age": [41.0, 70.0]}), pd.DataFrame({"age": [44.0, 42.0]})
+    >>> count_neighbours(*encode_keys([original, copy], [age]))
+    array([2, 0])
+    """
+    cells = np.zeros(sum(len(frame) for frame in frames), dtype=np.int64)
+    numeric: list[Floats] = []
+    tolerances: list[float] = []
+    for column in columns:
+        parts = [_encode(frame[column.name], column) for frame in frames]
+        labels = np.concatenate([label for label, _ in parts])
+        if labels.any():
+            pairs = cells * (labels.max() + 1) + labels
+            # renumbered at every step: products of many large columns would overflow
+            cells = np.asarray(pd.factorize(pairs)[0], dtype=np.int64)
+        if not column.kind.categorical:
+            numeric.append(np.concatenate([values for _, values in parts]))
+            tolerances.append(column.tolerance)
+    stacked = np.column_stack(numeric) if numeric else np.empty((len(cells), 0))
+    cuts = np.cumsum([len(frame) for frame in frames])[:-1]
+    limits = np.asarray(tolerances, dtype=np.float64)
+    pieces = zip(np.split(cells, cuts), np.split(stacked, cuts), strict=True)
+    return tuple(Keys(cells=cell, numbers=values, tolerances=limits) for cell, values in pieces)
+
+
+def count_neighbours(targets: Keys, file: Keys) -> Codes:
+    """Count for every target the records of ``file`` in its cell and within the tolerance on every numeric key.
+
+    Notes
+    -----
+    Sorting costs O(n log n). With at most one numeric key a target then costs O(log n); with more it costs the number
+    of records that agree on the cell and the two sharpest numeric keys. Targets with equal keys are counted once.
+    """
+    if len(targets) == 0 or len(file) == 0:
+        return np.zeros(len(targets), dtype=np.int64)
+    reach, (targets, file) = _arrange(targets, file)
+    rows = _sorted_rows(file)
+    return count_sorted(
+        _alike_together(targets),
+        targets.cells,
+        targets.numbers,
+        reach,
+        file.cells[rows],
+        file.numbers[rows],
+        file.tolerances,
+    )
+
+
+def match(targets: Keys, copies: Sequence[Keys]) -> Matches:
+    """Match every target against all copies, where row i of every copy stands for record i.
+
+    Notes
+    -----
+    Time is proportional to the number of candidates (as the two sharpest numeric keys see them), summed over copies
+    and over targets with distinct keys, plus sorting; memory to the number of records times copies. A million targets
+    with 200 candidates in each of 5 copies take 9 seconds with one numeric key and 22 with two, on one core.
+
+    Raises
+    ------
+    ValueError
+        If there is no target or no copy, or a copy has not as many rows as there are targets.
+    """
+    if not copies or len(targets) == 0 or any(len(copy) != len(targets) for copy in copies):
+        raise ValueError("match: needs targets and at least one copy, each with as many rows as there are targets.")
+    reach, (targets, *files) = _arrange(targets, *copies)
+    orders = [_sorted_rows(file) for file in files]
+    found = match_sorted(
+        _alike_together(targets),
+        targets.cells,
+        targets.numbers,
+        reach,
+        np.stack(orders),
+        np.stack([file.cells[rows] for file, rows in zip(files, orders, strict=True)]),
+        np.stack([file.numbers[rows] for file, rows in zip(files, orders, strict=True)]),
+        targets.tolerances,
+    )
+    return Matches(*found)
+
+
+def _encode(series: pd.Series, column: Column) -> tuple[Codes, Floats]:
+    """Return what must be equal (0, or 1 for missing, or 2 onwards) and, for numeric keys, what must be close."""
+    absent = series.isna().to_numpy(dtype=bool)
+    if column.kind.categorical:
+        levels = codes(series, column)
+        unknown = (levels == MISSING) & ~absent
+        return np.where(unknown, len(column.levels) + 1, levels + 1), np.empty(0)
+    try:
+        values = numbers(series, column)
+    except (ValueError, TypeError):
+        wanted = "dates" if column.kind is Kind.DATE else "numbers"
+        raise InputError(f"{column.name}: a {column.kind} key needs {wanted}, found values that are not.") from None
+    finite = np.isfinite(values)
+    return np.where(finite, 0, np.where(absent, 1, 2)), np.where(finite, values, 0.0)
+
+
+def _arrange(targets: Keys, *files: Keys) -> tuple[int, list[Keys]]:
+    """Put the numeric key that rules out most records first, and cut cells into strips along the second.
+
+    Neighbours then lie in a strip or ``reach`` strips beside it, whose cells are numbered consecutively.
+    """
+    arranged = [targets, *files]
+    if len(targets.tolerances) == 0:
+        # a constant key rules nobody out, and spares the kernels a special case
+        return 0, [Keys(keys.cells, np.zeros((len(keys), 1)), np.zeros(1)) for keys in arranged]
+    spread = np.vstack([keys.numbers for keys in files]).std(axis=0)
+    width = np.divide(targets.tolerances, spread, out=np.full_like(spread, np.inf), where=spread > 0)
+    order = np.argsort(width, kind="stable")
+    arranged = [Keys(keys.cells, keys.numbers[:, order], keys.tolerances[order]) for keys in arranged]
+    if len(order) == 1:
+        return 0, arranged
+    low = min(keys.numbers[:, 1].min(initial=np.inf) for keys in arranged)
+    high = max(keys.numbers[:, 1].max(initial=-np.inf) for keys in arranged)
+    # a hair wider than the tolerance, so that rounding never puts neighbours two strips apart
+    strip = max(float(arranged[0].tolerances[1]) * (1 + 1e-6), (high - low) / MOST_STRIPS) or 1.0
+    per_cell = int((high - low) / strip) + 3
+    return 1, [
+        Keys(
+            keys.cells * per_cell + 1 + np.floor((keys.numbers[:, 1] - low) / strip).astype(np.int64),
+            np.ascontiguousarray(keys.numbers),
+            keys.tolerances,
+        )
+        for keys in arranged
+    ]
+
+
+def _sorted_rows(keys: Keys) -> Codes:
+    return np.lexsort((keys.numbers[:, 0], keys.cells)).astype(np.int64)
+
+
+def _alike_together(keys: Keys) -> Codes:
+    """Order targets so that equal keys follow each other: their candidates are then looked up once."""
+    return np.lexsort((*keys.numbers.T[::-1], keys.cells)).astype(np.int64)
