@@ -73,6 +73,7 @@ def render(content: ReportContent) -> str:
         analyses=analyses,
         propensity=propensity,
         no_propensity=no_propensity,
+        distances=utility.distances(content),
         two_way=utility.two_way(content),
         columns=utility.columns(content),
         kept=utility.kept(content),

@@ -10,6 +10,7 @@ from synthdp.report.content import ReportContent, Table, find
 from synthdp.report.words import (
     ATTACKS,
     CHECKS,
+    GROUP_ORDER,
     MASK_DRAWS,
     METHODS,
     NOT_COMPUTED,
@@ -95,7 +96,7 @@ def done(content: ReportContent) -> Done:
     )
     lines = content.masks
     covered = {line.column for line in lines}
-    rows = [(line.column, line.group, line.description) for line in lines]
+    rows: list[tuple[str, ...]] = [(line.column, line.group, line.description) for line in lines]
     rows += [(c.name, "all", "none: drawn from the model alone") for c in replaced if lines and c.name not in covered]
     return Done(
         counts=counts,
@@ -103,7 +104,7 @@ def done(content: ReportContent) -> Done:
         kept=listing([f"{c.name} ({c.kind}{', known to the intruder' if c.key else ''})" for c in kept]),
         dropped=listing(list(content.dropped)),
         method=METHODS.get(content.method, f"The copies were made by the method “{content.method}”."),
-        masks=Table("The mask of each replaced column", ("Column", "Risk group", "Mask"), tuple(rows), "lll")
+        masks=Table("The mask of each replaced column", ("Column", "Risk group", "Mask"), _in_order(rows), "lll")
         if rows
         else None,
         mask_draw=MASK_DRAWS.get(content.mask_draw) if lines else None,
@@ -137,18 +138,29 @@ def epsilon(content: ReportContent) -> tuple[bool, str]:
 def masking(content: ReportContent) -> Table | None:
     """Return the formal statements about the masks, with what each means at best for the intruder."""
     lines = find(content.metrics, "privacy", "masking") or ()
-    rows = tuple(
-        (
-            str(line.get("column", "")),
-            str(line.get("group") or "all"),
-            number(line.get("mu")) if is_number(line.get("mu")) else "none",
-            _bound(line.get("mu")),
-            str(line.get("statement") or ""),
-        )
-        for line in lines
+    rows = _in_order(
+        [
+            (
+                str(line.get("column", "")),
+                str(line.get("group") or "all"),
+                number(line.get("mu")) if is_number(line.get("mu")) else "none",
+                _bound(line.get("mu")),
+                str(line.get("statement") or ""),
+            )
+            for line in lines
+        ]
     )
-    head = ("Column", "Risk group", "μ", "Intruder's best hit rate*", "Statement")
-    return Table("What can be stated about each mask", head, rows, "llrrl") if rows else None
+    caption, head = "What can be stated about each mask", ("Column", "Risk group", "Statement")
+    if any(is_number(line.get("mu")) for line in lines):
+        return Table(caption, (*head[:2], "μ", "Intruder's best hit rate*", head[2]), rows, "llrrl")
+    return Table(caption, head, tuple((*row[:2], row[4]) for row in rows), "lll") if rows else None
+
+
+def _in_order(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return rows of one column together, its risk groups from low to high."""
+    columns = list(dict.fromkeys(row[0] for row in rows))
+    groups = list(dict.fromkeys([*GROUP_ORDER, *(row[1] for row in rows)]))
+    return tuple(sorted(rows, key=lambda row: (columns.index(row[0]), groups.index(row[1]))))
 
 
 def _bound(mu: Any) -> str:
@@ -164,10 +176,11 @@ def _bound(mu: Any) -> str:
 def timings(content: ReportContent) -> Table | None:
     """Return how long each stage took."""
     found = find(content.metrics, "timings") or {}
-    rows = [(str(stage).replace("_", " "), f"{number(seconds)} s") for stage, seconds in found.items()]
-    known = [float(seconds) for seconds in found.values() if is_number(seconds)]
+    rows = [(str(stage).replace(".", ": "), f"{number(seconds)} s") for stage, seconds in found.items()]
+    # a stage such as synthesise.fit is part of synthesise and must not count twice
+    whole = [float(s) for stage, s in found.items() if is_number(s) and str(stage).rpartition(".")[0] not in found]
     if len(rows) > 1 and "total" not in found:
-        rows.append(("together", f"{number(sum(known))} s"))
+        rows.append(("together", f"{number(sum(whole))} s"))
     return Table("Time per stage", ("Stage", "Time"), tuple(rows), "lr") if rows else None
 
 

@@ -12,6 +12,11 @@ from synthdp.report.words import NOT_COMPUTED, RULES, day, interval, is_number, 
 LOW_OVERLAP = 0.5
 CLASSIFIERS = {"logit": "logistic regression", "cart": "classification tree"}
 
+DISTANCES = {
+    "specks": "SPECKS: largest gap between the two sets of scores, 0 (none) to 1 (complete)",
+    "po50": "PO50: percentage points of records told apart beyond the 50% of a coin toss",
+}
+
 
 @dataclass(frozen=True)
 class AnalysisView:
@@ -97,13 +102,28 @@ def propensity(content: ReportContent) -> tuple[Table | None, str]:
     rows: list[tuple[str, ...]] = []
     for name, found in section.items():
         if isinstance(found, Mapping) and is_number(found.get("value")):
-            copies = [value for value in found.get("per_copy") or () if is_number(value)]
-            spread = f"{number(min(copies))} to {number(max(copies))}" if copies else NOT_COMPUTED
-            rows.append((CLASSIFIERS.get(name, name), number(found["value"]), number(found.get("ratio")), spread))
+            ratio = number(found.get("ratio"))
+            rows.append((CLASSIFIERS.get(name, name), number(found["value"]), ratio, _spread(found)))
     head = ("Told apart by", "pMSE (mean over copies)", "Ratio to expected", "pMSE, lowest to highest copy")
     if rows:
         return Table("Can a computer tell synthetic from original records?", head, tuple(rows), "lrrr"), ""
     return None, str(section.get("reason") or "pMSE was not asked for (evaluation.utility)")
+
+
+def distances(content: ReportContent) -> Table | None:
+    """Return the other two ways of saying how well original and synthetic records can be told apart."""
+    rows: list[tuple[str, ...]] = []
+    for name, meaning in DISTANCES.items():
+        found = find(content.metrics, "utility", name)
+        if is_number(find(found, "value")):
+            rows.append((meaning, number(found["value"]), _spread(found)))
+    head = ("Measure", "Mean over copies", "Lowest to highest copy")
+    return Table("The same question, measured in other ways", head, tuple(rows), "lrr") if rows else None
+
+
+def _spread(found: Mapping[str, Any]) -> str:
+    copies = [value for value in found.get("per_copy") or () if is_number(value)]
+    return f"{number(min(copies))} to {number(max(copies))}" if copies else NOT_COMPUTED
 
 
 def two_way(content: ReportContent) -> Table | None:

@@ -121,6 +121,8 @@ def make_metrics(*, passed: bool = True) -> dict[str, Any]:
         "version": 1,
         "utility": {
             "pmse": {"logit": {"value": 0.00123, "ratio": 1.5, "per_copy": [0.001, 0.0012, 0.0015]}},
+            "specks": {"value": 0.08, "per_copy": [0.07, 0.09]},
+            "po50": {"value": None},
             "tables": [{"columns": ["age", "sex"], "pmse": 0.01, "s_pmse": 2.0, "df": 4}],
             "analyses": [
                 {
@@ -518,6 +520,21 @@ def test_groups_come_in_order_of_risk_with_everyone_last() -> None:
     assert [picture.title for picture in pictures] == [title for title, *_ in risk.GROUP_MEASURES]
 
 
+def test_the_baseline_is_not_counted_as_an_attack() -> None:
+    metrics = make_metrics()
+    metrics["risk"]["original"] = identity(1.0)
+    content = make_content(metrics=metrics)
+    assert list(risk.sections(content)) == [risk.BEFORE, "Matching each copy", "Averaging the copies first"]
+    assert "200 → 20<" in without_library(render(content))
+
+
+def test_other_distances_are_shown_where_computed() -> None:
+    table = utility.distances(make_content())
+    assert table is not None
+    assert [row[1:] for row in table.rows] == [("0.08", "0.07 to 0.09")]
+    assert utility.distances(make_content(metrics={})) is None
+
+
 def test_no_unique_match_is_said_instead_of_a_rate() -> None:
     table = risk.overall(risk.sections(make_content()))
     assert table is not None
@@ -540,6 +557,28 @@ def test_bound_of_a_mask_is_the_gaussian_trade_off() -> None:
         "no useful bound",
         "no bound",
     ]
+
+
+def test_masks_without_any_bound_need_no_column_for_it() -> None:
+    metrics = make_metrics()
+    metrics["privacy"]["masking"] = [{"column": "age", "group": "low", "mu": None, "statement": "Nothing."}]
+    table = story.masking(make_content(metrics=metrics))
+    assert table is not None
+    assert table.rows == (("age", "low", "Nothing."),)
+
+
+def test_masks_run_from_low_to_high_risk() -> None:
+    lines = [MaskLine(*line, "noise") for line in (("b", "mine"), ("b", "high"), ("a", "all"), ("b", "low"))]
+    masks = story.done(make_content(masks=tuple(lines))).masks
+    assert masks is not None
+    assert [row[:2] for row in masks.rows][:4] == [("b", "low"), ("b", "high"), ("b", "mine"), ("a", "all")]
+
+
+def test_parts_of_a_stage_count_once() -> None:
+    metrics = make_metrics() | {"timings": {"read": 1.0, "synthesise": 3.0, "synthesise.fit": 2.0}}
+    table = story.timings(make_content(metrics=metrics))
+    assert table is not None
+    assert table.rows[-2:] == (("synthesise: fit", "2 s"), ("together", "4 s"))
 
 
 @pytest.mark.parametrize("mask_draw", sorted(words.MASK_DRAWS))
