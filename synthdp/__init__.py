@@ -1,3 +1,34 @@
-"""Multiply-imputed synthetic public-use files whose statistics can be trusted and whose people cannot be found."""
+"""Multiply-imputed synthetic public-use files whose statistics can be trusted and whose people cannot be found.
+
+Examples
+--------
+>>> import synthdp
+>>> voters = synthdp.datasets.anes96()
+>>> settings = {
+...     "variables": {"age": {"role": "replace", "key": True, "tolerance": 3}},
+...     "masks": {"age": {"method": "gaussian", "sd": 1.0}},
+... }
+>>> release = synthdp.synthesize(voters, settings, seed=1)
+>>> release
+Release(da_mi: 5 copies x 944 records)
+>>> pooled = synthdp.pool(release.copies, model="logit", formula="vote ~ age + PID")
+>>> pooled.names
+('Intercept', 'age', 'PID')
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOME = {"read": "io", "synthesize": "api", "pool": "api", "evaluate": "api"}
+__all__ = ["__version__", "datasets", "evaluate", "pool", "read", "synthesize"]
+
+
+def __getattr__(name: str) -> Any:
+    # numpy and pandas take longer to load than `synthdp --help` may take, so nothing is loaded before it is used
+    if name in _HOME:
+        return getattr(importlib.import_module(f"synthdp.{_HOME[name]}"), name)
+    if name == "datasets":
+        return importlib.import_module("synthdp.datasets")
+    raise AttributeError(f"module 'synthdp' has no attribute {name!r}")

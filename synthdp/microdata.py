@@ -53,13 +53,15 @@ def numbers(series: pd.Series, column: Column) -> Floats:
 
 def codes(series: pd.Series, column: Column) -> Codes:
     """Return a categorical series as positions in the column's levels; missing or unknown is -1."""
+    # the few distinct values are translated, not the many records
+    positions, distinct = pd.factorize(series)
     if _all_numbers(column.levels):
         # 1, 1.0, "1" and True are one level to a person; files from different tools spell it differently
-        given = pd.to_numeric(series.astype(object), errors="coerce").to_numpy(np.float64)
-        found = pd.Index(np.asarray([float(level) for level in column.levels]))
-        return np.asarray(found.get_indexer(pd.Index(given)), dtype=np.int64)
-    text = series.astype(object).map(lambda value: str(value), na_action="ignore")
-    return np.asarray(pd.Index([str(level) for level in column.levels]).get_indexer(pd.Index(text)), dtype=np.int64)
+        given = pd.Index(pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").astype(np.float64))
+        found = pd.Index([float(level) for level in column.levels]).get_indexer(given)
+    else:
+        found = pd.Index([str(level) for level in column.levels]).get_indexer(pd.Index([str(v) for v in distinct]))
+    return np.append(found, MISSING)[positions].astype(np.int64)
 
 
 def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:

@@ -54,7 +54,7 @@ def check(config: Config) -> CheckResult:
     InputError
         Listing everything that is wrong.
     """
-    plan = _plan(config, load(config))
+    plan = plan_of(config, load(config))
     schema = plan.data.schema
     found = [
         f"{len(plan.data)} records; {len(schema.replaced())} columns replaced, {len(schema.kept())} kept, "
@@ -108,7 +108,7 @@ def execute(
 ) -> Outcome:
     """Run the pipeline on checked records."""
     with timer.stage("tag"):
-        plan = _plan(config, data)
+        plan = plan_of(config, data)
     with release.prepare_out(out, resume=resume):
         settings = config.model_dump(mode="json", exclude={"seed"})
         manifest = release.start_manifest(
@@ -122,7 +122,7 @@ def execute(
         timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in made.seconds.items()}
         with timer.stage("evaluate"):
             comparison = Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels)
-            found = _assess(config, comparison, made.rule, streams)
+            found = assess_comparison(config, comparison, made.rule, streams)
         metrics = _metrics(found, made.masking, timer)
         content = _report(config, comparison, metrics, made, _notes(config, plan), manifest.contents["versions"])
         orders = _row_orders(config, made, streams)
@@ -153,7 +153,7 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     _raise_if([p for analysis in config.analyses for p in analysis.problems(data.schema.names())])
     with timer.stage("evaluate"):
         # permutations that give the chance level need no secrecy, and the same files should give the same numbers
-        found = _assess(config, comparison, RULE, Streams(0))
+        found = assess_comparison(config, comparison, RULE, Streams(0))
     metrics = _metrics(found, (), timer)
     content = _report(config, comparison, metrics, None, (), {})
     with timer.stage("report"), release.prepare_out(out, resume=False):
@@ -163,7 +163,7 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     return Outcome(metrics, out / "report.html", None, found.verdict.passed, summary)
 
 
-def _plan(config: Config, data: Microdata) -> Plan:
+def plan_of(config: Config, data: Microdata) -> Plan:
     """Return what the synthesizer works on, or list everything that is wrong with it."""
     judged = any(value is not None for name, value in config.release if name != "format")
     plan = Plan(
@@ -180,7 +180,8 @@ def _plan(config: Config, data: Microdata) -> Plan:
     return plan
 
 
-def _assess(config: Config, comparison: Comparison, rule: str, streams: Streams) -> Assessment:
+def assess_comparison(config: Config, comparison: Comparison, rule: str, streams: Streams) -> Assessment:
+    """Take the measures the config asks for."""
     return assess(
         comparison,
         analyses=config.analyses,

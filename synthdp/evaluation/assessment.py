@@ -10,7 +10,7 @@ import pandas as pd
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict, judge
-from synthdp.evaluation.identity import IdentityRisk, evaluate_identity
+from synthdp.evaluation.identity import IdentityRisk, evaluate_identity, evaluate_original
 from synthdp.evaluation.overlap import evaluate_analyses
 from synthdp.evaluation.propensity import evaluate_propensity
 from synthdp.inference.analyses import Analysis
@@ -69,22 +69,19 @@ def assess(
             )
             risky[name] = attacks[name].section()
     if attacks:
-        itself = Comparison(
-            comparison.original, (comparison.original,), comparison.schema, aligned=True, groups=comparison.groups
-        )
-        baseline = evaluate_identity(itself, averaged=False, rng=streams.generator("evaluate", "original"))
-        risky["original"] = baseline.section()
+        risky["original"] = evaluate_original(comparison, rng=streams.generator("evaluate", "original")).section()
     judged = {name: attack.section() for name, attack in attacks.items()}
     return Assessment(useful, risky, judge(judged, thresholds), _records_at_risk(comparison, attacks))
 
 
 def _analysis(comparison: Comparison, analysis: Analysis, default_rule: str) -> dict[str, Any]:
     """Return one analysis on both sides; one that cannot be estimated says why and stops no other."""
+    asked = {"model": analysis.model, "formula": analysis.formula}
     try:
-        return evaluate_analyses(comparison, [analysis], default_rule=default_rule)[0]
+        return evaluate_analyses(comparison, [analysis], default_rule=default_rule)[0] | asked
     except SynthdpError as error:
         nothing: dict[str, Any] = {"terms": [], "mean_ci_overlap": None, "min_ci_overlap": None}
-        return {"name": analysis.name, "rule": analysis.rule or default_rule, **nothing, "reason": str(error)}
+        return {"name": analysis.name, "rule": analysis.rule or default_rule, **asked, **nothing, "reason": str(error)}
 
 
 def _records_at_risk(comparison: Comparison, attacks: Mapping[str, IdentityRisk]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import numpy as np
 from synthdp.datasets.designs import wrong_model, wrong_model_truth
 from synthdp.inference.combining import combine
 from synthdp.masking.gaussian import Gaussian
+from synthdp.masking.protocol import MaskSettings
 from synthdp.masking.shifted_normal import ShiftedNormal
 from synthdp.microdata import Floats, resolve
 from synthdp.neighbours import encode_keys, match
@@ -56,7 +57,7 @@ def one_replication(r: int, *, seed: int) -> Floats:
     streams = Streams(int(Streams(seed).generator("study", r).integers(2**63)))
     rows = []
     for _, _, information, alpha in settings():
-        masks = {"x1": Gaussian(sd=float(information**-0.5)), "x2": ShiftedNormal(alpha=alpha)}
+        masks: dict[str, MaskSettings] = {"x1": Gaussian(sd=float(information**-0.5)), "x2": ShiftedNormal(alpha=alpha)}
         copies = DaMi(copies=max(COPIES)).synthesize(Plan(data, tags, masks), streams=streams).copies
         estimates = [probit(copy["y"].to_numpy(float), design(copy, "z", "x1", "x2"), TERMS) for copy in copies]
         target, *files = encode_keys([frame, *copies], data.schema.keys())
@@ -137,8 +138,8 @@ def _page(results: dict[str, Any], chosen: dict[str, Any]) -> str:
 
 n = {chosen["n"]}, {chosen["replications"]} data sets; x1 depends on z², x2 on z² and x1²; the association model is
 linear. Response: probit on z, x1, x2, all coefficients 0.5. RMSE over the coefficients: against the truth, and against
-the estimates on the original data (what synthesis adds). Risk: `mean_individual`, tolerance {chosen["tolerance"]} on x1,
-equality on x2. W per copy. Regenerate: `python -m synthdp.studies tuning`.
+the estimates on the original data (what synthesis adds). Risk: `mean_individual`, tolerance {chosen["tolerance"]} on
+x1, equality on x2. W per copy. Regenerate: `python -m synthdp.studies tuning`.
 
 ![error and risk against the information in W](tuning.svg)
 
