@@ -99,10 +99,10 @@ def demo(
     log: Log = None,
 ) -> None:
     """Run everything on a bundled survey of voters."""
-    from synthdp import pipeline
+    from synthdp.demo import demo as show_demo
 
     with terminal.progress(quiet=quiet) as progress:
-        outcome = pipeline.demo(out=_folder(out), quick=quick, jobs=jobs, progress=progress)
+        outcome = show_demo(out=_folder(out), quick=quick, jobs=jobs, progress=progress)
     _conclude(outcome, quiet=quiet)
 
 
@@ -290,9 +290,11 @@ def _show(outcome: "Outcome", *, quiet: bool) -> None:
 def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
     _show(outcome, quiet=quiet)
     if not outcome.passed:
-        terminal.say("the release gate refused; nothing was published:")
+        shown = set() if quiet else {value for _, value in outcome.summary}
+        terminal.say("the release gate refused; nothing was published.")
         for reason in outcome.metrics["gate"]["reasons"]:
-            terminal.say(f"  {reason}")
+            if reason not in shown:
+                terminal.say(f"  {reason}")
         raise typer.Exit(GateRefused.exit_code)
 
 

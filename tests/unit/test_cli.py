@@ -1,5 +1,7 @@
 """Every command answers with sentences and the promised exit code, shows no value of the data, and starts at once."""
 
+import dataclasses
+import importlib
 import json
 import os
 import signal
@@ -44,6 +46,11 @@ def invoke(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def config(tmp_path):
     (tmp_path / "data.csv").write_text("age,sex\n30,F\n40,M\n50,F\n")
@@ -57,6 +64,8 @@ def calls(monkeypatch):
     """Stand in for the pipeline and remember what it was asked to do."""
     seen = {}
 
+    homes = {"demo": importlib.import_module("synthdp.demo")}
+
     def stand_in(name, answer):
         def call(*args, **settings):
             seen[name] = (args, settings)
@@ -66,7 +75,7 @@ def calls(monkeypatch):
                 raise answer
             return answer
 
-        monkeypatch.setattr(pipeline, name, call, raising=False)
+        monkeypatch.setattr(homes.get(name, pipeline), name, call)
 
     for name in ("run", "evaluate", "demo"):
         stand_in(name, PASSED)
@@ -142,9 +151,15 @@ def test_a_refusal_of_the_gate(config, calls, command):
     assert found.exit_code == 3
     assert found.stdout == ""
     assert found.stderr.splitlines() == [
-        "the release gate refused; nothing was published:",
+        "the release gate refused; nothing was published.",
         "  expected_match_rate 0.4 is above 0.05",
     ]
+
+
+def test_a_reason_in_the_summary_is_not_repeated(config, calls):
+    reason = REFUSED.metrics["gate"]["reasons"][0]
+    calls["answer"]("run", dataclasses.replace(REFUSED, summary=(("gate", "REFUSED"), ("", reason))))
+    assert invoke("run", config).output.count(reason) == 1
 
 
 def test_evaluate_takes_many_files_and_judges_without_refusing(config, calls):
