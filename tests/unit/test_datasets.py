@@ -1,13 +1,11 @@
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-import yaml
 
-from synthdp.config import load, parse
+from synthdp.config import load
 from synthdp.datasets import (
     ANALYSES,
     anes96,
@@ -134,14 +132,6 @@ def test_the_example_config_fits_its_file():
     assert [column.name for column in replaced] == ["age", "sex", "education"] == list(config.masks)
     assert {column.kind for column in replaced} <= {Kind.CONTINUOUS, Kind.BINARY}
     assert check(config).messages[0].startswith("300 records; 3 columns replaced, 11 kept")
-
-
-def test_the_config_in_the_readme_is_one():
-    readme = (DATA.parent / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```yaml\n(.*?)```", readme, flags=re.DOTALL)
-    config = parse(yaml.safe_load(block))
-    data = prepare(pd.read_csv(DATA / config.data.path), config)
-    assert [column.name for column in data.schema.replaced()] == list(config.masks)
 
 
 # designs

@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("intake",),
     ("release", "report", "summary"),
     ("pipeline",),
-    ("demo",),
+    ("demo", "api"),
     ("cli",),
     ("__main__",),
     ("studies",),
