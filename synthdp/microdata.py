@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.schema import Column, Kind, Level, Role, Schema, Variable
+from synthdp.schema import NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -45,29 +45,40 @@ class Microdata:
 
 def numbers(series: pd.Series, column: Column) -> Floats:
     """Return a numeric or date series as floats; missing is NaN."""
-    if column.kind is Kind.DATE:
-        days = (pd.to_datetime(series) - pd.Timestamp(0)) / pd.Timedelta(days=1)
-        return np.asarray(days, dtype=np.float64)
-    return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
+    dated = pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series)
+    if column.kind is not Kind.DATE:
+        if dated:  # pandas would count nanoseconds
+            raise TypeError("dates are no numbers")
+        return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
+    if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
+        raise TypeError("numbers are no dates")
+    dates = pd.to_datetime(series)
+    days = ((dates if dates.dt.tz is None else dates.dt.tz_localize(None)) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    return np.asarray(days, dtype=np.float64)
 
 
 def codes(series: pd.Series, column: Column) -> Codes:
     """Return a categorical series as positions in the column's levels; missing or unknown is -1."""
-    # the few distinct values are translated, not the many records
-    positions, distinct = pd.factorize(series)
-    if _all_numbers(column.levels):
-        # 1, 1.0, "1" and True are one level to a person; files from different tools spell it differently
-        given = pd.Index(pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").astype(np.float64))
-        found = pd.Index([float(level) for level in column.levels]).get_indexer(given)
+    place, distinct = pd.factorize(series)
+    given = pd.Series(np.asarray(distinct, dtype=object), dtype=object)
+    levels = _as_numbers(column.levels, series)
+    if levels is not None:
+        found = pd.Index(levels).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
     else:
-        found = pd.Index([str(level) for level in column.levels]).get_indexer(pd.Index([str(v) for v in distinct]))
-    return np.append(found, MISSING)[positions].astype(np.int64)
+        text = pd.Index([str(level) for level in column.levels], dtype=object)
+        found = text.get_indexer(pd.Index([str(value) for value in given], dtype=object))
+    # a missing value has place -1, which is the end
+    return np.append(found, MISSING).astype(np.int64)[place]
 
 
 def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
     """Return positions in the levels as values of the same dtype as the original series."""
-    values = pd.Series(np.asarray(column.levels, dtype=object)[positions], index=like.index, name=like.name)
-    return values.astype(like.dtype)
+    levels = np.asarray(column.levels, dtype=object)
+    if pd.api.types.is_bool_dtype(like.dtype):  # the text "False" would be cast to True
+        for truth, position in zip((False, True), codes(pd.Series([False, True]), column), strict=True):
+            if position != MISSING:
+                levels[position] = truth
+    return pd.Series(levels[positions], index=like.index, name=like.name).astype(like.dtype)
 
 
 def resolve(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> Microdata:
@@ -107,6 +118,9 @@ def _table_problems(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> l
         problems.append("data: the file has no records.")
     duplicated = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
     problems += [f"data: the column name {name!r} occurs more than once; rename one." for name in duplicated]
+    unnamed = sum(not isinstance(name, str) for name in frame.columns)
+    if unnamed:
+        problems.append(f"data: column names must be text, found {unnamed} that are not; rename them.")
     present = {str(name) for name in frame.columns}
     for name in variables:
         if name not in present:
@@ -116,7 +130,7 @@ def _table_problems(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> l
 
 def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: list[str]) -> Column:
     where = f"variables.{name}"
-    kind = variable.kind or _infer_kind(series)
+    kind = variable.kind or _infer_kind(series, variable)
     column = Column(
         name=name,
         kind=kind,
@@ -124,6 +138,7 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
         key=variable.key,
         bounds=variable.bounds,
         bounds_public=variable.bounds is not None,
+        levels=variable.levels or (),
         transform=variable.transform,
         decimals=variable.decimals,
     )
@@ -139,7 +154,8 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
 def _resolve_levels(series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]) -> Column:
     levels = variable.levels or _levels_of(series)
     column = column.model_copy(update={"levels": levels})
-    outside = (codes(series, column) == MISSING) & series.notna().to_numpy()
+    found = codes(series, column)
+    outside = (found == MISSING) & series.notna().to_numpy()
     if outside.any():
         first = int(np.flatnonzero(outside)[0]) + 1
         problems.append(
@@ -148,7 +164,7 @@ def _resolve_levels(series: pd.Series, column: Column, variable: Variable, where
         )
     if column.kind is Kind.BINARY and len(levels) != 2:
         problems.append(f"{where}: a binary column needs exactly 2 levels, found {len(levels)}.")
-    elif column.role is Role.REPLACE and len(levels) < 2:
+    elif column.role is Role.REPLACE and not outside.any() and len(np.unique(found[found != MISSING])) < 2:
         problems.append(f"{where}: a constant column cannot be replaced; set role: keep or drop.")
     return column
 
@@ -157,7 +173,8 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
     try:
         values = numbers(series, column)
     except (ValueError, TypeError):
-        problems.append(f"{where}: {column.kind} needs values of that kind, found text that is not.")
+        wanted = "dates" if column.kind is Kind.DATE else "numbers"
+        problems.append(f"{where}: {column.kind} needs {wanted}, found values that are not.")
         return column
     bad = ~np.isfinite(values) & series.notna().to_numpy()
     if bad.any():
@@ -189,31 +206,55 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
     )
 
 
-def _infer_kind(series: pd.Series) -> Kind:
-    distinct = series.dropna().nunique()
+def _infer_kind(series: pd.Series, variable: Variable) -> Kind:
+    """Return the kind that what was declared implies, or else the values."""
+    if variable.levels is not None:
+        return Kind.BINARY if len(variable.levels) == 2 else Kind.NOMINAL
     if pd.api.types.is_datetime64_any_dtype(series):
         return Kind.DATE
-    if pd.api.types.is_bool_dtype(series) or distinct == 2:
-        return Kind.BINARY if distinct == 2 else Kind.NOMINAL
-    if pd.api.types.is_numeric_dtype(series):
+    if variable.transform != "none" or any(getattr(variable, name) is not None for name in NUMERIC_SETTINGS):
+        return Kind.CONTINUOUS
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        distinct = len(series.dtype.categories)
+    else:
+        distinct = series.dropna().nunique()
+    if distinct == 2:
+        return Kind.BINARY
+    if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
         return Kind.CONTINUOUS
     return Kind.NOMINAL
 
 
 def _levels_of(series: pd.Series) -> tuple[Level, ...]:
     if isinstance(series.dtype, pd.CategoricalDtype):
-        found = list(series.dtype.categories)
+        found = series.dtype.categories.tolist()
     else:
-        found = list(pd.unique(series.dropna()))
+        found = np.asarray(pd.factorize(series)[1], dtype=object).tolist()
         try:
             found = sorted(found)
         except TypeError:  # mixed numbers and text have no order of their own
             found = sorted(found, key=str)
-    return tuple(value.item() if isinstance(value, np.generic) else value for value in found)
+    return tuple(_level(value) for value in found)
 
 
-def _all_numbers(levels: tuple[Level, ...]) -> bool:
-    return len(levels) > 0 and all(not isinstance(level, str) for level in levels)
+def _level(value: object) -> Level:
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, bool | int | float | str) else str(plain)
+
+
+def _as_numbers(levels: tuple[Level, ...], series: pd.Series) -> Floats | None:
+    """Return the levels as numbers where values are compared as numbers, or None where as text.
+
+    1, 1.0, "1" and True are one level to a person, and files from different tools spell it differently; but "01" and
+    "1" in a column of text are two.
+    """
+    if any(isinstance(level, str) for level in levels) and not pd.api.types.is_numeric_dtype(series):
+        return None
+    try:
+        found = np.asarray([float(level) for level in levels], dtype=np.float64)
+    except ValueError:
+        return None
+    return found if len(np.unique(found)) == len(found) else None  # numbers beyond 2^53 may coincide
 
 
 def _decimals(values: Floats) -> int | None:

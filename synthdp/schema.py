@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 Level = bool | int | float | str
+NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
 
 
 class Kind(StrEnum):
@@ -86,10 +87,12 @@ class Variable(Settings):
             raise ValueError(f"bounds must be increasing, found [{self.bounds[0]:g}, {self.bounds[1]:g}]")
         if self.bounds is not None and self.bounds_from is not None:
             raise ValueError("give bounds or bounds_from, not both")
-        if self.levels is not None and len(set(self.levels)) < len(self.levels):
+        if self.levels is not None and not self.levels:
+            raise ValueError("levels must name at least one level; leave them out to take them from the data")
+        if self.levels is not None and min(len(set(self.levels)), len(set(map(str, self.levels)))) < len(self.levels):
             raise ValueError("levels must differ from each other")
         if self.kind is not None and self.kind.categorical:
-            for name in ("bounds", "tolerance", "decimals"):
+            for name in NUMERIC_SETTINGS:
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} is for numeric columns, this one is {self.kind}")
             if self.transform != "none":
