@@ -19,7 +19,7 @@ from synthdp.progress import Progress, Silent, Timer
 from synthdp.release.confidential import Status, json_text
 from synthdp.report import page
 from synthdp.report.content import MaskLine, ReportContent
-from synthdp.schema import Role
+from synthdp.schema import Column, Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.summary import rows as summary_rows
 from synthdp.synthesis.protocol import Plan, Release
@@ -218,7 +218,18 @@ def _notes(config: Config, plan: Plan) -> tuple[str, ...]:
     defaults = [column.name for column in plan.data.schema.keys() if column.tolerance_default]
     if defaults:
         notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
+    fine = [c.name for c in plan.data.schema.keys() if c.role is Role.REPLACE and _misses_averages(c)]
+    if fine:
+        notes.append(
+            f"The tolerance of {', '.join(fine)} is finer than the values: averages of copies fall between values and "
+            "match nobody, so identity_averaged looks too safe. Use at least half a step of the last decimal."
+        )
     return tuple(notes)
+
+
+def _misses_averages(column: Column) -> bool:
+    numeric = not column.kind.categorical and column.decimals is not None
+    return numeric and column.tolerance < 0.5 * 10.0 ** -(column.decimals or 0)
 
 
 def _report(

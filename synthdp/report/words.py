@@ -19,7 +19,8 @@ METHODS: Mapping[str, str] = {
         "Each value of a replaced column was first blurred by a known mask. A statistical model of how the columns "
         "hang together was then fitted, and every new value was drawn by weighing what the model expects of the record "
         "against what its blurred values let through. Given the fitted model, what is released about a record "
-        "depends on its true values through the blurred values only."
+        "depends on its true values through the blurred values only (and through its risk group or number of "
+        "look-alikes, where masks differ by those)."
     ),
     "mi": (
         "A statistical model of how the columns hang together was fitted, and every new value was drawn from what the "
