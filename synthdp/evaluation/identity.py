@@ -9,10 +9,10 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
-from synthdp.neighbours import Matches, encode_keys, match
+from synthdp.microdata import Floats
+from synthdp.neighbours import Matches, average, encode_keys, match
 from synthdp.neighbours.loops import Booleans
-from synthdp.schema import Column, Kind
+from synthdp.schema import Column
 
 CHANCE_LEVEL = 0.95
 
@@ -135,34 +135,6 @@ def evaluate_original(comparison: Comparison, *, rng: np.random.Generator, permu
     """Attack the original itself: the risk before synthesis, against which the copies are held."""
     itself = replace(comparison, copies=(comparison.original,), aligned=True)
     return evaluate_identity(itself, averaged=False, rng=rng, permutations=permutations)
-
-
-def average(copies: Sequence[pd.DataFrame], columns: Sequence[Column]) -> pd.DataFrame:
-    """Average aligned copies: the mean of numbers and dates, the most frequent level of categories.
-
-    Missing values are ignored; of equally frequent levels the first in schema order is taken.
-    """
-    averaged: dict[str, Any] = {}
-    for column in columns:
-        if column.kind.categorical:
-            levels = np.stack([codes(copy[column.name], column) for copy in copies])
-            # position -1 is the None at the end
-            averaged[column.name] = np.asarray([*column.levels, None], dtype=object)[_mode(levels)]
-            continue
-        values = np.stack([numbers(copy[column.name], column) for copy in copies])
-        known = np.isfinite(values)
-        count = known.sum(axis=0)
-        mean = np.where(known, values, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
-        date = column.kind is Kind.DATE
-        averaged[column.name] = pd.Timestamp(0) + pd.to_timedelta(mean, unit="D") if date else mean
-    return pd.DataFrame(averaged)
-
-
-def _mode(levels: Codes) -> Codes:
-    votes = np.stack([(levels == level).sum(axis=0) for level in levels])
-    votes[levels == MISSING] = 0
-    ranked = np.where(votes == votes.max(axis=0), levels, np.iinfo(np.int64).max)
-    return np.where(votes.max(axis=0) > 0, ranked.min(axis=0), MISSING)
 
 
 def _refuse_unless_possible(comparison: Comparison, keys: Sequence[Column], name: str) -> None:

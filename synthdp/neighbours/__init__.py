@@ -5,6 +5,7 @@ numeric key. Files are sorted by cell (combination of categorical keys, cut into
 by the sharpest numeric key, so a record's neighbours lie in a few stretches found by bisection; only those are read.
 """
 
+from synthdp.neighbours.averaging import average
 from synthdp.neighbours.matching import Keys, Matches, count_neighbours, encode_keys, match
 
-__all__ = ["Keys", "Matches", "count_neighbours", "encode_keys", "match"]
+__all__ = ["Keys", "Matches", "average", "count_neighbours", "encode_keys", "match"]
