@@ -1,12 +1,13 @@
 """The config file: everything but the data has a default, unknown keys are errors that name the nearest valid one."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Discriminator, Field, Tag, ValidationError
+from pydantic import Discriminator, Field, Tag, ValidationError, field_validator
 
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
@@ -65,6 +66,13 @@ class Evaluation(Settings):
     utility: tuple[Utility, ...] = ("pmse", "analyses")
     risk: tuple[Risk, ...] = ("identity", "identity_averaged")
 
+    @field_validator("rows")
+    @classmethod
+    def _known_rows(cls, rows: str) -> str:
+        if rows not in ("aligned", "none") and Path(rows).suffix.lower() not in (".csv", ".parquet"):
+            raise ValueError("must be aligned, none, or a .csv or .parquet file with the row order of each copy")
+        return rows
+
 
 class ReleaseSettings(Thresholds):
     """The format of the public files, and the gate's thresholds."""
@@ -97,7 +105,11 @@ class Config(Settings):
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config."""
-    return Config.model_json_schema()
+    schema = Config.model_json_schema()
+    for block in ("groups", "synthesis"):
+        # a block without `method:` may fit several methods; the default one is meant
+        schema["properties"][block]["anyOf"] = schema["properties"][block].pop("oneOf")
+    return schema
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -117,18 +129,21 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{path}: the config file cannot be read as text.") from None
     try:
-        raw = yaml.safe_load(text)
+        raw = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f" at line {mark.line + 1}" if mark is not None else ""
-        raise InputError(f"{path}: not valid YAML{line}.") from None
+        raise InputError(f"{path}: not valid YAML{line}{f': {problem}' if problem else ''}.") from None
     if not isinstance(raw, dict):
         raise InputError(f"{path}: a mapping with at least `data:` is required, found none.")
     for override in overrides:
         _override(raw, override)
     config = parse(raw)
-    data = config.data.model_copy(update={"path": path.parent / config.data.path})
-    return config.model_copy(update={"data": data})
+    changed: dict[str, Any] = {"data": config.data.model_copy(update={"path": path.parent / config.data.path})}
+    rows = path.parent / config.evaluation.rows
+    if rows.suffix and rows.is_file():
+        changed["evaluation"] = config.evaluation.model_copy(update={"rows": str(rows)})
+    return config.model_copy(update=changed)
 
 
 def parse(raw: Mapping[str, Any]) -> Config:
@@ -138,6 +153,27 @@ def parse(raw: Mapping[str, Any]) -> Config:
     except ValidationError as error:
         problems = [_sentence(raw, problem["loc"], problem["type"], problem["msg"]) for problem in error.errors()]
         raise InputError(*dict.fromkeys(problems)) from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as people mean it: NO is a level and no truth value, 01 and 2020-01-31 are text, a key occurs once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for position, key in enumerate(keys):
+            if any(key.value == earlier.value for earlier in keys[:position]):
+                raise yaml.MarkedYAMLError(None, None, f"the key {key.value!r} occurs twice", key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in known if tag.rpartition(":")[2] not in ("bool", "int", "timestamp")]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile("[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$"), list("-+0123456789")
+)
 
 
 def _override(raw: dict[str, Any], text: str) -> None:
@@ -151,53 +187,83 @@ def _override(raw: dict[str, Any], text: str) -> None:
         if not isinstance(here, dict):
             raise InputError(f"--set {key}: {parent} is not a block of settings.")
     try:
-        here[last] = yaml.safe_load(value)
+        here[last] = yaml.load(value, _Loader)
     except yaml.YAMLError:
         raise InputError(f"--set {key}: the value is not valid YAML.") from None
 
 
+_METHODS: dict[str, dict[str, type[Settings]]] = {
+    "groups": {"neighbours": Neighbours, "rules": Rules},
+    "synthesis": {"da_mi": DaMi, "mi": Mi},
+    "masks": {mask.model_fields["method"].default: mask for mask in MASKS},
+}
+_METHODS["masks_by_group"] = _METHODS["masks"]
+# how many of the user's keys come before the method's name in a place that pydantic names
+_DEPTH = {"groups": 1, "synthesis": 1, "masks": 2, "masks_by_group": 3}
+_SECTIONS: dict[str, type[Settings]] = {
+    "data": Data,
+    "variables": Variable,
+    "analyses": Analysis,
+    "evaluation": Evaluation,
+    "release": ReleaseSettings,
+}
+_PLAIN = {
+    "missing": "required, but absent",
+    "tuple_type": "must be a list",
+    "too_short": "must not be empty",
+    "path_type": "must be the name of a file",
+    "string_type": "must be text",
+    **dict.fromkeys(("[key]", "invalid_key"), "must be text; put it in quotes"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be a block of settings"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+}
+
+
 def _sentence(raw: Mapping[str, Any], loc: tuple[int | str, ...], kind: str, message: str) -> str:
-    where, tags = _place(raw, loc)
+    """Return a problem that pydantic found as a sentence about the user's file."""
+    section = str(loc[0])
+    if loc[-1] == "[key]":
+        loc, kind = loc[:-1], "[key]"
+    depth = _DEPTH.get(section, len(loc))
+    method = str(loc[depth]) if depth < len(loc) else None
+    path, value = _walk(raw, loc[:depth] + loc[depth + 1 :])
+    where = ".".join(path)
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(loc[-1]), _valid_keys(loc, tags), n=1, cutoff=0.5)
-        return f"{where}: unknown key" + (f"; did you mean {near[0]!r}?" if near else ".")
-    if kind == "missing":
-        return f"{where}: required, but absent."
+        return f"{where}: unknown key{_nearest(path[-1], _keys(path, method))}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return f"{where}.method: {message[0].lower()}{message[1:]}."
-    plain = message.removeprefix("Value error, ")
-    return f"{where}: {plain[0].lower()}{plain[1:]}."
+        known, given = list(_METHODS[section]), value.get("method")
+        found = "it is absent." if given is None else f"found {str(given)!r}{_nearest(str(given), known)}"
+        return f"{where}.method: must be one of {', '.join(known)}; {found}"
+    if len(path) < len(loc) - (method is not None):
+        return f"{where}: must be a number, text, true or false."
+    plain = _PLAIN.get(kind) or message.removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    return f"{where}: {plain[0].lower()}{plain[1:]}" + ("" if plain[-1] in ".?" else ".")
 
 
-def _place(raw: Any, loc: tuple[int | str, ...]) -> tuple[str, list[str]]:
-    """Return the dotted place in the user's file, and the method names pydantic put between."""
+def _walk(raw: Any, loc: tuple[int | str, ...]) -> tuple[list[str], Any]:
+    """Return the keys that exist in the user's file, or would if they were not absent, and the value they lead to."""
     path: list[str] = []
-    tags: list[str] = []
-    here = raw
-    for position, part in enumerate(loc):
-        listed = isinstance(here, Sequence) and isinstance(part, int) and part < len(here)
-        if listed or (isinstance(here, Mapping) and part in here):
-            here = here[part]
-        elif position < len(loc) - 1:
-            tags.append(str(part))
-            continue
-        elif here is not raw and not isinstance(here, Mapping):
-            continue
+    for part in loc:
+        if isinstance(raw, Mapping):
+            raw = raw.get(part)
+        elif isinstance(raw, Sequence) and isinstance(part, int) and part < len(raw):
+            raw = raw[part]
+        else:  # pydantic goes on with the types it tried
+            break
         path.append(str(part))
-    return ".".join(path) or "config", tags
+    return path, raw
 
 
-def _valid_keys(loc: tuple[int | str, ...], tags: list[str]) -> list[str]:
-    methods: dict[str, type[Settings]] = {mask.model_fields["method"].default: mask for mask in MASKS}
-    methods |= {"da_mi": DaMi, "mi": Mi, "neighbours": Neighbours, "rules": Rules}
-    sections: dict[str, type[Settings]] = {
-        "data": Data,
-        "variables": Variable,
-        "analyses": Analysis,
-        "evaluation": Evaluation,
-        "release": ReleaseSettings,
-    }
-    if len(loc) > 1 and loc[0] == "synthesis" and "model" in loc[:-1]:
+def _nearest(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def _keys(path: Sequence[str], method: str | None) -> list[str]:
+    """Return the valid keys where an unknown one was found."""
+    if path[:2] == ["synthesis", "model"]:
         return list(type(DaMi().model).model_fields)
-    owner = methods.get(tags[-1]) if tags else sections.get(str(loc[0])) if len(loc) > 1 else Config
-    return list(owner.model_fields) if owner is not None else []
+    owner = Config if len(path) == 1 else _METHODS[path[0]][method] if method else _SECTIONS[path[0]]
+    return list(owner.model_fields)
