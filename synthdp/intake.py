@@ -1,6 +1,6 @@
 """From files to checked records: the original, and synthetic files that are laid beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,8 @@ from synthdp import io
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import Microdata, resolve
+from synthdp.microdata import Microdata, numbers, resolve
+from synthdp.schema import Kind, Level
 
 
 def load(config: Config) -> Microdata:
@@ -24,9 +25,7 @@ def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
     absent = [f"data.missing_codes.{name}: no such column in the data." for name in codes if name not in frame.columns]
     if absent:
         raise InputError(*absent)
-    for name, values in codes.items():
-        frame = frame.assign(**{name: frame[name].mask(frame[name].isin(list(values)))})
-    return resolve(frame, config.variables)
+    return resolve(_without_codes(frame, codes), config.variables)
 
 
 def unique_share(data: Microdata) -> float:
@@ -45,7 +44,8 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     """
     problems: list[str] = []
     paths = [file for path in paths for file in _files(path)]
-    copies = [_columns(io.read(path), path, data, problems) for path in paths]
+    missing = config.data.missing_codes
+    copies = [_columns(_without_codes(io.read(path), missing), path, data, problems) for path in paths]
     rows = config.evaluation.rows
     shuffled = any((path.parent / "release.json").exists() for path in paths)
     if "rows" not in config.evaluation.model_fields_set and shuffled:
@@ -60,7 +60,7 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     if problems:
         raise InputError(*problems)
     if rows not in ("aligned", "none"):
-        copies = _undo_shuffle(config.data.path.parent, Path(rows), paths, copies)
+        copies = _undo_shuffle(Path(rows), paths, copies)
     return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
 
 
@@ -82,12 +82,34 @@ def _columns(frame: pd.DataFrame, path: Path, data: Microdata, problems: list[st
             f"{path}: lacks the columns {', '.join(absent)}; add them, or give them role: drop in the config."
         )
         return frame
+    for column in data.schema.columns:
+        try:
+            _ = column.kind.categorical or numbers(frame[column.name], column)
+        except (ValueError, TypeError):
+            wanted = "dates" if column.kind is Kind.DATE else "numbers"
+            problems.append(f"{path}: {column.name} is {column.kind} and needs {wanted}, found values that are not.")
     return frame[list(data.schema.names())]
 
 
-def _undo_shuffle(base: Path, rows: Path, paths: Sequence[Path], copies: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+def _without_codes(frame: pd.DataFrame, codes: Mapping[str, Sequence[Level]]) -> pd.DataFrame:
+    """Return a table whose missing codes are missing, as numbers or as text, whichever the column holds."""
+    for name, values in codes.items():
+        if name in frame.columns:
+            series = frame[name]
+            text = not pd.api.types.is_numeric_dtype(series)
+            coded = series.astype(str).isin([str(value) for value in values]) if text else _equal(series, values)
+            frame = frame.assign(**{name: series.mask(coded)})
+    return frame
+
+
+def _equal(series: pd.Series, values: Sequence[Level]) -> pd.Series:
+    numeric = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").dropna()
+    return series.isin(list(numeric))
+
+
+def _undo_shuffle(rows: Path, paths: Sequence[Path], copies: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
     """Return the copies in the order of the records, given the row order a run wrote."""
-    orders = io.read(rows if rows.is_absolute() or rows.exists() else base / rows)
+    orders = io.read(rows)
     aligned = []
     for path, copy in zip(paths, copies, strict=True):
         order = orders.get(path.stem)

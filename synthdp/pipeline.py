@@ -151,14 +151,15 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
         data = load(config)
         comparison = align(config, data, synthetic, groups=tag(data, config.groups).labels)
     _raise_if([p for analysis in config.analyses for p in analysis.problems(data.schema.names())])
-    with timer.stage("evaluate"):
-        # permutations that give the chance level need no secrecy, and the same files should give the same numbers
-        found = assess_comparison(config, comparison, RULE, Streams(0))
-    metrics = _metrics(found, (), timer)
-    content = _report(config, comparison, metrics, None, (), {})
-    with timer.stage("report"), release.prepare_out(out, resume=False):
-        release.write_atomic(out / "metrics.json", json_text(metrics).encode())
-        release.write_atomic(out / "report.html", page.render(content).encode())
+    with release.prepare_out(out, resume=False):
+        with timer.stage("evaluate"):
+            # permutations that give the chance level need no secrecy, and the same files should give the same numbers
+            found = assess_comparison(config, comparison, RULE, Streams(0))
+        metrics = _metrics(found, (), timer)
+        content = _report(config, comparison, metrics, None, (), {})
+        with timer.stage("report"):
+            release.write_atomic(out / "metrics.json", json_text(metrics).encode())
+            release.write_atomic(out / "report.html", page.render(content).encode())
     summary = summary_rows(metrics)
     return Outcome(metrics, out / "report.html", None, found.verdict.passed, summary)
 
@@ -274,7 +275,7 @@ def _publish(config: Config, data: Microdata, made: Release, orders: list[Any], 
         mask_draw=made.mask_draw if made.mask_draw != "none" else None,
         rule=made.rule,
         records=len(data),
-        masks={name: mask.method for name, mask in config.masks.items()},
+        masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=config.release.format,
     )
     declared = [name for name, variable in config.variables.items() if variable.levels is not None]
@@ -287,6 +288,15 @@ def _publish(config: Config, data: Microdata, made: Release, orders: list[Any], 
         format=config.release.format,
         permutations=orders,
     )
+
+
+def _mask_methods(config: Config) -> dict[str, str]:
+    """Return the mask's method by column, also where only the risk groups have masks."""
+    found: dict[str, list[str]] = {}
+    for block in (config.masks, *config.masks_by_group.values()):
+        for name, mask in block.items():
+            found.setdefault(name, []).append(mask.method)
+    return {name: ", ".join(dict.fromkeys(methods)) for name, methods in found.items()}
 
 
 def _finished(out: Path) -> Outcome:
