@@ -1,0 +1,36 @@
+"""The quick estimators of the studies give the same numbers as the analyses a user runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synthdp.inference.analyses import Analysis
+from synthdp.studies.estimators import design, least_squares, logistic, probit
+
+RNG = np.random.default_rng(7)
+N = 400
+FRAME = pd.DataFrame({"x": RNG.normal(size=N), "b": RNG.integers(0, 2, N)})
+FRAME["y"] = 1 + 0.5 * FRAME["x"] - FRAME["b"] + RNG.normal(size=N)
+FRAME["z"] = (FRAME["y"] + RNG.normal(size=N) > 1).astype(int)
+NAMES = ("Intercept", "x", "b")
+
+
+@pytest.mark.parametrize(
+    ("estimate", "response", "model"),
+    [(least_squares, "y", "ols"), (logistic, "z", "logit"), (probit, "z", "probit")],
+)
+def test_the_same_numbers(estimate, response, model):
+    found = estimate(FRAME[response].to_numpy(float), design(FRAME, "x", "b"), NAMES)
+    expected = Analysis(name="a", model=model, formula=f"{response} ~ x + b").estimate(FRAME)
+    assert found.names == expected.names == NAMES
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-7)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-6)
+    assert found.df_residual == expected.df_residual
+
+
+def test_the_design_begins_with_a_constant():
+    matrix = design(FRAME, "b", "x")
+    assert matrix.shape == (N, 3)
+    assert (matrix[:, 0] == 1).all()
+    assert (matrix[:, 1] == FRAME["b"]).all()
+    assert (design(FRAME) == 1).all()
