@@ -2,33 +2,25 @@
 
     P(y = 1) = F(D β),  F = Φ or logistic,   β_j ~ N(0, τ_j²)
 
-The proposal is a multivariate t around the posterior mode with the mode's curvature. Proposals do not depend on the
-chain, so their log posteriors are evaluated together in one matrix product; the chain of accept/reject steps then
-corrects the proposal's error, which after s steps is at most (1 - 1/w)^s in total variation, w the largest ratio of
-posterior to proposal. The number of steps follows from a pilot estimate of w. The prior keeps the mode finite under
-separation.
+The sampler is in ``families.laplace``. The prior keeps the mode finite under separation.
 
 References
 ----------
 Gelman, Jakulin, Pittau, Su (2008), Annals of Applied Statistics 2(4) (weakly informative priors and separation).
-Mengersen, Tweedie (1996), Annals of Statistics 24(1), Theorem 2.1 (convergence of the independence sampler).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import expit, gammaln, log_expit, log_ndtr
+from scipy.special import expit, log_expit, log_ndtr
 
 from synthdp.errors import Unfinished
+from synthdp.imputation.families.laplace import STEPS as STEPS
+from synthdp.imputation.families.laplace import IndependenceSampler
 from synthdp.microdata import Floats
 
 LinkName = Literal["probit", "logit"]
-PROPOSAL_DF = 10.0
-PILOT_DRAWS = 64
-TOTAL_VARIATION = 1e-3
-STEPS = (8, 500)
 ROWS_AT_ONCE = 65_536
 
 
@@ -61,12 +53,8 @@ class BinaryPosterior:
         mode, curvature = _newton(signed, prior_sd, link)
         factor: Floats = np.asarray(np.linalg.cholesky(curvature), dtype=np.float64)
         found = cls(signed, prior_sd, link, mode, factor, STEPS[1])
-        proposals, log_proposal = found._propose(PILOT_DRAWS, rng=rng)
-        log_ratio = found.log_posterior(proposals) - log_proposal
-        worst = np.exp(log_ratio.max()) / np.exp(log_ratio).mean() if np.ptp(log_ratio) < 700 else np.inf
-        # twice the pilot's worst ratio: the pilot has not seen the far tail
-        steps = np.ceil(np.log(TOTAL_VARIATION) / np.log1p(-1 / (2 * worst))) if np.isfinite(worst) else STEPS[1]
-        return cls(signed, prior_sd, link, mode, factor, int(np.clip(steps, *STEPS)))
+        sampler = IndependenceSampler.pilot(mode, factor, found.log_posterior, rng=rng)
+        return replace(found, steps=sampler.steps)
 
     def log_posterior(self, betas: Floats) -> Floats:
         """Return the log posterior density, up to a constant near its mode, of each row of ``betas``.
@@ -85,25 +73,7 @@ class BinaryPosterior:
 
     def draw(self, *, rng: np.random.Generator) -> Floats:
         """Draw β: the end of a chain of independent proposals."""
-        proposals, log_proposal = self._propose(self.steps + 1, rng=rng)
-        log_ratio = self.log_posterior(proposals) - log_proposal
-        thresholds = np.log(rng.random(self.steps + 1))
-        current = 0
-        for step in range(1, self.steps + 1):
-            if thresholds[step] < log_ratio[step] - log_ratio[current]:
-                current = step
-        return np.asarray(proposals[current])
-
-    def _propose(self, count: int, *, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return draws of the t proposal and their log densities relative to the mode's."""
-        d = len(self.mode)
-        normal = rng.standard_normal((count, d))
-        widen = np.sqrt(PROPOSAL_DF / rng.chisquare(PROPOSAL_DF, size=count))
-        standard = normal * widen[:, None]
-        steps = solve_triangular(self.factor, standard.T, lower=True, trans=1).T
-        log_density = -0.5 * (PROPOSAL_DF + d) * np.log1p((standard**2).sum(axis=1) / PROPOSAL_DF)
-        log_density += gammaln((PROPOSAL_DF + d) / 2) - gammaln(PROPOSAL_DF / 2) - 0.5 * d * np.log(PROPOSAL_DF / 2)
-        return self.mode + steps, np.asarray(log_density, dtype=np.float64)
+        return IndependenceSampler(self.mode, self.factor, self.log_posterior, self.steps).draw(rng=rng)
 
 
 def _newton(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, Floats]:

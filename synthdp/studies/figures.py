@@ -12,22 +12,27 @@ MARKERS = ("o", "s", "^", "v", "D")
 
 def coverage(rows: Sequence[Mapping[str, Any]], valid: Sequence[str], band: tuple[float, float], path: Path) -> None:
     """Draw the coverage of every coefficient by mask and scheme."""
-    axes, figure = _axes(1, 1, (8.5, 4.8))
-    ax = axes[0]
+    axes, figure = _axes(2, 1, (8.5, 7))
     frame = pd.DataFrame(rows)
     frame = frame[frame["scheme"] != "original"]
     masks = list(dict.fromkeys(zip(frame["sd"], frame["alpha"], strict=True)))
     schemes = list(dict.fromkeys(frame["scheme"]))
-    ax.axhspan(*band, color="#999999", alpha=0.25, label=f"{band[0]} to {band[1]}")
-    ax.axhline(0.95, color="#555555", linewidth=0.8)
-    for k, scheme in enumerate(schemes):
-        here = frame[frame["scheme"] == scheme]
-        places = [masks.index(mask) + (k - 1.5) * 0.18 for mask in zip(here["sd"], here["alpha"], strict=True)]
-        label = scheme + ("" if scheme in valid else " (not valid)")
-        ax.plot(places, here["coverage"], MARKERS[k], color=COLOURS[k], markersize=5, alpha=0.8, label=label)
-    ax.set_xticks(range(len(masks)), [f"sd {sd:g}, α {alpha:g}" for sd, alpha in masks])
-    ax.set_ylabel("share of 95% intervals that hold the truth")
-    ax.legend(fontsize=8, loc="lower left")
+    for ax, limits in zip(axes, ((0.9, 0.98), (0.0, 1.0)), strict=True):
+        ax.axhspan(*band, color="#999999", alpha=0.25, label=f"{band[0]} to {band[1]}")
+        ax.axhline(0.95, color="#555555", linewidth=0.8)
+        for k, scheme in enumerate(schemes):
+            here = frame[frame["scheme"] == scheme]
+            places = [masks.index(mask) + (k - 1.5) * 0.18 for mask in zip(here["sd"], here["alpha"], strict=True)]
+            label = scheme + ("" if scheme in valid else " (not valid)")
+            ax.plot(places, here["coverage"], MARKERS[k], color=COLOURS[k], markersize=5, alpha=0.7, label=label)
+        ax.set_ylim(*limits)
+        ax.set_xticks(range(len(masks)), [f"sd {sd:g}, α {alpha:g}" for sd, alpha in masks])
+        ax.set_ylabel("coverage of 95% intervals")
+    axes[0].set_title(
+        "close to the nominal rate (points below 0.9 are in the lower panel only)", fontsize=9, loc="left"
+    )
+    axes[1].set_title("everything", fontsize=9, loc="left")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
     figure.savefig(path)
 
 
