@@ -1,0 +1,48 @@
+"""Masks that depend on X through risk groups bias the copies unless the association model knows the groups."""
+
+import numpy as np
+import pytest
+
+from synthdp.datasets.designs import right_model
+from synthdp.imputation import predictors
+from synthdp.masking.gaussian import Gaussian
+from synthdp.masking.shifted_normal import ShiftedNormal
+from synthdp.microdata import resolve
+from synthdp.schema import Variable
+from synthdp.seeding import Streams
+from synthdp.synthesis.imputed import DaMi
+from synthdp.synthesis.protocol import Plan
+from synthdp.tagging.groups import Rules, tag
+
+pytestmark = pytest.mark.slow
+
+REPLICATIONS = 80
+
+
+def shifts(replications: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the slope of y on x in the copies minus those in the original, in standard errors."""
+    means, slopes = [], []
+    for r in range(replications):
+        frame = right_model(500, rng=np.random.default_rng(r))
+        data = resolve(frame, {name: Variable(role="replace") for name in ("b1", "b2", "x")})
+        masks = {"x": Gaussian(sd=0.2), "b1": ShiftedNormal(alpha=2), "b2": ShiftedNormal(alpha=2)}
+        plan = Plan(data, tag(data, Rules(rules={"high": "x > 1.5"})), masks, {"high": {"x": Gaussian(sd=2.0)}})
+        copies = DaMi(copies=5).synthesize(plan, streams=Streams(r)).copies
+        se = frame["x"].std() / np.sqrt(len(frame))
+        means.append((np.mean([copy["x"].mean() for copy in copies]) - frame["x"].mean()) / se)
+        slope = [np.polyfit(copy["x"], copy["y"], 1)[0] for copy in (frame, *copies)]
+        slopes.append((np.mean(slope[1:]) - slope[0]) * frame["x"].std() * np.sqrt(len(frame)))
+    return np.asarray(means), np.asarray(slopes)
+
+
+def test_the_group_covariate_removes_the_bias(monkeypatch):
+    mean, slope = shifts(REPLICATIONS)
+    build = predictors.build
+    monkeypatch.setattr(
+        predictors, "build", lambda data, *, exclude=(), groups=None, neighbours=None: build(data, exclude=exclude)
+    )
+    ignored_mean, ignored_slope = shifts(REPLICATIONS)
+    error = 4 / np.sqrt(REPLICATIONS)
+    assert abs(ignored_mean.mean()) > 0.5
+    assert abs(mean.mean()) < error * mean.std()
+    assert abs(slope.mean()) < abs(ignored_slope.mean())
