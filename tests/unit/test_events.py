@@ -141,3 +141,30 @@ def test_transition_matrix_against_all_pairs():
 )
 def test_nothing_is_claimed_when_the_data_set_the_strength(event, reason):
     assert event == NonPrivate(reason)
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (GaussianMask(sd=0.5), "Gaussian noise, sd 0.5 of the column's own sd"),
+        (GaussianMask(scale=6, copies=3), "Gaussian noise, sd 6, mean of 3 noisy copies"),
+        (GaussianMask(scale=6, graded=30), "Gaussian noise, sd 6, times √(30/neighbours)"),
+        (ShiftedNormal(alpha=1.5), "shifted normal, alpha 1.5"),
+        (Transition(keep=0.8), "transition matrix, level kept with probability 0.8"),
+        (Transition(matrix=((0.5, 0.5), (0.5, 0.5))), "transition matrix given in full"),
+    ],
+)
+def test_masks_in_plain_words(mask, words):
+    assert mask.describe() == words
+
+
+def test_a_gaussian_mask_of_levels_is_a_bug():
+    with pytest.raises(TypeError, match="needs a numeric column"):
+        GaussianMask(sd=1).bind(levels(2))
+
+
+def test_people_with_few_neighbours_are_masked_more():
+    target = Target(numeric().column, numeric().link, np.array([0, 1, 4, 30]))
+    bound = GaussianMask(scale=12.0, graded=4).bind(target)
+    # the column's sd is 12, so a scale of 12 is 1 on the working scale
+    np.testing.assert_allclose(bound.sd, [2.0, 2.0, 1.0, np.sqrt(4 / 30)], rtol=1e-12)
