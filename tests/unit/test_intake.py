@@ -125,6 +125,7 @@ def test_columns_that_are_not_there(folder):
     )
 
 
+@pytest.mark.filterwarnings("ignore:Could not infer format")
 def test_values_of_another_kind(tmp_path):
     days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-02-01", "2020-03-01"])
     original = pd.DataFrame({"age": [31.0, 42.0, 53.0, 64.0], "day": days})
