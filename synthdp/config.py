@@ -15,6 +15,7 @@ from synthdp.inference.analyses import Analysis
 from synthdp.masking.registry import MASKS, AnyMask
 from synthdp.schema import Level, Settings, Variable
 from synthdp.synthesis.imputed import DaMi, Mi
+from synthdp.synthesis.sequential import MODELS, Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
 Utility = Literal["pmse", "analyses"]
@@ -33,7 +34,10 @@ def _method(default: str) -> Any:
 
 
 AnyGroups = Annotated[Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")]
-AnySynthesis = Annotated[Annotated[DaMi, Tag("da_mi")] | Annotated[Mi, Tag("mi")], _method("da_mi")]
+AnySynthesis = Annotated[
+    Annotated[DaMi, Tag("da_mi")] | Annotated[Mi, Tag("mi")] | Annotated[Sequential, Tag("sequential")],
+    _method("da_mi"),
+]
 
 
 class Data(Settings):
@@ -194,7 +198,7 @@ def _override(raw: dict[str, Any], text: str) -> None:
 
 _METHODS: dict[str, dict[str, type[Settings]]] = {
     "groups": {"neighbours": Neighbours, "rules": Rules},
-    "synthesis": {"da_mi": DaMi, "mi": Mi},
+    "synthesis": {"da_mi": DaMi, "mi": Mi, "sequential": Sequential},
     "masks": {mask.model_fields["method"].default: mask for mask in MASKS},
 }
 _METHODS["masks_by_group"] = _METHODS["masks"]
@@ -228,15 +232,18 @@ def _sentence(raw: Mapping[str, Any], loc: tuple[int | str, ...], kind: str, mes
         loc, kind = loc[:-1], "[key]"
     depth = _DEPTH.get(section, len(loc))
     method = str(loc[depth]) if depth < len(loc) else None
-    path, value = _walk(raw, loc[:depth] + loc[depth + 1 :])
+    inner = loc[depth + 1 :]
+    model = str(inner[1]) if method == "sequential" and inner[:1] == ("model",) and len(inner) > 1 else None
+    place = loc[:depth] + (inner[:1] + inner[2:] if model else inner)
+    path, value = _walk(raw, place)
     where = ".".join(path)
     if kind == "extra_forbidden":
-        return f"{where}: unknown key{_nearest(path[-1], _keys(path, method))}"
+        return f"{where}: unknown key{_nearest(path[-1], _keys(path, method, model))}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        known, given = list(_METHODS[section]), value.get("method")
+        known, given = list(MODELS if method else _METHODS[section]), value.get("method")
         found = "it is absent." if given is None else f"found {str(given)!r}{_nearest(str(given), known)}"
         return f"{where}.method: must be one of {', '.join(known)}; {found}"
-    if len(path) < len(loc) - (method is not None):
+    if len(path) < len(place):
         return f"{where}: must be a number, text, true or false."
     plain = _PLAIN.get(kind) or message.removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return f"{where}: {plain[0].lower()}{plain[1:]}" + ("" if plain[-1] in ".?" else ".")
@@ -261,9 +268,9 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else "."
 
 
-def _keys(path: Sequence[str], method: str | None) -> list[str]:
+def _keys(path: Sequence[str], method: str | None, model: str | None) -> list[str]:
     """Return the valid keys where an unknown one was found."""
-    if path[:2] == ["synthesis", "model"]:
-        return list(type(DaMi().model).model_fields)
+    if path[:2] == ["synthesis", "model"] and len(path) > 2:
+        return list((MODELS[model] if model else type(DaMi().model)).model_fields)
     owner = Config if len(path) == 1 else _METHODS[path[0]][method] if method else _SECTIONS[path[0]]
     return list(owner.model_fields)

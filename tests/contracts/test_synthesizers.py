@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from synthdp.imputation.forward import NormLogit
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.shifted_normal import ShiftedNormal
 from synthdp.masking.transition import Transition
@@ -13,6 +14,7 @@ from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules, tag
 
 MASKS = {"age": Gaussian(sd=0.7), "sex": ShiftedNormal(alpha=1.0), "smoker": Transition(keep=0.8)}
@@ -24,9 +26,24 @@ METHODS = [
     (DaMi(copies=2), MASKS, {"medium": {"age": Gaussian(sd=2.0)}, "high": {"sex": Transition(keep=0.6)}}),
     (DaMi(copies=2, mask_draw="once"), MASKS, {}),
     (DaMi(copies=2, mask_draw="once_orthogonal"), {k: MASKS[k] for k in ("age", "sex")}, {}),
+    (Sequential(copies=2), {}, {}),
+    (Sequential(copies=2, proper=True), {}, {}),
+    (Sequential(copies=2, model=NormLogit()), {}, {}),
+    (Sequential(copies=2, model=NormLogit(), proper=True), {}, {}),
 ]
 CROWD = Neighbours(k=5)
-IDS = ["mi", "per_copy", "graded", "by_group", "once", "orthogonal"]
+IDS = [
+    "mi",
+    "per_copy",
+    "graded",
+    "by_group",
+    "once",
+    "orthogonal",
+    "cart",
+    "cart_proper",
+    "norm_logit",
+    "norm_logit_proper",
+]
 
 
 def survey(n: int = 400) -> pd.DataFrame:

@@ -111,7 +111,7 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"synthesis": {"method": "dami"}},
-            "synthesis.method: must be one of da_mi, mi; found 'dami'; did you mean 'da_mi'?",
+            "synthesis.method: must be one of da_mi, mi, sequential; found 'dami'; did you mean 'da_mi'?",
         ),
         (
             {"groups": {"method": "neighbors"}},

@@ -1,0 +1,1 @@
+"""Classification and regression trees on binned predictors; leaves keep their donors."""

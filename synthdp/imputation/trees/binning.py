@@ -1,0 +1,135 @@
+"""Predictors as small whole numbers, made once per data set: what the trees split on.
+
+A number becomes the index of its bin. With at most 255 distinct values every value has a bin of its own and the
+trees' splits are exact; otherwise the bins hold about equally many records. A bin's edge lies half-way between two
+values of the data, so a synthetic value between them has its place too. Ordered levels are treated as numbers, other
+levels are codes without order. Missing is always the last bin of its column.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from synthdp.imputation.trees.arrays import Bins
+from synthdp.microdata import MISSING, Codes, Floats, Microdata
+from synthdp.schema import Column, Kind
+
+MOST_BINS = 255
+# codes are 16 bits wide; the rarest levels beyond that share one code
+MOST_LEVELS = 65_000
+
+
+@dataclass(frozen=True, repr=False)
+class Binning:
+    """How one column's values become bins.
+
+    Parameters
+    ----------
+    ordered
+        Whether neighbouring bins are neighbours in meaning.
+    edges
+        Upper ends of the bins but the last, of an ordered column.
+    places
+        The bin of each level, of a column without order.
+
+    Examples
+    --------
+    >>> halves = Binning.of_numbers(np.array([1.0, 2.0, np.nan]))
+    >>> halves.bins(np.array([0.0, 1.4, 7.0, np.nan])).tolist()
+    [0, 0, 1, 2]
+    """
+
+    ordered: bool
+    edges: Floats
+    places: Bins
+
+    @classmethod
+    def of_numbers(cls, values: Floats) -> Self:
+        """Return the binning of a numeric column."""
+        distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+        if len(distinct) > MOST_BINS:
+            # the last value of each of 255 groups of about equally many records
+            wanted = counts.sum() * np.arange(1, MOST_BINS) / MOST_BINS
+            last = np.unique(np.searchsorted(counts.cumsum(), wanted))
+            last = last[last < len(distinct) - 1]
+        else:
+            last = np.arange(max(len(distinct) - 1, 0))
+        # halves first: the sum of two large values may overflow
+        return cls(True, distinct[last] / 2 + distinct[last + 1] / 2, np.empty(0, dtype=np.uint16))
+
+    @classmethod
+    def of_levels(cls, positions: Floats, levels: int) -> Self:
+        """Return the binning of a column of levels without order."""
+        places = np.arange(levels)
+        if levels > MOST_LEVELS:
+            counts = np.bincount(positions[np.isfinite(positions)].astype(np.int64), minlength=levels)
+            places[np.argsort(-counts, kind="stable")] = np.minimum(np.arange(levels), MOST_LEVELS)
+        return cls(False, np.empty(0), places.astype(np.uint16))
+
+    @property
+    def missing(self) -> int:
+        """The bin of missing values, the last one."""
+        if self.ordered:
+            return len(self.edges) + 1
+        return int(self.places.max(initial=0)) + 1
+
+    def bins(self, values: Floats) -> Bins:
+        """Return the bin of each value: numbers, or positions in the levels; missing is NaN."""
+        absent = np.isnan(values)
+        if self.ordered:
+            return np.where(absent, self.missing, np.searchsorted(self.edges, values)).astype(np.uint16)
+        return np.where(absent, self.missing, self.places[np.where(absent, 0, values).astype(np.int64)])
+
+
+@dataclass(frozen=True, repr=False)
+class Binned:
+    """The predictors of a data set, one row of bins per column, and how they were made."""
+
+    names: tuple[str, ...]
+    binnings: Mapping[str, Binning]
+    codes: Bins
+
+    @classmethod
+    def of(cls, data: Microdata, names: Sequence[str]) -> Self:
+        """Bin the named columns. Cost O(n log n) per column."""
+        binnings: dict[str, Binning] = {}
+        codes = np.empty((len(names), len(data)), dtype=np.uint16)
+        for row, name in enumerate(names):
+            column, values = data.schema[name], ordinates(data, name)
+            if is_ordered(column):
+                binnings[name] = Binning.of_numbers(values)
+            else:
+                binnings[name] = Binning.of_levels(values, len(column.levels))
+            codes[row] = binnings[name].bins(values)
+        return cls(tuple(names), binnings, codes)
+
+    def __repr__(self) -> str:
+        return f"Binned({self.codes.shape[1]} records x {len(self.names)} columns)"
+
+    def positions(self, names: Sequence[str]) -> Codes:
+        """Return the rows of some columns."""
+        return np.asarray([self.names.index(name) for name in names], dtype=np.int64)
+
+    def ordered(self) -> npt.NDArray[np.bool_]:
+        """Return which columns are ordered."""
+        return np.asarray([self.binnings[name].ordered for name in self.names], dtype=np.bool_)
+
+    def missing(self) -> Codes:
+        """Return the bin of missing values of each column."""
+        return np.asarray([self.binnings[name].missing for name in self.names], dtype=np.int64)
+
+
+def is_ordered(column: Column) -> bool:
+    """Return whether a column's values are split by a threshold."""
+    return not column.kind.categorical or column.kind is Kind.ORDINAL
+
+
+def ordinates(data: Microdata, name: str) -> Floats:
+    """Return what a column is binned by: its numbers, or positions in its levels; missing is NaN."""
+    if not data.schema[name].kind.categorical:
+        return data.numbers(name)
+    codes = data.codes(name)
+    return np.where(codes == MISSING, np.nan, codes)
