@@ -181,8 +181,9 @@ class ColumnModel:
         if self.gaps is not None:
             missing = gap_chance < self._probability(copy.design @ self.gaps)
         if of.link is None:
-            positions = np.where(missing, -1, (chance < self._probability(eta)).astype(np.int64))
+            positions = (chance < self._probability(eta)).astype(np.int64)
             released = decode(positions, column, like)
+            released = released.mask(missing) if missing.any() else released
         else:
             values = of.link.inverse(np.clip(eta + self.sd * noise, *of.link.limits()))
             released = write(np.where(missing, np.nan, settled(values, column)), column, like)

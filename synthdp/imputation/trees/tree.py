@@ -106,9 +106,12 @@ class Tree:
         # two classes are a number: their Gini index is twice the variance
         classes = 0 if classes <= 2 else classes
         chosen = np.arange(len(response)) if rows is None else rows.copy()
+        y = np.asarray(response, dtype=np.float64)[chosen]
+        if classes == 0 and len(y) > 0:
+            y -= y[0]  # a constant far from zero is then exactly constant
         records = Records(
             rows=chosen,
-            y=np.asarray(response, dtype=np.float64)[chosen],
+            y=y,
             w=np.ones(len(chosen)) if weights is None else weights[chosen],
         )
         ordered, missing = binned.ordered(), binned.missing()
