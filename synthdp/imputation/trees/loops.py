@@ -1,6 +1,6 @@
 """The compiled loops of growing a tree and running records down it.
 
-A node costs O(its records) for every predictor, whatever the number of levels of the predictor or of the response:
+A node costs O(its records), and a sort of the bins in it, for every predictor, however many levels there are elsewhere:
 only bins that occur in the node are visited, and the Gini index is updated as cells of records pass from the right
 child to the left one, never recomputed over all classes.
 
