@@ -1,6 +1,6 @@
 """The working scale of a numeric column: where masks add noise and models are linear.
 
-    t = (g(x) - center) / spread,   g(x) = x   or   log(1 + x - lower bound)
+    t = (g(x) - center) / spread,   g(x) = x,  log(1 + x - lower bound)  or  (x - lower bound)^p
 
 Center and spread are the column's own mean and standard deviation of g(x), so that a mask's ``sd`` is in units of the
 column's sd and priors mean the same for every column.
@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from synthdp.microdata import Floats, Microdata
+from synthdp.schema import Transform
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,36 +21,40 @@ class Link:
 
     center: float
     spread: float
-    log_from: float | None = None
+    transform: Transform = "none"
     bounds: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, data: Microdata, name: str) -> Self:
         """Return the link of one column of the data."""
         column = data.schema[name]
-        values = data.numbers(name)
-        log_from = None
-        if column.transform == "log" and column.bounds is not None:
-            log_from = column.bounds[0]
-            values = np.log1p(values - log_from)
+        plain = cls(0.0, 1.0, column.transform, column.bounds)
+        values = plain.forward(data.numbers(name))
         present = values[np.isfinite(values)]
-        return cls(float(present.mean()), float(present.std()), log_from, column.bounds)
+        return cls(float(present.mean()), float(present.std()), column.transform, column.bounds)
 
     def __repr__(self) -> str:
-        return f"Link({'log' if self.log_from is not None else 'linear'})"
+        return f"Link({self.transform})"
 
     def forward(self, values: Floats) -> Floats:
         """Return values on the working scale."""
-        if self.log_from is not None:
-            values = np.log1p(values - self.log_from)
+        if self.transform == "log":
+            values = np.log1p(values - self._zero())
+        elif not isinstance(self.transform, str):
+            values = (values - self._zero()) ** self.transform
         return (values - self.center) / self.spread
 
     def inverse(self, working: Floats) -> Floats:
         """Return working values on the column's own scale."""
         values = working * self.spread + self.center
-        if self.log_from is not None:
-            values = np.expm1(values) + self.log_from
+        if self.transform == "log":
+            return np.asarray(np.expm1(values) + self._zero())
+        if not isinstance(self.transform, str):
+            return np.asarray(np.maximum(values, 0.0) ** (1 / self.transform) + self._zero())
         return values
+
+    def _zero(self) -> float:
+        return self.bounds[0] if self.bounds is not None else 0.0
 
     def limits(self) -> tuple[float, float]:
         """Return the column's bounds on the working scale; infinite where it has none."""

@@ -196,8 +196,10 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
                 f"{where}: {int(outside.sum())} values outside the bounds; first at row {first}. "
                 "Widen the bounds, or recode."
             )
-    if variable.transform == "log" and bounds is None:
-        problems.append(f"{where}: transform: log needs bounds (the lower one is its zero); add bounds.")
+    if variable.transform != "none" and bounds is None:
+        problems.append(
+            f"{where}: transform: {variable.transform} needs bounds (the lower one is its zero); add bounds."
+        )
     default = variable.tolerance is None
     tolerance = DEFAULT_TOLERANCE_SD * float(present.std()) if variable.tolerance is None else variable.tolerance
     decimals = variable.decimals if variable.decimals is not None else _decimals(present)

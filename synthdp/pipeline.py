@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from synthdp.report import page
 from synthdp.report.content import MaskLine, ReportContent
 from synthdp.schema import Column, Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
+from synthdp.summary import notes_on
 from synthdp.summary import rows as summary_rows
 from synthdp.synthesis.protocol import Plan, Release
+from synthdp.synthesis.repair import repair
 from synthdp.tagging.groups import tag
 
 RULE = "reiter2003"
@@ -120,11 +122,17 @@ def execute(
         with timer.stage("synthesise"):
             made = config.synthesis.synthesize(plan, streams=streams, jobs=jobs, advance=timer.advance)
         timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in made.seconds.items()}
+        repaired = None
+        if config.synthesis.repair:
+            with timer.stage("repair"):
+                made, repaired = _repair(config, plan, made, streams)
         with timer.stage("evaluate"):
-            comparison = Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels)
+            comparison = _beside(plan, made)
             found = assess_comparison(config, comparison, made.rule, streams)
-        metrics = _metrics(found, made.masking, timer)
-        content = _report(config, comparison, metrics, made, _notes(config, plan), manifest.contents["versions"])
+        metrics = _metrics(found, made.masking, timer) | {"chain": list(made.chain)}
+        metrics["risk"] = {**metrics["risk"], **({"repair": repaired} if repaired is not None else {})}
+        notes = (*_notes(config, plan), *notes_on(metrics))
+        content = _report(config, comparison, metrics, made, notes, manifest.contents["versions"])
         orders = _row_orders(config, made, streams)
         names = release.file_names(1, config.synthesis.copies, config.release.format)
         with timer.stage("report"):
@@ -167,12 +175,15 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
 def plan_of(config: Config, data: Microdata) -> Plan:
     """Return what the synthesizer works on, or list everything that is wrong with it."""
     judged = any(value is not None for name, value in config.release if name != "format")
+    selection = "the release gate looked at the data before this file was released" if judged else None
+    if config.synthesis.repair:
+        selection = "repair looked at the data to decide whose values to change"
     plan = Plan(
         data=data,
         tags=tag(data, config.groups),
         masks=config.masks,
         masks_by_group=config.masks_by_group,
-        selection="the release gate looked at the data before this file was released" if judged else None,
+        selection=selection,
     )
     problems = config.synthesis.problems(plan)
     for analysis in config.analyses:
@@ -192,6 +203,19 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
         default_rule=rule,
         streams=streams,
     )
+
+
+def _beside(plan: Plan, made: Release) -> Comparison:
+    return Comparison(plan.data.frame, made.copies, plan.data.schema, aligned=True, groups=plan.tags.labels)
+
+
+def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tuple[Release, dict[str, Any]]:
+    """Return the release after repair, and what the risk was before it."""
+    blind = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"utility": ()})})
+    before = assess_comparison(blind, _beside(plan, made), made.rule, streams).risk
+    found = repair(plan.data, made.copies)
+    touched = {"records": found.touched, "left": found.left, "before": before}
+    return replace(made, copies=found.copies), touched
 
 
 def _metrics(found: Assessment, masking: Sequence[Mapping[str, object]], timer: Timer) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 Level = bool | int | float | str
+Transform = Literal["none", "log"] | Annotated[float, Field(gt=0)]
 NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
 
 
@@ -63,7 +64,8 @@ class Variable(Settings):
     decimals
         Digits after the point in the release; as in the data when absent.
     transform
-        ``log`` masks and models log(1 + x - lower bound) instead of x (for skewed, non-negative columns).
+        ``log`` masks and models log(1 + x - lower bound) instead of x, a number p the power (x - lower bound)^p (for
+        skewed columns).
 
     Examples
     --------
@@ -79,7 +81,7 @@ class Variable(Settings):
     levels: tuple[Level, ...] | None = None
     tolerance: FiniteFloat | None = Field(default=None, ge=0)
     decimals: int | None = Field(default=None, ge=0, le=15)
-    transform: Literal["none", "log"] = "none"
+    transform: Transform = "none"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -115,7 +117,7 @@ class Column(Settings):
     tolerance: float = 0.0
     tolerance_default: bool = False
     decimals: int | None = None
-    transform: Literal["none", "log"] = "none"
+    transform: Transform = "none"
 
 
 class Schema(Settings):

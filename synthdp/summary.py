@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+SETTLED = 4.0
 _ATTACKS = {
     "original": "found in the original file",
     "identity": "found in the copies",
@@ -43,3 +44,20 @@ def _gate(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "release gate", "passed" if gate["passed"] else "REFUSED"
     for reason in gate["reasons"]:
         yield "", str(reason)
+
+
+def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
+    """Return what whoever signs should know of the numbers, in sentences."""
+    repair = metrics["risk"].get("repair")
+    if repair:
+        for name, label in _ATTACKS.items():
+            before = repair["before"].get(name)
+            if name != "original" and before and "expected_match" in before:
+                yield (
+                    f"Repair changed {repair['records']} records; before it, people {label}: "
+                    f"{before['expected_match']:.1f} expected, {before['true_match']} as the only best match. No true "
+                    "match after repair is made so, not found so."
+                )
+    moving = [row["column"] for row in metrics.get("chain", ()) if row["drift"] > SETTLED]
+    if moving:
+        yield f"The chain had not settled for {', '.join(moving)}: raise synthesis.sweeps."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synthdp.imputation.splines import basis, knots_of
 from synthdp.microdata import MISSING, Codes, Floats, Microdata
 
 MOST_LEVELS = 50
@@ -52,6 +53,7 @@ def build(
     exclude: Sequence[str] = (),
     groups: Codes | None = None,
     neighbours: Codes | None = None,
+    splines: int = 0,
 ) -> Predictors:
     """Return the design matrix of the kept columns.
 
@@ -63,6 +65,8 @@ def build(
         Risk group codes, when masks differ by group.
     neighbours
         Neighbour counts, when masks are graded.
+    splines
+        Knots of the spline of each numeric column; fewer than 3 leave it a straight line.
     """
     columns: list[tuple[str, Floats]] = []
     for column in data.schema.kept():
@@ -72,6 +76,7 @@ def build(
             columns += _indicators(column.name, data.codes(column.name))
         else:
             columns += _standardised(column.name, data.numbers(column.name))
+            columns += _bent(column.name, data.numbers(column.name), splines)
     regularised: list[tuple[str, Floats]] = []
     if groups is not None:
         regularised += _indicators("risk group", groups)
@@ -95,6 +100,20 @@ def _standardised(name: str, values: Floats) -> list[tuple[str, Floats]]:
         found.append((name, np.where(present, (values - center) / spread, 0.0)))
     if not present.all():
         found.append((f"{name} is missing", (~present).astype(np.float64)))
+    return found
+
+
+def _bent(name: str, values: Floats, knots: int) -> list[tuple[str, Floats]]:
+    """Return the standardised spline columns of a number beyond its straight line; a missing value gets their mean."""
+    present = np.isfinite(values)
+    if knots < 3 or not present.any():
+        return []
+    known = values[present]
+    found = []
+    for j, part in enumerate(basis(known, knots_of(known, knots)).T, start=1):
+        column = np.zeros(len(values))
+        column[present] = (part - part.mean()) / part.std() if part.std() > 0 else 0.0
+        found.append((f"{name} spline {j}", column))
     return found
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
 
 from synthdp.evidence import Evidence
 from synthdp.imputation.predictors import Predictors
@@ -26,12 +27,15 @@ class Task:
         The replaced columns: working values of numbers, positions in the levels otherwise.
     links
         The working scale of each replaced numeric column.
+    sweeps
+        How long a chain runs, where the joint draw is not exact.
     """
 
     data: Microdata
     predictors: Predictors
     working: Mapping[str, Floats]
     links: Mapping[str, Link]
+    sweeps: int = 20
 
 
 class Parameters(Protocol):
@@ -39,6 +43,17 @@ class Parameters(Protocol):
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ), given what W says about each."""
+        ...
+
+
+@runtime_checkable
+class Chained(Protocol):
+    """Parameters whose joint draw is the end of a chain that can be looked at."""
+
+    def chain(
+        self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], pd.DataFrame]:
+        """Return the draw and, per sweep and column, the mean and the share of records that moved."""
         ...
 
 
@@ -56,6 +71,11 @@ class ImputationModel(Protocol):
     @property
     def exclude(self) -> tuple[str, ...]:
         """Kept columns the model must not see."""
+        ...
+
+    @property
+    def splines(self) -> int:
+        """Knots of the spline of each numeric kept column; 0 for a straight line."""
         ...
 
     def problems(self, data: Microdata) -> list[str]:

@@ -1,7 +1,9 @@
-"""The regression association model: a probit or logit per binary column, then normal linear regressions.
+"""The regression association model: a regression per replaced column, by its kind.
 
-The joint p(X | Z, θ) is a sequence of regressions, each on the kept columns and the replaced columns before it. The
-posterior factorises the same way, so θ is drawn column by column; X is drawn jointly (see ``joint``).
+Binary: probit or logit; ordinal: ordered probit or logit; nominal: multinomial logit; count: negative binomial;
+semicontinuous: two parts; continuous: normal. The joint p(X | Z, θ) is the sequence of these regressions, each on the
+kept columns and the replaced columns before it. The posterior factorises the same way, so θ is drawn column by column;
+X is drawn jointly, exactly where that is possible (see ``joint``), by a chain otherwise (see ``gibbs``).
 """
 
 from collections.abc import Mapping
@@ -16,19 +18,22 @@ from synthdp.imputation.binary import BinaryPosterior, LinkName
 from synthdp.imputation.joint import JointModel
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.protocol import Task
+from synthdp.imputation.sequence import SequencePosterior, steps_of
 from synthdp.microdata import Floats, Microdata
-from synthdp.schema import Kind, Settings
+from synthdp.schema import Column, Kind, Settings
 
 MOST_BINARY = 12
+MOST_LEVELS = 50
+MOST_COUNT = 200
 
 
 class Regression(Settings):
-    """Sequential regressions, drawn jointly and exactly.
+    """Sequential regressions, drawn jointly.
 
     Parameters
     ----------
     order
-        The replaced columns in the order of the regressions, binary ones first; default: file order.
+        The replaced columns in the order of the regressions; default: file order, continuous ones last.
     link
         ``probit`` or ``logit`` for binary columns.
     prior_sd
@@ -37,6 +42,8 @@ class Regression(Settings):
         Prior sd of the linear regressions' coefficients in units of the residual sd.
     exclude
         Kept columns the model must not see.
+    splines
+        Knots of a restricted cubic spline for every numeric kept column; 0 for straight lines.
 
     Examples
     --------
@@ -50,6 +57,7 @@ class Regression(Settings):
     prior_sd: float = Field(default=2.5, gt=0)
     linear_prior_sd: float = Field(default=10.0, gt=0)
     exclude: tuple[str, ...] = ()
+    splines: int = Field(default=0, ge=0, le=20)
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""
@@ -57,11 +65,15 @@ class Regression(Settings):
         where = "synthesis.model"
         names = [column.name for column in data.schema.replaced()]
         for column in data.schema.replaced():
-            if column.kind not in (Kind.CONTINUOUS, Kind.BINARY):
+            if column.kind is Kind.DATE:
+                found.append(f"variables.{column.name}: regression cannot replace dates; use trees, or set role: keep.")
+            if column.kind.categorical and len(column.levels) > MOST_LEVELS:
                 found.append(
-                    f"variables.{column.name}: regression replaces continuous and binary columns, this one is "
-                    f"{column.kind}; treat ordered numbers as kind: continuous with decimals: 0, or set role: keep."
+                    f"variables.{column.name}: regression replaces columns of at most {MOST_LEVELS} levels, found "
+                    f"{len(column.levels)}; group rare levels, or use trees."
                 )
+            if column.kind is Kind.COUNT:
+                found += _count_problems(column, data.numbers(column.name))
             missing = int(data.frame[column.name].isna().sum())
             if missing:
                 found.append(
@@ -70,25 +82,27 @@ class Regression(Settings):
                 )
         if self.order is not None and sorted(self.order) != sorted(names):
             found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
-        elif self.order is not None:
-            kinds = [data.schema[name].kind for name in self.order]
-            if Kind.BINARY in kinds[sum(kind is Kind.BINARY for kind in kinds) :]:
-                found.append(f"{where}.order: binary columns must come before continuous ones.")
         kept = {column.name for column in data.schema.kept()}
         found += [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
-        binary = sum(column.kind is Kind.BINARY for column in data.schema.replaced())
-        if binary > MOST_BINARY:
-            found.append(
-                f"{where}: regression draws at most {MOST_BINARY} binary columns jointly, found {binary}; keep some."
-            )
         return found
 
-    def fit(self, task: Task, *, rng: np.random.Generator) -> "RegressionPosterior":
-        """Return the posterior of every column's regression. Cost O(n·d²) per column."""
+    def fit(self, task: Task, *, rng: np.random.Generator) -> "RegressionPosterior | SequencePosterior":
+        """Return the posterior of every column's regression. Cost O(n·d²) per column.
+
+        Binary columns followed by continuous ones are drawn exactly; anything else by a chain.
+        """
         schema = task.data.schema
         order = self.order or tuple(column.name for column in schema.replaced())
-        binary = tuple(name for name in order if schema[name].kind is Kind.BINARY)
-        numbers = tuple(name for name in order if schema[name].kind is not Kind.BINARY)
+        if self.order is None:
+            # numbers last: what can be integrated out exactly is
+            order = tuple(sorted(order, key=lambda name: schema[name].kind is Kind.CONTINUOUS))
+        kinds = [schema[name].kind for name in order]
+        count = sum(kind is Kind.BINARY for kind in kinds)
+        exact = set(kinds) <= {Kind.BINARY, Kind.CONTINUOUS} and Kind.BINARY not in kinds[count:]
+        if not exact or count > MOST_BINARY:
+            steps = steps_of(task, order, self.link, self.prior_sd, self.linear_prior_sd)
+            return SequencePosterior.fit(task, steps, rng=rng)
+        binary, numbers = order[:count], order[count:]
         design = task.predictors.matrix
         binary_fits: list[BinaryPosterior] = []
         for j, name in enumerate(binary):
@@ -105,6 +119,17 @@ class Regression(Settings):
             number_fits.append(LinearPosterior.fit(full, task.working[name], prior))
         limits = np.asarray([task.links[name].limits() for name in numbers], dtype=np.float64).reshape(-1, 2).T
         return RegressionPosterior(design, binary, numbers, tuple(binary_fits), tuple(number_fits), limits, self.link)
+
+
+def _count_problems(column: Column, values: Floats) -> list[str]:
+    where = f"variables.{column.name}"
+    bad = int(np.sum((values < 0) | (values != np.round(values))))
+    if bad:
+        return [f"{where}: a count needs whole numbers from 0, found {bad} others; set kind: continuous."]
+    largest = float(np.nanmax(values)) if column.bounds is None else column.bounds[1]
+    if largest > MOST_COUNT:
+        return [f"{where}: regression replaces counts up to {MOST_COUNT}; set kind: continuous with transform: log."]
+    return []
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-STUDIES = ("coverage", "tuning")
+STUDIES = ("coverage", "tuning", "kinds", "registry", "authors")
 
 
 def main() -> None:

@@ -15,7 +15,6 @@ import pandas as pd
 from synthdp.datasets.designs import right_model, right_model_truth, unseen_outcome, unseen_outcome_truth
 from synthdp.imputation.regression import Regression
 from synthdp.inference.analyses import Estimates
-from synthdp.inference.combining import combine
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.protocol import MaskSettings
 from synthdp.masking.shifted_normal import ShiftedNormal
@@ -23,6 +22,7 @@ from synthdp.microdata import Floats, Microdata, resolve
 from synthdp.schema import Role, Variable
 from synthdp.seeding import Streams
 from synthdp.studies import figures
+from synthdp.studies.covering import coverage_rows, interval, together, truth_vector
 from synthdp.studies.estimators import design, least_squares, logistic
 from synthdp.studies.runner import replicate, save, table
 from synthdp.synthesis.imputed import DaMi
@@ -49,13 +49,13 @@ def estimate_seen(frame: pd.DataFrame) -> Estimates:
     ols = least_squares(y, design(frame, "x", "b1", "b2", "z"), ("Intercept", "x", "b1", "b2", "z"))
     logit = logistic(b1, design(frame, "x", "z"), ("Intercept", "x", "z"))
     mean = least_squares(x, design(frame), ("Intercept",))
-    return _together({"ols": ols, "logit": logit, "mean": mean})
+    return together({"ols": ols, "logit": logit, "mean": mean})
 
 
 def estimate_unseen(frame: pd.DataFrame) -> Estimates:
     """Return the regression of the outcome that the synthesis never saw."""
     names = ("Intercept", "x", "b1", "z", "y")
-    return _together({"ols": least_squares(frame["u"].to_numpy(np.float64), design(frame, *names[1:]), names)})
+    return together({"ols": least_squares(frame["u"].to_numpy(np.float64), design(frame, *names[1:]), names)})
 
 
 class Synthesis:
@@ -88,14 +88,14 @@ def one_replication(r: int, *, seed: int, unseen: bool) -> Floats:
     """Return estimate, variance and interval of every term: strengths × (schemes + original) × 4 × terms."""
     simulate, estimate = (unseen_outcome, estimate_unseen) if unseen else (right_model, estimate_seen)
     frame = simulate(N, rng=Streams(seed).generator("data", r))
-    original = _interval([estimate(frame)], "mean_se")
+    original = interval([estimate(frame)], "mean_se")
     synthesis = Synthesis(frame)
     schemes = ("per_copy",) if unseen else SCHEMES
     rows = []
     for strength, (sd, alpha) in enumerate(STRENGTHS):
         secret = Streams(seed).generator("study", r, strength).integers(2**63)
         found = [synthesis.copies(scheme, masks_of(sd, alpha), int(secret)) for scheme in schemes]
-        rows.append([*(_interval([estimate(copy) for copy in copies], "reiter2003") for copies in found), original])
+        rows.append([*(interval([estimate(copy) for copy in copies], "reiter2003") for copies in found), original])
     return np.asarray(rows)
 
 
@@ -115,41 +115,15 @@ def run(*, out: Path, replications: int = 2000, jobs: int = 2, seed: int = 20221
 
 
 def summarise(draws: Floats) -> list[dict[str, Any]]:
-    """Return coverage, bias and variance ratio by strength, scheme and term.
-
-    Parameters
-    ----------
-    draws
-        replications × strengths × (schemes + original) × (estimate, variance, low, high) × terms.
-    """
-    truth = _truth_vector(right_model_truth())
-    rows: list[dict[str, Any]] = []
-    for s, (sd, alpha) in enumerate(STRENGTHS):
-        original = draws[:, s, -1]
-        for k, scheme in enumerate((*SCHEMES, "original")):
-            estimate, variance, low, high = (draws[:, s, k, part] for part in range(4))
-            covered = (low <= truth.to_numpy()) & (truth.to_numpy() <= high)
-            bias = estimate.mean(axis=0) - truth.to_numpy()
-            against_original = (estimate - original[:, 0]).mean(axis=0) / np.sqrt(original[:, 1].mean(axis=0))
-            for t, term in enumerate(truth.index):
-                rows.append(
-                    {
-                        "sd": sd,
-                        "alpha": alpha,
-                        "scheme": scheme,
-                        "term": term,
-                        "coverage": round(float(covered[:, t].mean()), 4),
-                        "bias_in_mc_errors": round(float(bias[t] / (estimate[:, t].std() / np.sqrt(len(draws)))), 2),
-                        "shift_from_original_in_se": round(float(against_original[t]), 4),
-                        "variance_ratio": round(float(variance[:, t].mean() / estimate[:, t].var()), 4),
-                    }
-                )
-    return rows
+    """Return coverage, bias and variance ratio by strength, scheme and term."""
+    truth = truth_vector(right_model_truth())
+    strengths = [{"sd": sd, "alpha": alpha} for sd, alpha in STRENGTHS]
+    return coverage_rows(draws, truth, strengths, (*SCHEMES, "original"))
 
 
 def summarise_unseen(draws: Floats) -> list[dict[str, Any]]:
     """Return the bias for an outcome the synthesis never saw, by strength and term."""
-    truth = _truth_vector(unseen_outcome_truth())
+    truth = truth_vector(unseen_outcome_truth())
     rows: list[dict[str, Any]] = []
     for s, (sd, alpha) in enumerate(STRENGTHS):
         estimate, _, low, high = (draws[:, s, 0, part] for part in range(4))
@@ -167,21 +141,6 @@ def summarise_unseen(draws: Floats) -> list[dict[str, Any]]:
                 }
             )
     return rows
-
-
-def _together(parts: dict[str, Estimates]) -> Estimates:
-    names = tuple(f"{label}: {name}" for label, part in parts.items() for name in part.names)
-    variances = np.concatenate([np.diag(part.covariance) for part in parts.values()])
-    return Estimates(names, np.concatenate([part.values for part in parts.values()]), np.diag(variances), None)
-
-
-def _interval(estimates: list[Estimates], rule: str) -> Floats:
-    pooled = combine(estimates, rule=rule)
-    return np.asarray([pooled.estimate, np.asarray(pooled.se) ** 2, pooled.low, pooled.high])
-
-
-def _truth_vector(truth: dict[str, dict[str, float]]) -> pd.Series:
-    return pd.Series({f"{label}: {term}": value for label, terms in truth.items() for term, value in terms.items()})
 
 
 def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:

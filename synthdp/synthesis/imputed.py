@@ -36,12 +36,18 @@ class Imputed(Settings):
         Completed originals per run; more than one comes with missing-data support.
     shuffle
         Whether the rows of each copy are released in a random order of their own.
+    sweeps
+        How long the chain of a joint draw runs, where the draw is not exact.
+    repair
+        Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``repair``).
     """
 
     model: Regression = Regression()
     copies: int = Field(default=5, ge=1)
     imputations: Literal[1] = 1
     shuffle: bool = True
+    sweeps: int = Field(default=20, ge=1)
+    repair: bool = False
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""

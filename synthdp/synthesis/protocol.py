@@ -32,6 +32,8 @@ class Release:
         What may be said formally about each column's mask, one entry per column and group.
     seconds
         How long fitting and drawing took.
+    chain
+        Per column, how often the first copy's chain moved and whether it had settled; empty for exact draws.
     """
 
     copies: tuple[pd.DataFrame, ...]
@@ -40,6 +42,7 @@ class Release:
     mask_draw: str
     masking: tuple[Mapping[str, object], ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    chain: tuple[Mapping[str, object], ...] = ()
 
     def __repr__(self) -> str:
         rows = len(self.copies[0]) if self.copies else 0

@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation import predictors
-from synthdp.imputation.protocol import ImputationModel, Posterior, Task
+from synthdp.imputation.gibbs import drift
+from synthdp.imputation.protocol import Chained, ImputationModel, Posterior, Task
 from synthdp.links import Link
 from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
 from synthdp.masking.protocol import MaskSettings, Target
@@ -39,6 +40,11 @@ class Settings(Protocol):
         """How many copies."""
         ...
 
+    @property
+    def sweeps(self) -> int:
+        """How long a chain runs."""
+        ...
+
 
 def sample(
     plan: Plan,
@@ -62,9 +68,10 @@ def sample(
     started = time.perf_counter()
     # one BLAS thread: sums taken in another order would change the last digit with the number of jobs
     with threadpool_limits(limits=1, user_api="blas"):
-        task, masks = _prepare(plan, settings.model)
+        task, masks = _prepare(plan, settings.model, settings.sweeps)
         posterior = settings.model.fit(task, rng=streams.generator("fit"))
         fitted = time.perf_counter()
+        chain: list[Mapping[str, object]] = []
         shared = None
         if mask_draw in ("once", "once_orthogonal"):
             residuals = _residuals(task) if mask_draw == "once_orthogonal" else None
@@ -75,7 +82,10 @@ def sample(
                 evidence = {name: _flat(mask, len(plan.data)) for name, mask in masks.items()}
             else:
                 evidence = shared or _draw_masks(masks, task.working, streams, m, None)
-            return _draw_copy(task, posterior, evidence, streams, m)
+            frame, trace = _draw_copy(task, posterior, evidence, streams, m)
+            if m == 1 and trace is not None:
+                chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
+            return frame
 
         copies = _in_parallel(copy, settings.copies, jobs, advance)
     draws = settings.copies if mask_draw == "per_copy" else 1
@@ -87,10 +97,11 @@ def sample(
         mask_draw=mask_draw or "none",
         masking=tuple(row for mask in masks.values() for row in mask.statements(draws, withdrawn)),
         seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
+        chain=tuple(chain),
     )
 
 
-def _prepare(plan: Plan, model: ImputationModel) -> tuple[Task, dict[str, ColumnMask]]:
+def _prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
     data, tags = plan.data, plan.tags
     replaced = data.schema.replaced()
     links = {c.name: Link.of(data, c.name) for c in replaced if not c.kind.categorical}
@@ -99,11 +110,12 @@ def _prepare(plan: Plan, model: ImputationModel) -> tuple[Task, dict[str, Column
     seen = predictors.build(
         data,
         exclude=model.exclude,
+        splines=model.splines,
         groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if grouped else None,
         neighbours=tags.neighbours if graded else None,
     )
     working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
-    return Task(data, seen, working, links), masks
+    return Task(data, seen, working, links, sweeps), masks
 
 
 def _working(data: Microdata, column: Column, link: Link | None) -> Floats:
@@ -145,13 +157,17 @@ def _residuals(task: Task) -> Residuals:
 
 def _draw_copy(
     task: Task, posterior: Posterior, evidence: Mapping[str, Evidence], streams: Streams, m: int
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     parameters = posterior.draw(rng=streams.generator("parameters", m))
-    drawn = parameters.draw(evidence, rng=streams.generator("values", m))
+    rng, trace = streams.generator("values", m), None
+    if isinstance(parameters, Chained):
+        drawn, trace = parameters.chain(evidence, rng=rng)
+    else:
+        drawn = parameters.draw(evidence, rng=rng)
     frame = task.data.frame.copy()
     for column in task.data.schema.replaced():
         frame[column.name] = _released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
-    return frame
+    return frame, trace
 
 
 def _released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) -> pd.Series:

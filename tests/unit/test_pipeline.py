@@ -81,7 +81,7 @@ def test_metrics_have_the_stable_keys(finished):
     outcome, out = finished
     metrics = json.loads((out / "confidential" / "metrics.json").read_text())
     assert json_text(metrics) == json_text(outcome.metrics)
-    assert set(metrics) == {"version", "utility", "risk", "privacy", "gate", "timings"}
+    assert set(metrics) == {"version", "utility", "risk", "privacy", "gate", "chain", "timings"}
     assert metrics["version"] == 1
     assert {"value", "ratio", "per_copy"} <= set(metrics["utility"]["pmse"]["logit"])
     for measure in ("specks", "po50"):

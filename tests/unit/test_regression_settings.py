@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from synthdp.imputation.linear import LinearPosterior
-from synthdp.imputation.regression import MOST_BINARY, Regression
+from synthdp.imputation.regression import Regression
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 
@@ -37,15 +37,28 @@ def test_what_can_be_replaced_has_no_problems():
     assert problems(Regression(order=("age",)), "age") == []
 
 
-@pytest.mark.parametrize("kind", ["nominal", "ordinal", "count", "semicontinuous", "date"])
-def test_other_kinds(kind):
-    name = "town" if kind in ("nominal", "ordinal") else "day" if kind == "date" else "income"
+@pytest.mark.parametrize("kind", ["nominal", "ordinal", "count", "semicontinuous"])
+def test_every_kind_but_dates_can_be_replaced(kind):
+    name = "town" if kind in ("nominal", "ordinal") else "income"
+    assert problems(Regression(), **{name: Variable(role="replace", kind=kind)}) == []
+
+
+def test_dates_many_levels_and_odd_counts_are_refused():
     frame = FRAME.assign(day=pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-04", "2020-01-09"]))
-    (sentence,) = problems(Regression(), frame=frame, **{name: Variable(role="replace", kind=kind)})
-    assert sentence == (
-        f"variables.{name}: regression replaces continuous and binary columns, this one is {kind}; "
-        "treat ordered numbers as kind: continuous with decimals: 0, or set role: keep."
-    )
+    assert problems(Regression(), frame=frame, day=Variable(role="replace", kind="date")) == [
+        "variables.day: regression cannot replace dates; use trees, or set role: keep."
+    ]
+    many = pd.DataFrame({"town": [f"{SECRET} {i}" for i in range(60)]})
+    assert problems(Regression(), frame=many, town=Variable(role="replace")) == [
+        "variables.town: regression replaces columns of at most 50 levels, found 60; group rare levels, or use trees."
+    ]
+    assert problems(Regression(), age=Variable(role="replace", kind="count")) == [
+        "variables.age: a count needs whole numbers from 0, found 2 others; set kind: continuous."
+    ]
+    large = FRAME.assign(income=[1, 2, 3, 5000])
+    assert problems(Regression(), frame=large, income=Variable(role="replace", kind="count")) == [
+        "variables.income: regression replaces counts up to 200; set kind: continuous with transform: log."
+    ]
 
 
 def test_missing_values_in_a_replaced_column():
@@ -64,26 +77,11 @@ def test_the_order_lists_each_replaced_column_once(order):
     ]
 
 
-def test_binary_columns_come_first():
-    assert problems(Regression(order=("age", "sex")), "sex", "age") == [
-        "synthesis.model.order: binary columns must come before continuous ones."
-    ]
-
-
 def test_only_kept_columns_are_excluded():
     assert problems(Regression(exclude=("age", "nobody")), "age") == [
         "synthesis.model.exclude: 'age' is not a kept column.",
         "synthesis.model.exclude: 'nobody' is not a kept column.",
     ]
-
-
-def test_too_many_binary_columns():
-    names = [f"b{i}" for i in range(MOST_BINARY + 1)]
-    frame = pd.DataFrame({name: [0, 1] for name in names})
-    assert problems(Regression(), *names, frame=frame) == [
-        "synthesis.model: regression draws at most 12 binary columns jointly, found 13; keep some."
-    ]
-    assert problems(Regression(), *names[:-1], frame=frame) == []
 
 
 @pytest.mark.parametrize("settings", [{"prior_sd": 0}, {"linear_prior_sd": -1}, {"link": "cloglog"}, {"ordr": ()}])

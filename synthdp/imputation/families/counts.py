@@ -24,9 +24,9 @@ from synthdp.imputation.families.protocol import LOCATION_SD, proper
 from synthdp.links import Link
 from synthdp.microdata import Floats
 
-IMMATERIAL = 1e-7
+IMMATERIAL = 1e-10
 NEARLY_POISSON = 1e-9
-TINY = 1e-200
+LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class NegativeBinomialDraw(Enumerated):
 
     def log_levels(self, eta: Floats) -> Floats:
         """Return log P(y | η) of every count up to the largest, n × (largest + 1)."""
-        return np.asarray(self._enumerate(eta) - self._log_inside(eta)[:, None])
+        return np.asarray(self._relative(eta) - self._log_total(eta)[:, None])
 
     def level_values(self) -> Floats:
         """Return 0, …, largest."""
@@ -114,9 +114,8 @@ class NegativeBinomialDraw(Enumerated):
         """Return log P(y | η) of each record; minus infinity beyond the largest."""
         inside = (y >= 0) & (y <= self.largest)
         count = np.where(inside, y, 0)
-        linear = eta[:, 0]
-        value = self._constants[count.astype(np.int64)] + count * linear - self._damping(count, linear)
-        return np.where(inside, value - self._log_inside(eta), -np.inf)
+        own = self._constants[count.astype(np.int64)] + count * self._slope(eta[:, 0])
+        return np.where(inside, own - self._log_total(eta), -np.inf)
 
     @cached_property
     def _constants(self) -> Floats:
@@ -125,34 +124,37 @@ class NegativeBinomialDraw(Enumerated):
         rising = np.concatenate([[0.0], np.cumsum(np.log1p(self.dispersion * counts[:-1]))])
         return np.asarray(rising - gammaln(counts + 1))
 
-    def _damping(self, y: Floats, eta: Floats) -> Floats:
-        """Return (y + 1/α) log(1 + α e^η); its limit e^η at α = 0."""
+    def _softplus(self, linear: Floats) -> Floats:
+        """Return log(1 + α e^η)."""
+        return np.asarray(np.logaddexp(0.0, linear + np.log(self.dispersion)))
+
+    def _slope(self, linear: Floats) -> Floats:
+        """Return what each further count adds: η - log(1 + α e^η)."""
+        return linear if self.dispersion == 0 else linear - self._softplus(linear)
+
+    def _relative(self, eta: Floats) -> Floats:
+        """Return log p of every count up to what all counts share."""
+        return np.asarray(self._constants + self.level_values() * self._slope(eta[:, :1]))
+
+    def _log_total(self, eta: Floats) -> Floats:
+        """Return the log of the summed ``_relative`` weights; in closed form where counts beyond do not matter."""
+        linear = eta[:, 0]
         if self.dispersion == 0:
-            return np.exp(eta)
-        return np.asarray((y + 1 / self.dispersion) * np.logaddexp(0.0, eta + np.log(self.dispersion)))
-
-    def _enumerate(self, eta: Floats) -> Floats:
-        """Return log p of every count without the division by P(Y ≤ largest)."""
-        counts, linear = np.arange(self.largest + 1.0), eta[:, :1]
-        return np.asarray(self._constants + counts * linear - self._damping(counts, linear))
-
-    def _log_inside(self, eta: Floats) -> Floats:
-        """Return log P(Y ≤ largest) of the unbounded count; zero where what lies beyond does not matter."""
-        result = np.zeros(len(eta))
-        rows = np.flatnonzero(eta[:, 0] > self._harmless)
+            total = np.exp(np.minimum(linear, LARGEST_EXPONENT))
+        else:
+            total = self._softplus(linear) / self.dispersion
+        rows = np.flatnonzero(linear > self._harmless)
         if len(rows) == 0:
-            return result
-        inside = self._inside(eta[rows, 0])
-        result[rows] = np.log(np.maximum(inside, TINY))
-        far = rows[inside <= TINY]
-        for part in blocks(len(far), self.largest + 1):
-            result[far[part]] = logsumexp(self._enumerate(eta[far[part]]), axis=1)
-        return result
+            return total
+        # a sum over the counts is exact and, at some tens of counts, forty times faster than the incomplete beta
+        for part in blocks(len(rows), self.largest + 1):
+            total[rows[part]] = logsumexp(self._relative(eta[rows[part]]), axis=1)
+        return total
 
     def _inside(self, linear: Floats) -> Floats:
         """Return P(Y ≤ largest) of the unbounded count."""
         if self.dispersion < NEARLY_POISSON:
-            return np.asarray(gammaincc(self.largest + 1.0, np.exp(np.minimum(linear, 700.0))))
+            return np.asarray(gammaincc(self.largest + 1.0, np.exp(np.minimum(linear, LARGEST_EXPONENT))))
         # the complement, because near the Poisson its other argument would be 1 but for the last digits
         return np.asarray(betaincc(self.largest + 1.0, 1 / self.dispersion, expit(linear + np.log(self.dispersion))))
 
@@ -215,8 +217,9 @@ class CountTarget:
         """Return the log posterior of each row minus that of the reference. Cost O(n·d) per row."""
         rows = np.vstack([reference, thetas])
         betas, log_alphas, alphas = rows[:, :-1], rows[:, -1], np.exp(rows[:, -1])
-        j = np.arange(len(self.exceed))
-        rising = np.array([np.log1p(alpha * j) @ self.exceed for alpha in alphas])
+        rising = np.zeros(len(rows))
+        for some in blocks(len(self.exceed), len(rows)):
+            rising += self.exceed[some] @ np.log1p(np.outer(np.arange(some.start, some.stop), alphas))
         mean, sd = self.family.log_dispersion
         total = rising - 0.5 * (((betas / self.prior_sd) ** 2).sum(axis=1) + ((log_alphas - mean) / sd) ** 2)
         total = total[1:] - total[0]

@@ -136,9 +136,7 @@ class OrderedTarget:
 
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return slopes and cutpoints."""
-        d = self.x.shape[1]
-        steps = np.concatenate([[0.0], np.cumsum(np.exp(theta[d + 1 :]))])
-        return theta[:d], theta[d] + steps - steps[self.anchor]
+        return theta[: self.x.shape[1]], self._cutpoints(theta[None, :])[0]
 
     def gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log posterior up to a constant, and its gradient. Cost O(n·d)."""
@@ -190,10 +188,9 @@ class OrderedTarget:
     def relative(self, thetas: Floats, reference: Floats) -> Floats:
         """Return the log posterior of each row minus that of the reference. Cost O(n·d) per row."""
         rows = np.vstack([reference, thetas])
-        split = [self.split(row) for row in rows]
-        slopes = np.column_stack([pair[0] for pair in split])
+        slopes = rows[:, : self.x.shape[1]].T
         ends = np.full(len(rows), np.inf)
-        bounds = np.vstack([-ends, np.column_stack([pair[1] for pair in split]), ends])
+        bounds = np.vstack([-ends, self._cutpoints(rows).T, ends])
         total = self._log_prior(rows)
         for some in blocks(len(self.x), len(rows)):
             eta = self.x[some] @ slopes
@@ -202,9 +199,16 @@ class OrderedTarget:
             total += (log_p - log_p[:, :1]).sum(axis=0)
         return np.asarray(total[1:] - total[0])
 
+    def _cutpoints(self, thetas: Floats) -> Floats:
+        """Return the cutpoints of each row of parameters."""
+        d = self.x.shape[1]
+        steps = np.zeros((len(thetas), self.family.levels - 1))
+        np.cumsum(np.exp(thetas[:, d + 1 :]), axis=1, out=steps[:, 1:])
+        return np.asarray(thetas[:, d : d + 1] + steps - steps[:, self.anchor : self.anchor + 1])
+
     def _log_prior(self, thetas: Floats) -> Floats:
         d = self.x.shape[1]
-        location = np.array([self.split(theta)[1][(self.family.levels - 1) // 2] for theta in thetas])
+        location = self._cutpoints(thetas)[:, (self.family.levels - 1) // 2]
         total = ((thetas[:, :d] / self.prior_sd) ** 2).sum(axis=1) + (location / self.family.location_sd) ** 2
         total += (((thetas[:, d + 1 :] - self.spacing_mean) / self.family.spacing_sd) ** 2).sum(axis=1)
         return np.asarray(-0.5 * total)

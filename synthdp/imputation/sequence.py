@@ -1,0 +1,126 @@
+"""Sequential regressions of any family: one per replaced column, drawn by Gibbs sampling."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.evidence import Evidence
+from synthdp.imputation.binary import LinkName
+from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts, Encoding
+from synthdp.imputation.families.binary import Binary
+from synthdp.imputation.families.counts import NegativeBinomial
+from synthdp.imputation.families.multinomial import Multinomial
+from synthdp.imputation.families.normal import Normal
+from synthdp.imputation.families.ordered import Ordered
+from synthdp.imputation.families.protocol import Family, FamilyPosterior
+from synthdp.imputation.families.semicontinuous import Semicontinuous
+from synthdp.imputation.gibbs import GibbsParameters, Node
+from synthdp.imputation.protocol import Task
+from synthdp.links import Link
+from synthdp.microdata import Floats
+from synthdp.schema import Kind
+
+BEYOND_LARGEST = 1.5
+
+
+@dataclass(frozen=True, repr=False)
+class Step:
+    """One column's place in the sequence."""
+
+    name: str
+    family: Family
+    encoding: Encoding
+    values: Floats
+    prior_sd: float
+    link: Link | None = None
+    counted: bool = False
+
+
+def steps_of(task: Task, order: tuple[str, ...], link: LinkName, prior_sd: float, linear_sd: float) -> list[Step]:
+    """Return the regression of each replaced column, chosen by its kind."""
+    return [_step(task, name, link, prior_sd, linear_sd) for name in order]
+
+
+def largest_count(task: Task, name: str) -> int:
+    """Return the largest count that can be drawn: the upper bound, or half again the largest seen."""
+    bounds = task.data.schema[name].bounds
+    if bounds is not None:
+        return int(bounds[1])
+    return int(np.ceil(BEYOND_LARGEST * np.nanmax(task.data.numbers(name)))) + 1
+
+
+def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: float) -> Step:
+    column, working = task.data.schema[name], task.working[name]
+    levels = len(column.levels)
+    match column.kind:
+        case Kind.BINARY:
+            return Step(name, Binary(link), AsNumber(), working, prior_sd)
+        case Kind.ORDINAL:
+            return Step(name, Ordered(levels, link), AsIndicators(levels), working, prior_sd)
+        case Kind.NOMINAL:
+            return Step(name, Multinomial(levels), AsIndicators(levels), working, prior_sd)
+        case Kind.COUNT:
+            scale = task.links[name]
+            family = NegativeBinomial(largest_count(task, name), scale)
+            encoding = AsNumber(scale.center, scale.spread)
+            return Step(name, family, encoding, task.data.numbers(name), prior_sd, scale, counted=True)
+        case Kind.SEMICONTINUOUS:
+            point = float(task.links[name].forward(np.zeros(1))[0])
+            return Step(name, Semicontinuous(point), AsTwoParts(point), working, linear_sd, task.links[name])
+        case _:
+            return Step(name, Normal(), AsNumber(), working, linear_sd, task.links[name])
+
+
+@dataclass(frozen=True, repr=False)
+class SequencePosterior:
+    """The posteriors of all regressions of the sequence."""
+
+    design: Floats
+    steps: tuple[Step, ...]
+    fits: tuple[FamilyPosterior, ...]
+    sweeps: int
+
+    @classmethod
+    def fit(cls, task: Task, steps: list[Step], *, rng: np.random.Generator) -> "SequencePosterior":
+        """Fit each column's regression on the predictors and the true values of the columns before it."""
+        design = task.predictors.matrix
+        fits = []
+        for j, step in enumerate(steps):
+            before = [earlier.encoding.columns(earlier.values) for earlier in steps[:j]]
+            full = np.column_stack([design, *before])
+            extra = full.shape[1] - design.shape[1]
+            prior = np.concatenate([task.predictors.prior_sd(step.prior_sd), np.full(extra, step.prior_sd)])
+            fits.append(step.family.fit(full, step.values, prior, rng=rng))
+        return cls(design, tuple(steps), tuple(fits), task.sweeps)
+
+    def draw(self, *, rng: np.random.Generator) -> "SequenceParameters":
+        """Draw θ: every regression's parameters."""
+        nodes = tuple(
+            Node(step.name, fit.draw(rng=rng), step.encoding) for step, fit in zip(self.steps, self.fits, strict=True)
+        )
+        return SequenceParameters(GibbsParameters(self.design, nodes, self.sweeps), self.steps)
+
+
+@dataclass(frozen=True, repr=False)
+class SequenceParameters:
+    """One draw of θ; its draws of X are on the working scale and inside the bounds."""
+
+    gibbs: GibbsParameters
+    steps: tuple[Step, ...]
+
+    def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw all replaced columns jointly from p(x | z, w, θ)."""
+        return self.chain(evidence, rng=rng)[0]
+
+    def chain(
+        self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], pd.DataFrame]:
+        """Return the draw and the chain's trace."""
+        values, trace = self.gibbs.chain(evidence, rng=rng)
+        for step in self.steps:
+            if step.link is not None:
+                drawn = step.link.forward(values[step.name]) if step.counted else values[step.name]
+                values[step.name] = np.clip(drawn, *step.link.limits())
+        return values, trace
