@@ -81,7 +81,7 @@ class HamiltonianSampler:
             length = rng.uniform(0.5, 1.5) * np.pi / 2
             threshold = np.log(rng.random())
             energy = value - 0.5 * float(momentum @ momentum)
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 place, momentum, height, gradient = self._trajectory(u, momentum, value, slope, length)
                 gain = height - 0.5 * float(momentum @ momentum) - energy
             if np.isfinite(gain):

@@ -47,7 +47,7 @@ def find_mode(target: Target, start: Floats) -> tuple[Floats, Floats]:
         size = 1.0
         # a hair below counts as a rise: sums over many records are not exact to the last digit
         floor = value - 1e-13 * abs(value)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             while not (trial := target.gradient(theta + size * step))[0] >= floor and size > 1e-10:
                 size /= 2
         if size <= 1e-10:
