@@ -14,8 +14,9 @@ from synthdp.evaluation.gate import Thresholds
 from synthdp.inference.analyses import Analysis
 from synthdp.masking.registry import MASKS, AnyMask
 from synthdp.schema import Level, Settings, Variable
+from synthdp.synthesis import imputed, sequential
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.sequential import MODELS, Sequential
+from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
 Utility = Literal["pmse", "analyses"]
@@ -110,9 +111,11 @@ class Config(Settings):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config."""
     schema = Config.model_json_schema()
-    for block in ("groups", "synthesis"):
+    blocks = [schema["properties"][name] for name in ("groups", "synthesis")]
+    blocks += [schema["$defs"][method.__name__]["properties"]["model"] for method in (DaMi, Mi, Sequential)]
+    for block in blocks:
         # a block without `method:` may fit several methods; the default one is meant
-        schema["properties"][block]["anyOf"] = schema["properties"][block].pop("oneOf")
+        block["anyOf"] = block.pop("oneOf")
     return schema
 
 
@@ -202,6 +205,12 @@ _METHODS: dict[str, dict[str, type[Settings]]] = {
     "masks": {mask.model_fields["method"].default: mask for mask in MASKS},
 }
 _METHODS["masks_by_group"] = _METHODS["masks"]
+# the association models of each way of synthesising
+_MODELS: dict[str, Mapping[str, type[Settings]]] = {
+    "da_mi": imputed.MODELS,
+    "mi": imputed.MODELS,
+    "sequential": sequential.MODELS,
+}
 # how many of the user's keys come before the method's name in a place that pydantic names
 _DEPTH = {"groups": 1, "synthesis": 1, "masks": 2, "masks_by_group": 3}
 _SECTIONS: dict[str, type[Settings]] = {
@@ -233,14 +242,14 @@ def _sentence(raw: Mapping[str, Any], loc: tuple[int | str, ...], kind: str, mes
     depth = _DEPTH.get(section, len(loc))
     method = str(loc[depth]) if depth < len(loc) else None
     inner = loc[depth + 1 :]
-    model = str(inner[1]) if method == "sequential" and inner[:1] == ("model",) and len(inner) > 1 else None
+    model = str(inner[1]) if method in _MODELS and inner[:1] == ("model",) and len(inner) > 1 else None
     place = loc[:depth] + (inner[:1] + inner[2:] if model else inner)
     path, value = _walk(raw, place)
     where = ".".join(path)
     if kind == "extra_forbidden":
         return f"{where}: unknown key{_nearest(path[-1], _keys(path, method, model))}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        known, given = list(MODELS if method else _METHODS[section]), value.get("method")
+        known, given = list(_MODELS[method] if method else _METHODS[section]), value.get("method")
         found = "it is absent." if given is None else f"found {str(given)!r}{_nearest(str(given), known)}"
         return f"{where}.method: must be one of {', '.join(known)}; {found}"
     if len(path) < len(place):
@@ -270,7 +279,7 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
 def _keys(path: Sequence[str], method: str | None, model: str | None) -> list[str]:
     """Return the valid keys where an unknown one was found."""
-    if path[:2] == ["synthesis", "model"] and len(path) > 2:
-        return list((MODELS[model] if model else type(DaMi().model)).model_fields)
+    if method and model:
+        return list(_MODELS[method][model].model_fields)
     owner = Config if len(path) == 1 else _METHODS[path[0]][method] if method else _SECTIONS[path[0]]
     return list(owner.model_fields)

@@ -3,7 +3,7 @@
     θ_m ~ p(θ | X, Z),      X̃_m ~ p(x | z, w_m, θ_m)  ∝  p(x | z, θ_m) · p(w_m | x, λ)
 
 Given θ, a released value depends on the record's true value through W alone (and through its risk group or number of
-neighbours where masks differ by them). The draw is joint and exact, so there is no chain to start at the truth.
+neighbours where masks differ by them). The draw is joint; where it is not exact, its chain starts from W and Z only.
 
 References
 ----------
@@ -11,16 +11,26 @@ Jiang, Raftery, Steele, Wang (2022), JASA 117(537), 52-66. Reiter (2003), Survey
 The paper draws W once for all copies; its intervals are then too short (DESIGN section 1.3; reports/coverage).
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from synthdp.imputation.regression import Regression
+from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
 from synthdp.masking.columns import MaskDraw
 from synthdp.schema import Settings
 from synthdp.seeding import Streams
 from synthdp.synthesis.protocol import Advance, Plan, Release
 from synthdp.synthesis.sampler import sample
+
+MODELS: Mapping[str, type[Regression] | type[MaskedCart]] = {"regression": Regression, "cart": MaskedCart}
+
+
+def _model(value: Any) -> str:
+    """Return which model a block of settings means; regression when it does not say."""
+    return str(value.get("method", "regression") if isinstance(value, dict) else getattr(value, "method", "regression"))
 
 
 class Imputed(Settings):
@@ -29,7 +39,7 @@ class Imputed(Settings):
     Parameters
     ----------
     model
-        The association model p(X | Z, θ).
+        The association model p(X | Z, θ): ``regression``, or ``cart`` (trees with donors).
     copies
         How many synthetic copies are released (M).
     imputations
@@ -42,7 +52,9 @@ class Imputed(Settings):
         Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``repair``).
     """
 
-    model: Regression = Regression()
+    model: Annotated[
+        Annotated[Regression, Tag("regression")] | Annotated[MaskedCart, Tag("cart")], Discriminator(_model)
+    ] = Regression()
     copies: int = Field(default=5, ge=1)
     imputations: Literal[1] = 1
     shuffle: bool = True
@@ -119,4 +131,6 @@ class DaMi(Imputed):
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Draw every copy given Z and W."""
+        if isinstance(self.model, MaskedCart):
+            plan = replace(plan, selection=plan.selection or WITHDRAWN)
         return sample(plan, self, self.mask_draw, streams=streams, jobs=jobs, advance=advance)

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from synthdp.imputation.forward import NormLogit
+from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.shifted_normal import ShiftedNormal
 from synthdp.masking.transition import Transition
@@ -19,13 +20,17 @@ from synthdp.tagging.groups import Neighbours, Rules, tag
 
 MASKS = {"age": Gaussian(sd=0.7), "sex": ShiftedNormal(alpha=1.0), "smoker": Transition(keep=0.8)}
 GRADED = {**MASKS, "age": Gaussian(sd=0.4, graded=10)}
+BY_GROUP = {"medium": {"age": Gaussian(sd=2.0)}, "high": {"sex": Transition(keep=0.6)}}
 METHODS = [
     (Mi(copies=2), {}, {}),
     (DaMi(copies=2), MASKS, {}),
     (DaMi(copies=2), GRADED, {}),
-    (DaMi(copies=2), MASKS, {"medium": {"age": Gaussian(sd=2.0)}, "high": {"sex": Transition(keep=0.6)}}),
+    (DaMi(copies=2), MASKS, BY_GROUP),
     (DaMi(copies=2, mask_draw="once"), MASKS, {}),
     (DaMi(copies=2, mask_draw="once_orthogonal"), {k: MASKS[k] for k in ("age", "sex")}, {}),
+    (DaMi(copies=2, model=MaskedCart()), MASKS, {}),
+    (DaMi(copies=2, model=MaskedCart(proper=False, smoothing=False), mask_draw="once"), GRADED, BY_GROUP),
+    (Mi(copies=2, model=MaskedCart()), {}, {}),
     (Sequential(copies=2), {}, {}),
     (Sequential(copies=2, proper=True), {}, {}),
     (Sequential(copies=2, model=NormLogit()), {}, {}),
@@ -39,6 +44,9 @@ IDS = [
     "by_group",
     "once",
     "orthogonal",
+    "da_cart",
+    "da_cart_once",
+    "mi_cart",
     "cart",
     "cart_proper",
     "norm_logit",

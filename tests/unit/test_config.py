@@ -81,6 +81,14 @@ def write(folder: Path, text: str) -> Path:
         ({"synthesis": {"copis": 3}}, "synthesis.copis: unknown key; did you mean 'copies'?"),
         ({"synthesis": {"method": "mi", "shufle": True}}, "synthesis.shufle: unknown key; did you mean 'shuffle'?"),
         ({"synthesis": {"model": {"ordr": []}}}, "synthesis.model.ordr: unknown key; did you mean 'order'?"),
+        (
+            {"synthesis": {"model": {"method": "cart", "particle": 8}}},
+            "synthesis.model.particle: unknown key; did you mean 'particles'?",
+        ),
+        (
+            {"synthesis": {"method": "mi", "model": {"method": "cart", "min_leav": 8}}},
+            "synthesis.model.min_leav: unknown key; did you mean 'min_leaf'?",
+        ),
         ({"analyses": [ANALYSIS | {"rul": "x"}]}, "analyses.0.rul: unknown key; did you mean 'rule'?"),
         ({"evaluation": {"row": "none"}}, "evaluation.row: unknown key; did you mean 'rows'?"),
         ({"release": {"max_individul": 1}}, "release.max_individul: unknown key; did you mean 'max_individual'?"),
@@ -117,7 +125,10 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
             {"groups": {"method": "neighbors"}},
             "groups.method: must be one of neighbours, rules; found 'neighbors'; did you mean 'neighbours'?",
         ),
-        ({"synthesis": {"model": {"method": "cart"}}}, "synthesis.model.method: must be 'regression'."),
+        (
+            {"synthesis": {"model": {"method": "crat"}}},
+            "synthesis.model.method: must be one of regression, cart; found 'crat'; did you mean 'cart'?",
+        ),
         (
             {"analyses": [ANALYSIS | {"model": "olss"}]},
             "analyses.0.model: must be 'ols', 'logit', 'probit', 'poisson' or 'mean'.",
@@ -158,6 +169,11 @@ def test_a_misspelt_word(block, sentence):
         ({"masks": {"age": {"method": "gaussian", "scale": INF}}}, "masks.age.scale: must be a finite number."),
         ({"masks": {"sex": {"method": "shifted_normal", "alpha": NAN}}}, "masks.sex.alpha: must be a finite number."),
         ({"synthesis": {"model": {"prior_sd": INF}}}, "synthesis.model.prior_sd: must be a finite number."),
+        ({"synthesis": {"model": "cart"}}, "synthesis.model: must be a block of settings."),
+        (
+            {"synthesis": {"model": {"method": "cart", "particles": 1}}},
+            "synthesis.model.particles: must be greater than or equal to 2.",
+        ),
         ({"release": {"max_individual": NAN}}, "release.max_individual: must be a finite number."),
     ],
 )
@@ -427,6 +443,10 @@ def test_the_json_schema_accepts_what_we_accept(tmp_path):
         DATA | {"groups": {"public": True}},
         DATA | {"groups": {"rules": {"high": "age > 85"}}},
         DATA | {"synthesis": {"method": "mi"}},
+        DATA | {"synthesis": {"model": {}}},
+        DATA | {"synthesis": {"model": {"exclude": ["vote"]}}},
+        DATA | {"synthesis": {"model": {"method": "cart", "particles": 8}}},
+        DATA | {"synthesis": {"method": "sequential", "model": {}}},
     ):
         parse(design)
         assert fits(design, schema, schema)

@@ -1,0 +1,192 @@
+"""CART as an association model: trees whose leaf donors are re-weighted by the mask.
+
+A tree per replaced column, grown on the original given the kept columns and the replaced columns before it; the joint
+p(X | Z, θ) is the sequence of these trees, and X is drawn jointly given Z and W (see ``particles``). With W silent this
+is CART as in sequential synthesis; with W of full information it gives X back.
+
+θ is the set of donors with their masses, drawn by the Bayesian bootstrap: b ~ Dirichlet(1, …, 1) over the records, once
+for all columns of a copy, and the trees are grown with these weights.
+
+What θ remembers. A record is a donor of the leaf it falls into, with the same standing as every other donor of that
+leaf: without mask information its own value is drawn with probability about 1/(leaf size). W points near the true
+value, and the closer the mask, the fewer donors besides the record's own remain likely, so a released value may be
+nearer to the truth than W alone allows. The draw itself never looks at the truth, but θ holds it: nothing formal is
+claimed about the masks of such a release.
+
+References
+----------
+Reiter (2005), Journal of Official Statistics 21(3), 441-462 (CART synthesis). Rubin (1981), Annals of Statistics 9(1),
+130-134 (the Bayesian bootstrap). The re-weighting by a mask is ours.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from synthdp.imputation.protocol import Task
+from synthdp.imputation.trees.arrays import Bins
+from synthdp.imputation.trees.binning import Binned, Binning, is_ordered
+from synthdp.imputation.trees.donors import gather
+from synthdp.imputation.trees.particles import Branch, TreeParameters
+from synthdp.imputation.trees.smoothing import Smoother
+from synthdp.imputation.trees.tree import Growth, Tree
+from synthdp.microdata import Floats, Microdata
+from synthdp.schema import Kind, Settings
+
+WITHDRAWN = "the association model holds the records themselves as donors"
+
+
+class MaskedCart(Settings):
+    """Classification and regression trees, drawn jointly given the masks.
+
+    Parameters
+    ----------
+    order
+        The replaced columns in the order they are drawn; default: file order.
+    min_leaf
+        Fewest donors of a leaf.
+    complexity
+        The smallest gain of a split as a share of the root's impurity.
+    exclude
+        Kept columns the trees must not see.
+    particles
+        How many paths a record's draw is chosen from.
+    sweeps
+        How often new paths are proposed beside the chosen one; trees read this in place of ``synthesis.sweeps``.
+    smoothing
+        Whether numbers that fewer than ``min_leaf`` records share get Gaussian noise inside their leaf.
+    proper
+        Whether every copy has trees of its own, grown on a Bayesian bootstrap of the records.
+
+    Examples
+    --------
+    >>> MaskedCart(min_leaf=10).particles
+    32
+    """
+
+    method: Literal["cart"] = "cart"
+    order: tuple[str, ...] | None = None
+    min_leaf: int = Field(default=5, ge=1)
+    complexity: float = Field(default=1e-8, ge=0)
+    exclude: tuple[str, ...] = ()
+    particles: int = Field(default=32, ge=2)
+    sweeps: int = Field(default=3, ge=0)
+    smoothing: bool = True
+    proper: bool = True
+
+    @property
+    def splines(self) -> int:
+        """Trees bend by themselves: no splines."""
+        return 0
+
+    def problems(self, data: Microdata) -> list[str]:
+        """Return why these trees cannot replace the columns the schema asks for."""
+        found: list[str] = []
+        where = "synthesis.model"
+        names = [column.name for column in data.schema.replaced()]
+        for column in data.schema.replaced():
+            if column.kind is Kind.DATE:
+                found.append(
+                    f"variables.{column.name}: trees given a mask cannot replace dates; use method: sequential, or set "
+                    "role: keep."
+                )
+            missing = int(data.frame[column.name].isna().sum())
+            if missing:
+                found.append(
+                    f"variables.{column.name}: trees given a mask need complete replaced columns, found {missing} "
+                    "missing values; leave those records out of the file, or set role: keep."
+                )
+        if self.order is not None and sorted(self.order) != sorted(names):
+            found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
+        kept = {column.name for column in data.schema.kept()}
+        found += [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
+        return found
+
+    def fit(self, task: Task, *, rng: np.random.Generator) -> "TreePosterior":
+        """Bin the columns once. Trees are grown per copy, or here when every copy has the same."""
+        schema = task.data.schema
+        kept = [column.name for column in schema.kept() if column.name not in self.exclude]
+        visits = self.order or tuple(column.name for column in schema.replaced())
+        posterior = TreePosterior(task, _binned(task, kept, visits), visits, self, None)
+        if self.proper:
+            return posterior
+        return TreePosterior(task, posterior.binned, visits, self, posterior.grow(np.ones(len(task.data))))
+
+
+@dataclass(frozen=True, repr=False)
+class TreePosterior:
+    """The records, binned, and what a bootstrap of them would give.
+
+    Parameters
+    ----------
+    binned
+        Kept columns, the mask's strength where it differs between records, then replaced columns by working value.
+    fixed
+        The one θ of trees that are not proper.
+    """
+
+    task: Task
+    binned: Binned
+    visits: tuple[str, ...]
+    settings: MaskedCart
+    fixed: TreeParameters | None
+
+    def __repr__(self) -> str:
+        return f"TreePosterior({self.binned})"
+
+    def draw(self, *, rng: np.random.Generator) -> TreeParameters:
+        """Draw θ: bootstrap the records, once for all columns, and grow their trees."""
+        return self.fixed or self.grow(rng.standard_exponential(len(self.task.data)))
+
+    def grow(self, weights: Floats) -> TreeParameters:
+        """Return the trees grown with these weights of the records."""
+        seen = self.binned.names[: -len(self.visits)]
+        branches = tuple(self._branch(name, (*seen, *self.visits[:j]), weights) for j, name in enumerate(self.visits))
+        # what is drawn must not be looked at before it is drawn
+        codes = self.binned.codes.copy()
+        codes[len(seen) :] = 0
+        return TreeParameters(codes, branches, self.settings.particles, self.settings.sweeps)
+
+    def _branch(self, name: str, predictors: tuple[str, ...], weights: Floats) -> Branch:
+        column, values = self.task.data.schema[name], self.task.working[name]
+        growth = Growth(self.settings.min_leaf, self.settings.complexity)
+        tree = Tree.grow(self.binned, predictors, values, classes=len(column.levels), weights=weights, growth=growth)
+        limits, smoother = None, None
+        if not column.kind.categorical:
+            low, high = self.task.links[name].limits()
+            # without bounds the data's own range: a kernel around a zero must not go below it
+            limits = (low, high) if column.bounds is not None else (float(values.min()), float(values.max()))
+            smoother = Smoother.of(tree, values, limits, growth.min_leaf) if self.settings.smoothing else None
+        return Branch(
+            name=name,
+            tree=tree,
+            donors=gather(tree, values, weights, smoother),
+            binning=self.binned.binnings[name],
+            row=self.binned.names.index(name),
+            limits=limits,
+        )
+
+
+def _binned(task: Task, kept: list[str], visits: tuple[str, ...]) -> Binned:
+    """Return the bins of everything a tree may split on."""
+    plain = Binned.of(task.data, kept)
+    names, binnings, codes = list(plain.names), dict(plain.binnings), [*plain.codes]
+    first = len(task.predictors.names) - task.predictors.regularised
+
+    def add(name: str, values: Floats, binning: Binning) -> None:
+        names.append(name)
+        binnings[name] = binning
+        codes.append(binning.bins(values))
+
+    # where masks differ between records because of X, the trees must see by what
+    for j in range(first, len(task.predictors.names)):
+        values = task.predictors.matrix[:, j]
+        add(f"the mask's {task.predictors.names[j]}", values, Binning.of_numbers(values))
+    for name in visits:
+        column, values = task.data.schema[name], task.working[name]
+        levels = len(column.levels)
+        add(name, values, Binning.of_numbers(values) if is_ordered(column) else Binning.of_levels(values, levels))
+    stacked: Bins = np.asarray(codes, dtype=np.uint16).reshape(len(names), len(task.data))
+    return Binned(tuple(names), binnings, stacked)
