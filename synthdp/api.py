@@ -6,15 +6,14 @@ from typing import Any, Literal
 import pandas as pd
 
 from synthdp.config import Config, parse
-from synthdp.errors import InputError
-from synthdp.evaluation.comparison import Comparison
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import Pooled
 from synthdp.inference.pooling import pool as pool_analysis
-from synthdp.intake import prepare
+from synthdp.intake import lay_beside, prepare
 from synthdp.pipeline import assess_comparison, plan_of
 from synthdp.seeding import Streams, fresh_seed
 from synthdp.synthesis.protocol import Release
+from synthdp.tagging.groups import tag
 
 Settings = Config | Mapping[str, Any]
 
@@ -63,12 +62,7 @@ def evaluate(frame: pd.DataFrame, copies: Sequence[pd.DataFrame], settings: Sett
     """
     config = _config(settings)
     data = prepare(frame, config)
-    names = list(data.schema.names())
-    for number, copy in enumerate(copies, start=1):
-        if absent := [name for name in names if name not in copy.columns]:
-            raise InputError(f"copy {number}: lacks the columns {', '.join(absent)}.")
-    aligned = config.evaluation.rows != "none"
-    comparison = Comparison(data.frame, tuple(copy[names] for copy in copies), data.schema, aligned=aligned)
+    comparison = lay_beside(config, data, copies, groups=tag(data, config.groups).labels)
     found = assess_comparison(config, comparison, "reiter2003", Streams(0))
     return {"utility": found.utility, "risk": found.risk, "gate": found.verdict.section()}
 

@@ -42,26 +42,47 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     ``evaluation.rows`` says whether row i of a file is record i. A folder with a release.json holds shuffled rows, so
     there the default is ``none``.
     """
-    problems: list[str] = []
     paths = [file for path in paths for file in _files(path)]
-    missing = config.data.missing_codes
-    copies = [_columns(_without_codes(io.read(path), missing), path, data, problems) for path in paths]
     rows = config.evaluation.rows
-    shuffled = any((path.parent / "release.json").exists() for path in paths)
-    if "rows" not in config.evaluation.model_fields_set and shuffled:
+    if "rows" not in config.evaluation.model_fields_set and any((p.parent / "release.json").exists() for p in paths):
         rows = "none"
-    if rows == "aligned":
+    names = [str(path) for path in paths]
+    copies = _checked(config, data, [io.read(path) for path in paths], names, same_length=rows == "aligned")
+    if rows not in ("aligned", "none"):
+        copies = _undo_shuffle(Path(rows), paths, copies)
+    return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
+
+
+def lay_beside(
+    config: Config, data: Microdata, tables: Sequence[pd.DataFrame], *, groups: pd.Series | None
+) -> Comparison:
+    """Lay synthetic tables in memory beside the original."""
+    aligned = config.evaluation.rows != "none"
+    names = [f"copy {number}" for number in range(1, len(tables) + 1)]
+    copies = _checked(config, data, tables, names, same_length=aligned)
+    return Comparison(data.frame, tuple(copies), data.schema, aligned=aligned, groups=groups)
+
+
+def _checked(
+    config: Config, data: Microdata, tables: Sequence[pd.DataFrame], names: Sequence[str], *, same_length: bool
+) -> list[pd.DataFrame]:
+    """Return the tables with the original's columns and missing codes gone, or list everything that is wrong."""
+    problems: list[str] = []
+    missing = config.data.missing_codes
+    copies = [
+        _columns(_without_codes(table, missing), name, data, problems)
+        for table, name in zip(tables, names, strict=True)
+    ]
+    if same_length:
         problems += [
-            f"{path}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(copy)}; "
+            f"{name}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(copy)}; "
             "set evaluation.rows: none for files whose rows are not the records."
-            for path, copy in zip(paths, copies, strict=True)
+            for name, copy in zip(names, copies, strict=True)
             if len(copy) != len(data)
         ]
     if problems:
         raise InputError(*problems)
-    if rows not in ("aligned", "none"):
-        copies = _undo_shuffle(Path(rows), paths, copies)
-    return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
+    return copies
 
 
 def _files(path: Path) -> list[Path]:
@@ -75,11 +96,11 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _columns(frame: pd.DataFrame, path: Path, data: Microdata, problems: list[str]) -> pd.DataFrame:
-    absent = [name for name in data.schema.names() if name not in frame.columns]
+def _columns(frame: pd.DataFrame, name: str, data: Microdata, problems: list[str]) -> pd.DataFrame:
+    absent = [column for column in data.schema.names() if column not in frame.columns]
     if absent:
         problems.append(
-            f"{path}: lacks the columns {', '.join(absent)}; add them, or give them role: drop in the config."
+            f"{name}: lacks the columns {', '.join(absent)}; add them, or give them role: drop in the config."
         )
         return frame
     for column in data.schema.columns:
@@ -87,7 +108,7 @@ def _columns(frame: pd.DataFrame, path: Path, data: Microdata, problems: list[st
             _ = column.kind.categorical or numbers(frame[column.name], column)
         except (ValueError, TypeError):
             wanted = "dates" if column.kind is Kind.DATE else "numbers"
-            problems.append(f"{path}: {column.name} is {column.kind} and needs {wanted}, found values that are not.")
+            problems.append(f"{name}: {column.name} is {column.kind} and needs {wanted}, found values that are not.")
     return frame[list(data.schema.names())]
 
 

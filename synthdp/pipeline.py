@@ -238,6 +238,8 @@ def _notes(config: Config, plan: Plan) -> tuple[str, ...]:
             f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those needs no "
             "mask broken. Keep only what must stay exact."
         )
+    if (config.masks or config.masks_by_group) and not hasattr(config.synthesis, "mask_draw"):
+        notes.append(f"The masks of the config are not used: method {config.synthesis.method} masks nothing.")
     if getattr(config.synthesis, "mask_draw", "") == "once":
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
     defaults = [column.name for column in plan.data.schema.keys() if column.tolerance_default]

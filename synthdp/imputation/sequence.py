@@ -68,7 +68,8 @@ def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: flo
             return Step(name, family, encoding, task.data.numbers(name), prior_sd, scale, counted=True)
         case Kind.SEMICONTINUOUS:
             point = float(task.links[name].forward(np.zeros(1))[0])
-            return Step(name, Semicontinuous(point), AsTwoParts(point), working, linear_sd, task.links[name])
+            parts = Semicontinuous(point, link, linear_widening=linear_sd / prior_sd)
+            return Step(name, parts, AsTwoParts(point), working, prior_sd, task.links[name])
         case _:
             return Step(name, Normal(), AsNumber(), working, linear_sd, task.links[name])
 

@@ -88,6 +88,10 @@ class ColumnMask:
         """Return whether any record's strength depends on its number of neighbours."""
         return any(part.settings is not None and part.settings.depends_on_neighbours() for part in self.parts)
 
+    def fewest(self) -> int:
+        """Return the number of neighbours below which graded strength does not change."""
+        return min((int(getattr(part.settings, "fewest", 1)) for part in self.parts if part.settings), default=1)
+
     def statements(self, draws: int, withdrawn: str | None) -> list[dict[str, object]]:
         """Return what may be said formally about each group's mask, after ``draws`` draws of W."""
         rows: list[dict[str, object]] = []

@@ -62,6 +62,9 @@ class Gaussian(Settings):
     graded
         c: record i gets sd·√(c / s_i), s_i the number of records (itself included) that share its keys, so
         people with few neighbours are masked more.
+    fewest
+        With ``graded``: s_i below this counts as this. The loneliest are hidden by then; more noise on them only
+        costs slopes, because they also lie farthest out (registry study: fewer matches at the same overlap).
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Gaussian(Settings):
     scale: float | None = Field(default=None, gt=0)
     copies: int = Field(default=1, ge=1)
     graded: float | None = Field(default=None, gt=0)
+    fewest: int = Field(default=1, ge=1)
 
     @model_validator(mode="after")
     def _one_strength(self) -> Self:
@@ -88,7 +92,7 @@ class Gaussian(Settings):
         sd = self.sd if self.sd is not None else (self.scale or 0.0) / target.link.spread
         strength = np.full(len(target.neighbours), sd / np.sqrt(self.copies))
         if self.graded is not None:
-            strength = strength * np.sqrt(self.graded / np.maximum(target.neighbours, 1))
+            strength = strength * np.sqrt(self.graded / np.maximum(target.neighbours, self.fewest))
         return GaussianMask(strength)
 
     def event(self, target: Target) -> events.Event:
@@ -105,7 +109,8 @@ class Gaussian(Settings):
         """Return the mask in plain words."""
         size = f"sd {self.sd:g} of the column's own sd" if self.sd is not None else f"sd {self.scale:g}"
         copies = f", mean of {self.copies} noisy copies" if self.copies > 1 else ""
-        graded = f", times √({self.graded:g}/neighbours)" if self.graded is not None else ""
+        least = f", at least {self.fewest}" if self.fewest > 1 else ""
+        graded = f", times √({self.graded:g}/neighbours{least})" if self.graded is not None else ""
         return f"Gaussian noise, {size}{copies}{graded}"
 
     def suits(self, column: Column) -> str | None:

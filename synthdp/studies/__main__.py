@@ -4,7 +4,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-STUDIES = ("coverage", "tuning", "kinds", "registry", "authors")
+STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "trees")
 
 
 def main() -> None:
@@ -13,10 +13,12 @@ def main() -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--replications", type=int, help="fewer for a quick look (default: the committed number)")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--data", type=Path, help="folder of the shared data sets (registry only)")
     parser.add_argument("--out", type=Path, help="folder for the results (default: reports/STUDY)")
     arguments = parser.parse_args()
     study = importlib.import_module(f"synthdp.studies.{arguments.study}")
-    options = {"replications": arguments.replications} if arguments.replications else {}
+    asked = {"replications": arguments.replications, "data": arguments.data}
+    options = {name: value for name, value in asked.items() if value is not None}
     out = arguments.out or Path("reports") / arguments.study
     study.run(out=out, jobs=arguments.jobs, **options)
     print(f"Written to {out}.")

@@ -57,6 +57,36 @@ def tuning(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     figure.savefig(path)
 
 
+def trees(rows: Sequence[Mapping[str, Any]], plain: str, path: Path) -> None:
+    """Draw overlap against the mask and against both risks, one row of panels per analysis."""
+    frame = pd.DataFrame(rows)
+    axes, figure = _axes(2, 3, (13, 7.5))
+    masks = list(dict.fromkeys(frame.loc[frame["curve"] != plain, "setting"]))
+    risks = {"mean_individual": "copies as they are", "mean_individual_averaged": "copies averaged first"}
+    for row, analysis in enumerate(("straight", "curved")):
+        by_mask, *by_risk = axes[3 * row : 3 * row + 3]
+        for k, (curve, part) in enumerate(frame.groupby("curve", sort=False)):
+            overlap, error = part[f"overlap_{analysis}"], part[f"overlap_{analysis}_error"]
+            style = {"color": COLOURS[k], "fmt": f"-{MARKERS[k]}", "markersize": 5, "capsize": 2, "label": curve}
+            if curve != plain:
+                by_mask.errorbar([masks.index(name) for name in part["setting"]], overlap, error, **style)
+            for ax, risk in zip(by_risk, risks, strict=True):
+                ax.errorbar(part[risk], overlap, error, **style)
+                if curve == plain:
+                    for name, x, y in zip(part["setting"], part[risk], overlap, strict=True):
+                        ax.annotate(name, (x, y), (4, -11), textcoords="offset points", fontsize=7, color=COLOURS[k])
+        by_mask.set_xticks(range(len(masks)), [name.replace(", ", "\n") for name in masks], fontsize=8)
+        by_mask.set_ylabel(f"mean interval overlap, {analysis}")
+        for ax, words in zip(by_risk, risks.values(), strict=True):
+            ax.set_xscale("log")
+            ax.set_xticks([0.002, 0.005, 0.01, 0.02, 0.05], ["0.002", "0.005", "0.01", "0.02", "0.05"], fontsize=8)
+            ax.set_xticks([], minor=True)
+            ax.set_xlim(0.0014, 0.07)
+            ax.set_xlabel(f"mean individual risk, {words}")
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=9)
+    figure.savefig(path)
+
+
 def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any], Any]:
     import matplotlib as mpl
 
@@ -66,6 +96,24 @@ def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any]
 
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     return list(axes.ravel()), figure
+
+
+def authors(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw overlap against risk, one panel per number of copies, for all records replaced."""
+    frame = pd.DataFrame(rows)
+    frame = frame[frame["share"] == 1]
+    panels = sorted(frame["copies"].unique())
+    axes, figure = _axes(1, len(panels), (4.2 * len(panels), 4.2))
+    for ax, copies in zip(axes, panels, strict=True):
+        here = frame[frame["copies"] == copies]
+        for k, (label, part) in enumerate(here.fillna(0).groupby(["method", "variance"], sort=False)):
+            name = f"{label[0]}, σ² = {label[1]:g}" if label[0] == "DA-MI" else label[0]
+            ax.plot(part["mean_individual_0.5"], part["overlap"], f"-{MARKERS[k]}", color=COLOURS[k], label=name)
+        ax.set_title(f"M = {copies} (along each line α = 1, 3, 5)", fontsize=9, loc="left")
+        ax.set_xlabel("mean individual risk, tolerance 0.5")
+        ax.set_ylabel("mean overlap of intervals")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+    figure.savefig(path)
 
 
 def scaling(rows: Sequence[Mapping[str, float]], path: Path) -> None:

@@ -11,6 +11,7 @@ Jiang, Raftery, Steele, Wang (2022), JASA 117(537), 52-66. Reiter (2003), Survey
 The paper draws W once for all copies; its intervals are then too short (DESIGN section 1.3; reports/coverage).
 """
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -66,6 +67,10 @@ class Imputed(Settings):
         found = self.model.problems(plan.data)
         if not plan.data.schema.replaced():
             found.append("variables: no column has role: replace; nothing would be synthesised.")
+        # streams are told apart by a checksum of the name: equal ones would share their noise, and ruin coverage
+        names = {column.name: zlib.crc32(column.name.encode()) for column in plan.data.schema.replaced()}
+        if len(set(names.values())) < len(names):
+            found.append("variables: two replaced columns have names of equal checksum; rename one.")
         return found
 
 

@@ -112,7 +112,10 @@ def _prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dic
         exclude=model.exclude,
         splines=model.splines,
         groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if grouped else None,
-        neighbours=tags.neighbours if graded else None,
+        # the model sees no more of the counts than the masks do
+        neighbours=np.maximum(tags.neighbours, min(m.fewest() for m in masks.values() if m.graded()))
+        if graded
+        else None,
     )
     working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
     return Task(data, seen, working, links, sweeps), masks

@@ -116,6 +116,11 @@ def test_noise_grows_where_neighbours_are_few():
     np.testing.assert_allclose(mask.sd, [0.4, 0.4 * np.sqrt(30), 0.4 * np.sqrt(30)])
 
 
+def test_noise_stops_growing_at_the_fewest_neighbours_that_count():
+    mask = Gaussian(sd=0.4, graded=30, fewest=8).bind(Target(NUMBER, Link(0, 1), np.array([30, 8, 7, 1])))
+    np.testing.assert_allclose(mask.sd, 0.4 * np.sqrt([1, 30 / 8, 30 / 8, 30 / 8]))
+
+
 def test_copies_divide_the_variance():
     one, many = (Gaussian(sd=1, copies=k).bind(target(NUMBER, 1)) for k in (1, 20))
     assert many.sd[0] == pytest.approx(one.sd[0] / np.sqrt(20))
