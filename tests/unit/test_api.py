@@ -45,7 +45,7 @@ def test_copies_that_do_not_fit_are_named():
     frame = people()
     with pytest.raises(InputError, match="copy 2: lacks the columns sex"):
         synthdp.evaluate(frame, [frame, frame.drop(columns="sex")], SETTINGS)
-    with pytest.raises(InputError, match="copy 1: evaluation.rows is aligned, so 200 rows are required, found 10"):
+    with pytest.raises(InputError, match=r"copy 1: evaluation.rows is aligned, so 200 rows are required, found 10"):
         synthdp.evaluate(frame, [frame.head(10)], SETTINGS)
 
 
