@@ -4,7 +4,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "trees")
+STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "sequential", "trees")
 
 
 def main() -> None:
