@@ -54,8 +54,8 @@ def _page(rows: list[dict[str, Any]], settings: dict[str, Any]) -> str:
     keys = ("scheme", "term", "coverage", "shift_from_original_in_se", "variance_ratio")
     return f"""# Coverage after sequential synthesis
 
-n = {settings["n"]}, M = {settings["copies"]}, {settings["replications"]} replications of the coverage study's design; x,
-b1 and b2 replaced, z and y kept, no mask; Reiter's 2003 rule, which is the one for files of which some columns are kept.
+n = {settings["n"]}, M = {settings["copies"]}, {settings["replications"]} replications of the coverage study's design;
+x, b1 and b2 replaced, z and y kept, no mask; Reiter's 2003 rule, the one for files of which some columns are kept.
 Norm + logit is nearly the right model (the truth is probit), so its intervals should cover; a tree is not, and what it
 misses shows as a shift. Regenerate: `python -m synthdp.studies sequential`.
 
