@@ -38,15 +38,21 @@ def logistic(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
     return Estimates(names, beta, np.asarray(np.linalg.inv(information)), None)
 
 
-def probit(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
-    """Return the probit regression estimates by Newton's method."""
+def probit(y: Floats, matrix: Floats, names: tuple[str, ...], *, ridge: float = 0.0) -> Estimates:
+    """Return the probit regression estimates by Newton's method.
+
+    Parameters
+    ----------
+    ridge
+        Precision of a normal prior around zero; a little of it keeps the estimate finite when a copy is separated.
+    """
     signed = matrix * (2 * y - 1)[:, None]
     beta = np.zeros(matrix.shape[1])
     for _ in range(50):
         eta = signed @ beta
         ratio = np.exp(-0.5 * eta**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(eta))
-        information = (signed * (ratio * (ratio + eta))[:, None]).T @ signed
-        step = np.linalg.solve(information, signed.T @ ratio)
+        information = (signed * (ratio * (ratio + eta))[:, None]).T @ signed + ridge * np.eye(len(beta))
+        step = np.linalg.solve(information, signed.T @ ratio - ridge * beta)
         beta = beta + step
         if np.abs(step).max() < 1e-9:
             break
