@@ -1,0 +1,100 @@
+"""What a scan finds, and how much of it chance would give."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+LEVEL = 0.001  # a clean release is flagged by chance once in a thousand times, per kind of leak
+NEIGHBOURS = 10
+
+
+class Kind(StrEnum):
+    """What gives people away."""
+
+    ROWS = "verbatim rows"
+    VALUES = "verbatim values"
+    ORDER = "row order"
+    SEED = "seed"
+    COLUMN = "extra column"
+    RECORD_LIST = "list by record"
+    STRENGTH = "mask strength"
+    TIME = "timestamp"
+    PATH = "path"
+    NAME = "user or host name"
+    DERIVED = "derived column"
+    LEVEL = "unreleased level"
+    BOUNDS = "true extremes"
+    UNLISTED = "unlisted file"
+    UNREADABLE = "unreadable file"
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One thing that must not be public.
+
+    Parameters
+    ----------
+    kind
+        What it is.
+    file
+        In which public file, relative to ``public/``.
+    sentence
+        What was found: counts and names of columns, never a value.
+    """
+
+    kind: Kind
+    file: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.kind}: {self.sentence}"
+
+
+def chance_limit(hits: int, *, times: int, most: int, level: float) -> int:
+    """Return how many matches chance still explains, when ``times`` draws of chance gave ``hits`` altogether.
+
+    If a match at the true record is no likelier than at a record that stands in for it, then given their sum the true
+    matches are Binomial(c + hits, 1 / (1 + times)), an exact test that needs no estimate of the rate.
+
+    Parameters
+    ----------
+    hits
+        Matches in all draws of chance.
+    times
+        The number of draws of chance.
+    most
+        The largest count possible.
+    level
+        The probability of a larger count, at most.
+
+    Examples
+    --------
+    >>> chance_limit(0, times=10, most=100, level=0.001)
+    2
+    """
+    counts = np.arange(most + 1)
+    tail = stats.binom.sf(counts - 1, counts + hits, 1.0 / (1.0 + times))
+    return int(np.sum(tail > level)) - 1
+
+
+def poisson_limit(mean: float, *, level: float) -> int:
+    """Return how many coincidences chance still explains, when it gives ``mean`` on average.
+
+    Matches under a random permutation vary less than a Poisson count of the same mean, so this errs on the quiet side.
+    """
+    return int(stats.poisson.isf(level, mean))
+
+
+def correlation_limit(records: int, *, level: float) -> float:
+    """Return the largest rank correlation, either way, that chance still explains between independent orders."""
+    return float(stats.norm.isf(level / 2) / np.sqrt(max(records - 1, 1)))
+
+
+def rank_correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
+    """Return Spearman's correlation; 0 when one side is constant."""
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return 0.0
+    return float(np.corrcoef(stats.rankdata(a), stats.rankdata(b))[0, 1])

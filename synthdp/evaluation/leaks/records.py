@@ -1,0 +1,250 @@
+"""Whether the released records are the original ones: equal rows, equal values, the same order.
+
+The intruder holds ``public/`` only; the scanner also holds the original, and asks whether a release says more about a
+record than chance does. Chance is a *stand-in*: a record whose replaced values are almost the same. A mask and a
+smooth model cannot tell a record from its stand-in, so a released value equals the stand-in's as often as the record's
+own; a value that was copied does not. Ties and rounding hit both alike, so natural coincidences are not flagged.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.spatial import KDTree
+
+from synthdp.evaluation.leaks.finding import (
+    NEIGHBOURS,
+    Kind,
+    Leak,
+    chance_limit,
+    correlation_limit,
+    poisson_limit,
+    rank_correlation,
+)
+from synthdp.microdata import Codes, Floats, codes, numbers
+from synthdp.schema import Column, Schema
+
+FEW = 10  # fewer linked records than this say nothing
+RARE = 3  # a value that so many records share gives nobody away
+FINEST_SHARE, FINEST_LEAST = 0.1, 30
+CHANGES_EXPECTED = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Beside:
+    """One released file beside the original, columns as numbers that are equal when the values are.
+
+    Parameters
+    ----------
+    name
+        The released file.
+    original, copy
+        Values by column; NaN is missing.
+    kept, kept_copy
+        One number for each combination of kept columns, -1 where there are no kept columns.
+    """
+
+    name: str
+    original: Mapping[str, Floats]
+    copy: Mapping[str, Floats]
+    kept: Codes
+    kept_copy: Codes
+
+    def links(self) -> tuple[Codes, Codes]:
+        """Return released rows and the records they must come from: combinations of kept columns that occur once."""
+        here, there = _once(self.kept_copy), _once(self.kept)
+        _, rows, records = np.intersect1d(self.kept_copy[here], self.kept[there], return_indices=True)
+        return here[rows], there[records]
+
+
+def beside(name: str, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Beside:
+    """Return a released file beside the original; ``passive`` columns (derived ones) link nobody."""
+    kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
+    replaced = [column for column in schema.replaced() if column.name in copy.columns]
+    joint = [np.concatenate([_values(original, column), _values(copy, column)]) for column in kept]
+    if joint:
+        table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in joint])
+        combined = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    else:
+        combined = np.full(len(original) + len(copy), -1, dtype=np.int64)
+    return Beside(
+        name=name,
+        original={column.name: _values(original, column) for column in replaced},
+        copy={column.name: _values(copy, column) for column in replaced},
+        kept=combined[: len(original)],
+        kept_copy=combined[len(original) :],
+    )
+
+
+def verbatim_rows(pair: Beside, *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
+    """Find rows that equal an original record in every column."""
+    if not pair.original or len(np.unique(pair.kept)) < 2 or len(pair.kept) < FEW:
+        return
+    both = [np.concatenate([pair.original[name], pair.copy[name]]) for name in pair.original]
+    table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in both])
+    joint = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    wide = int(joint.max()) + 1
+    replaced, released = joint[: len(pair.kept)], pair.kept_copy * wide + joint[len(pair.kept) :]
+    found = int(np.isin(released, pair.kept * wide + replaced).sum())
+    near = stand_ins(np.column_stack([_scaled(values) for values in pair.original.values()]), rng=rng)
+    hits = sum(int(np.isin(released, pair.kept * wide + replaced[column]).sum()) for column in near.T)
+    limit = chance_limit(hits, times=near.shape[1], most=len(released), level=level)
+    if found > limit:
+        yield Leak(
+            Kind.ROWS,
+            pair.name,
+            f"{found} of {len(released)} rows equal an original record in every column (chance gives up to {limit}).",
+        )
+
+
+def verbatim_values(pair: Beside, column: Column, *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
+    """Find values that stayed with their record, and values of other records that only copying can explain."""
+    rows, records = pair.links()
+    x, released = pair.original[column.name][records], pair.copy[column.name][rows]
+    present = np.isfinite(x) & np.isfinite(released)
+    x, released = x[present], released[present]
+    if len(x) >= FEW:
+        yield from _stayed(pair.name, column, x, released, level=level, rng=rng)
+    if not column.kind.categorical:
+        yield from _donated(pair.name, column, pair.original[column.name], pair.copy[column.name], level=level)
+
+
+def row_order(pair: Beside, *, level: float) -> Iterator[Leak]:
+    """Find rows that stand where their records stood, or in an order that follows it."""
+    size = min(len(pair.kept), len(pair.kept_copy))
+    if size < FEW:
+        return
+    found = _in_place(pair.name, pair.kept[:size], pair.kept_copy[:size], "the original", level=level)
+    if found is not None:
+        yield found
+        return
+    rows, records = pair.links()
+    orders = [(rows.astype(np.float64), records.astype(np.float64))] if len(rows) >= FEW else []
+    for name, values in pair.original.items():
+        present = np.isfinite(values[:size]) & np.isfinite(pair.copy[name][:size])
+        orders.append((values[:size][present], pair.copy[name][:size][present]))
+    for a, b in orders:
+        limit = correlation_limit(len(a), level=level / len(orders))
+        strength = abs(rank_correlation(a, b))
+        if len(a) >= FEW and strength > limit:
+            yield Leak(
+                Kind.ORDER,
+                pair.name,
+                f"the order of the rows follows the original's (correlation {strength:.2f}, chance gives up to "
+                f"{limit:.2f}).",
+            )
+            return
+
+
+def same_order(first: Beside, second: Beside, *, level: float) -> Iterator[Leak]:
+    """Find two copies whose rows stand in one order: their average undoes part of the mask."""
+    if len(first.kept_copy) == len(second.kept_copy) >= FEW:
+        # both were numbered beside the same original, but a combination absent from it may have another number
+        known = np.isin(first.kept_copy, first.kept) & np.isin(second.kept_copy, second.kept)
+        a, b = _renumbered(first)[known], _renumbered(second)[known]
+        found = _in_place(second.name, a, b, first.name, level=level)
+        if found is not None:
+            yield found
+
+
+def stand_ins(x: Floats, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return for each record others whose values are nearest, ties in random order; shape (n, at most 10)."""
+    wanted = min(NEIGHBOURS, len(x) - 1)
+    jittered = x + rng.uniform(-1e-9, 1e-9, size=x.shape)
+    found = np.asarray(KDTree(jittered).query(jittered, k=wanted + 1)[1], dtype=np.int64)
+    return found[:, 1:]
+
+
+def _stayed(
+    name: str, column: Column, x: Floats, released: Floats, *, level: float, rng: np.random.Generator
+) -> Iterator[Leak]:
+    shares = np.unique(x, return_counts=True)[1] / len(x)
+    found = int(np.sum(x == released))
+    if found == len(x) and len(x) * (1 - np.sum(shares**2)) >= CHANGES_EXPECTED:
+        yield Leak(Kind.VALUES, name, f"{column.name} is unchanged in all {len(x)} records that can be linked.")
+        return
+    near = stand_ins(_scaled(x)[:, None], rng=rng)
+    hits = int(np.sum(released[near] == x[:, None]))
+    limit = chance_limit(hits, times=near.shape[1], most=len(x), level=level)
+    if found > limit:
+        yield Leak(
+            Kind.VALUES,
+            name,
+            f"{found} of {len(x)} records that can be linked have their own value of {column.name} "
+            f"(chance gives up to {limit}).",
+        )
+
+
+def _donated(name: str, column: Column, original: Floats, copy: Floats, *, level: float) -> Iterator[Leak]:
+    """Compare how often a released value is somebody's with how often a value a few steps beside it is."""
+    original, copy = original[np.isfinite(original)], copy[np.isfinite(copy)]
+    distinct, holders = np.unique(original, return_counts=True)
+    if len(distinct) < max(FINEST_LEAST, FINEST_SHARE * len(original)) or not len(copy):
+        return
+    scale = 10.0**column.decimals if column.decimals is not None else 1.0
+    gap = np.diff(distinct).min()
+    # bounds heap up what was drawn beyond them
+    edges = [copy.min(), copy.max(), *(column.bounds or ())]
+    rare, inside = distinct[(holders < RARE) & ~np.isin(distinct, edges)], copy[~np.isin(copy, edges)]
+
+    def members(values: Floats) -> int:
+        if column.decimals is None:
+            return int(np.isin(values, rare).sum())
+        return int(np.isin(np.round(values * scale), np.round(rare * scale)).sum())
+
+    shifts = [step for step in range(-NEIGHBOURS // 2, NEIGHBOURS // 2 + 1) if step]
+    hits = sum(members(inside + step * gap) for step in shifts)
+    found = members(inside)
+    limit = chance_limit(hits, times=len(shifts), most=len(inside), level=level)
+    if found > limit:
+        yield Leak(
+            Kind.VALUES,
+            name,
+            f"{found} of {len(copy)} values of {column.name} are to the last digit values that fewer than {RARE} "
+            f"original records hold (chance gives up to {limit}).",
+        )
+
+
+def _in_place(name: str, a: Codes, b: Codes, whose: str, *, level: float) -> Leak | None:
+    if len(a) < FEW:
+        return None
+    size = int(max(a.max(), b.max())) + 2
+    mean = float(np.bincount(a + 1, minlength=size) @ np.bincount(b + 1, minlength=size)) / len(a)
+    found, limit = int(np.sum(a == b)), poisson_limit(mean, level=level)
+    if found <= limit:
+        return None
+    return Leak(
+        Kind.ORDER,
+        name,
+        f"{found} of {len(a)} rows have the kept values of the same row of {whose} (chance gives up to {limit}).",
+    )
+
+
+def _renumbered(pair: Beside) -> Codes:
+    """Return each released row's combination as the place of its first record in the original, -1 if there is none."""
+    values, first = np.unique(pair.kept, return_index=True)
+    place = np.clip(np.searchsorted(values, pair.kept_copy), 0, len(values) - 1)
+    return np.where(values[place] == pair.kept_copy, first[place], -1).astype(np.int64)
+
+
+def _once(ids: Codes) -> Codes:
+    """Return where the numbers stand that occur once."""
+    _, first, counts = np.unique(ids, return_index=True, return_counts=True)
+    return np.asarray(first[counts == 1], dtype=np.int64)
+
+
+def _values(frame: pd.DataFrame, column: Column) -> Floats:
+    if not column.kind.categorical:
+        return numbers(frame[column.name], column)
+    found = codes(frame[column.name], column).astype(np.float64)
+    return np.where(found < 0, np.nan, found)
+
+
+def _scaled(values: Floats) -> Floats:
+    present = np.isfinite(values)
+    if not present.any():
+        return np.zeros_like(values)
+    spread = float(values[present].std()) or 1.0
+    return np.where(present, (values - values[present].mean()) / spread, 10.0)

@@ -1,0 +1,160 @@
+"""What a release says beside its records: extra columns, lists by record, codebook, derived columns."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.evaluation.leaks.finding import Kind, Leak, rank_correlation
+from synthdp.evaluation.leaks.records import Beside
+from synthdp.evaluation.leaks.traces import PublicFile
+from synthdp.expressions import evaluate
+from synthdp.microdata import numbers
+from synthdp.schema import Role, Schema
+
+LONG_LIST = 10
+LEAST_DISTINCT = 10
+ALMOST_ONE = 0.9999
+SHORTEST_WORD = 4
+
+
+def extra_columns(pair: Beside, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema) -> Iterator[Leak]:
+    """Find columns that are not the schema's, and say with which replaced column one goes together."""
+    rows, records = pair.links()
+    for name in copy.columns:
+        if name in schema:
+            continue
+        if name in original.columns:
+            yield Leak(Kind.COLUMN, pair.name, f"{name} is a column of the original that should have been dropped.")
+            continue
+        values = np.asarray(pd.to_numeric(copy[name], errors="coerce"), dtype=np.float64)
+        strongest = 0.0
+        for other in pair.original:
+            for a, b in ((values[rows], pair.original[other][records]), (values, pair.copy[other])):
+                present = np.isfinite(a) & np.isfinite(b)
+                strongest = max(strongest, abs(rank_correlation(a[present], b[present])))
+        yield Leak(
+            Kind.COLUMN,
+            pair.name,
+            f"{name} is no column of the schema; its correlation with replaced values reaches {strongest:.2f}.",
+        )
+
+
+def lists_by_record(file: PublicFile, records: Collection[int]) -> Iterator[Leak]:
+    """Find lists in a JSON file with one entry for each record, such as W or the strength of each mask."""
+    if file.suffix != ".json":
+        return
+    try:
+        contents = json.loads(file.data)
+    except ValueError:
+        return
+    for place, value in _walk(contents, ""):
+        if isinstance(value, list) and len(value) in records and len(value) >= LONG_LIST:
+            yield Leak(Kind.RECORD_LIST, file.name, f"{place} has {len(value)} entries, one for each record.")
+    masks = contents.get("masks") if isinstance(contents, dict) else None
+    told = [place for place, value in _walk(masks, "masks") if isinstance(value, int | float)]
+    if told:
+        yield Leak(Kind.STRENGTH, file.name, f"it tells the strength of masks in {len(told)} places.")
+
+
+def codebook(
+    table: pd.DataFrame,
+    name: str,
+    original: pd.DataFrame,
+    copies: Sequence[pd.DataFrame],
+    schema: Schema,
+    declared: Collection[str],
+) -> Iterator[Leak]:
+    """Find levels nobody in the copies has, and bounds that are the extremes of the data."""
+    for row in table.to_dict("records"):
+        column = str(row.get("name"))
+        if column not in schema:
+            yield Leak(Kind.COLUMN, name, f"{column} is no column of the schema.")
+            continue
+        released = {_spelt(value) for copy in copies if column in copy for value in copy[column].dropna().unique()}
+        levels = row.get("levels")
+        if isinstance(levels, str) and column not in declared:
+            hidden = [level for level in json.loads(levels) if _spelt(level) not in released]
+            if hidden:
+                yield Leak(Kind.LEVEL, name, f"{column} lists {len(hidden)} levels that no copy has.")
+        if not schema[column].kind.categorical and not schema[column].bounds_public:
+            values = numbers(original[column], schema[column])
+            extremes = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else ()
+            if any(pd.notna(row.get(side)) and row.get(side) in extremes for side in ("lower", "upper")):
+                yield Leak(Kind.BOUNDS, name, f"the bounds of {column} are the data's own extremes.")
+
+
+def hidden_levels(
+    files: Sequence[PublicFile],
+    original: pd.DataFrame,
+    copies: Sequence[pd.DataFrame],
+    schema: Schema,
+    declared: Collection[str],
+) -> Iterator[Leak]:
+    """Find levels that only the original has anywhere else: in value labels, in a README, in a file's dictionary."""
+    for column in schema.columns:
+        if not column.kind.categorical or column.name in declared:
+            continue
+        released = {_spelt(value) for copy in copies if column.name in copy for value in copy[column.name].dropna()}
+        true = {_spelt(value) for value in original[column.name].dropna().unique()} - released
+        words = [word.encode() for word in true if len(word) >= SHORTEST_WORD and not word.replace(".", "").isdigit()]
+        for file in files:
+            found = sum(word in file.data for word in words)
+            if found and file.name != "codebook.csv":
+                yield Leak(Kind.LEVEL, file.name, f"it names {found} levels of {column.name} that no copy has.")
+
+
+def derived_columns(copy: pd.DataFrame, name: str, derived: Mapping[str, str], schema: Schema) -> Iterator[Leak]:
+    """Find derived columns that do not follow from their sources in the copy: they then follow from the true ones."""
+    for column, formula in derived.items():
+        if column not in copy.columns:
+            continue
+        wanted, found = evaluate(formula, copy), copy[column]
+        if pd.api.types.is_numeric_dtype(wanted) and pd.api.types.is_numeric_dtype(found):
+            a, b = np.asarray(wanted, dtype=np.float64), np.asarray(found, dtype=np.float64)
+            places = schema[column].decimals if column in schema else None
+            slack = 0.5 * 10.0**-places if places is not None else 0.0
+            wrong = ~np.isclose(a, b, rtol=1e-9, atol=slack + 1e-9, equal_nan=True)
+        else:
+            wrong = np.asarray([_spelt(a) != _spelt(b) for a, b in zip(wanted, found, strict=True)])
+        if wrong.any():
+            yield Leak(
+                Kind.DERIVED,
+                name,
+                f"{column} does not follow from its sources in {int(wrong.sum())} of {len(copy)} rows.",
+            )
+
+
+def kept_functions(original: pd.DataFrame, schema: Schema, derived: Mapping[str, str]) -> Iterator[Leak]:
+    """Find kept columns that rise or fall exactly with a replaced one: they undo its mask."""
+    numeric = [column for column in schema.columns if not column.kind.categorical and column.name not in derived]
+    values = {column.name: numbers(original[column.name], column) for column in numeric}
+    for kept in (column for column in numeric if column.role is Role.KEEP):
+        for other in (column for column in numeric if column.role is Role.REPLACE):
+            a, b = values[kept.name], values[other.name]
+            present = np.isfinite(a) & np.isfinite(b)
+            if len(np.unique(a[present])) < LEAST_DISTINCT:
+                continue
+            if abs(rank_correlation(a[present], b[present])) > ALMOST_ONE:
+                yield Leak(Kind.DERIVED, "", f"{kept.name} is kept but goes with {other.name} exactly, and undoes it.")
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    yield place or "the file", value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from _walk(item, f"{place}.{key}" if place else str(key))
+
+
+def _spelt(value: object) -> str:
+    """Return a value as text, 1, 1.0 and True alike."""
+    if isinstance(value, bool | int | float | np.bool_ | np.number):
+        return f"{float(value):g}"
+    if isinstance(value, str):
+        try:
+            return f"{float(value):g}" if value.strip() == value else value
+        except ValueError:
+            return value
+    return "" if pd.isna(value) else str(value)  # type: ignore[call-overload]

@@ -1,0 +1,386 @@
+"""The scanner finds every planted leak, says nothing about clean releases, and never shows a value."""
+
+import base64
+import gzip
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synthdp import io, pipeline
+from synthdp.config import load
+from synthdp.datasets import anes96
+from synthdp.demo import settings
+from synthdp.evaluation.leaks import Kind, Leak, scan
+from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
+from synthdp.intake import load as read
+from synthdp.intake import prepare
+from synthdp.microdata import resolve
+from synthdp.progress import Silent, Timer
+from synthdp.schema import Column, Schema, Variable
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "data" / "registry_small.yaml"
+SEED = 0xC0FFEE_5EED_0000_0000_1234_9876
+OPEN = (
+    "release.max_expected_match_rate=null",
+    "release.max_excess_true_match=null",
+    "release.max_individual=null",
+    "evaluation={utility: [], risk: [identity]}",
+    "analyses=[]",
+)
+CLEAN = {
+    "registry": ("synthesis.copies=3",),
+    "registry, second seed": ("synthesis.copies=3", f"seed={SEED + 1}"),
+    "registry, third seed": ("synthesis.copies=3", f"seed={SEED + 2}"),
+    "parquet": ("synthesis.copies=2", "release.format=parquet"),
+    "one mask for all copies": ("synthesis.copies=3", "synthesis.mask_draw=once"),
+    "weaker mask": ("synthesis.copies=3", "masks.age={method: gaussian, sd: 0.3}"),
+    "joint draw without a mask": ("synthesis={method: mi, copies: 3}",),
+    "trees": ("synthesis={method: sequential, model: {method: cart}, copies: 3}",),
+    "regressions in sequence": ("synthesis={method: sequential, model: {method: regression}, copies: 3}",),
+    "more columns replaced": (
+        "synthesis.copies=2",
+        "variables.fvc={role: replace}",
+        "masks.fvc={method: gaussian, sd: 1.0}",
+        "synthesis.model={method: regression}",
+    ),
+}
+
+
+def make(out, *overrides):
+    config = load(EXAMPLE, [f"seed={SEED}", *OPEN, *overrides])
+    pipeline.run(config, out=out)
+    return read(config)
+
+
+def found_in(out, data, **more):
+    manifest = json.loads((out / "confidential" / "manifest.json").read_text())
+    more = {"manifest": manifest, "rng": np.random.default_rng(5)} | more
+    return scan(out / "public", data.frame, data.schema, **more)
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory):
+    """Return a clean release and its original."""
+    out = tmp_path_factory.mktemp("clean") / "out"
+    return out, make(out, "synthesis.copies=3")
+
+
+@pytest.fixture
+def planted(clean, tmp_path):
+    """Return a copy of the clean release to plant a leak in."""
+    shutil.copytree(clean[0], tmp_path / "out")
+    return tmp_path / "out", clean[1]
+
+
+# clean releases
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_clean_release_is_not_flagged(name, tmp_path):
+    data = make(tmp_path / "out", *CLEAN[name])
+    assert found_in(tmp_path / "out", data) == ()
+
+
+def test_the_demo_is_not_flagged(tmp_path):
+    config = settings(quick=True).model_copy(update={"analyses": ()})
+    config = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"utility": ()})})
+    data = prepare(anes96(), config)
+    timer = Timer(Silent())
+    pipeline.execute(config, data, {}, out=tmp_path / "out", study=False, jobs=1, resume=False, timer=timer)
+    assert found_in(tmp_path / "out", data) == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rounded_and_heaped_columns_coincide_by_nature(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    z, noise, again = rng.normal(size=(3, 400))
+    other = rng.normal(size=400)
+    original = pd.DataFrame(
+        {
+            "wage": np.round(1000 + 300 * (z + noise), -1),  # heaped at tens
+            "age": np.round(40 + 10 * (z + noise)),
+            "sex": rng.choice(["F", "M"], 400),
+            "z": z,
+        }
+    )
+    # a narrow mask: half of the noise stays
+    kept = 0.7 * noise + 0.7 * again
+    copy = pd.DataFrame(
+        {
+            "wage": np.round(1000 + 300 * (z + kept)),
+            "age": np.round(40 + 10 * (z + 0.7 * noise + 0.7 * other)),
+            "sex": np.where(rng.random(400) < 0.8, original["sex"], "F"),
+            "z": z,
+        }
+    )
+    data = resolve(original, {name: Variable(role="replace") for name in ("wage", "age", "sex")})
+    io.write(copy.iloc[rng.permutation(400)], tmp_path / "synthetic_01.csv", format="csv")
+    (tmp_path / "SHA256SUMS").write_text(f"{'0a' * 32}  synthetic_01.csv\n")
+    assert scan(tmp_path, data.frame, data.schema, rng=rng) == ()
+
+
+# planted leaks
+
+
+def edit(out, change, name="synthetic_02.csv"):
+    path = out / "public" / name
+    table = io.read(path)
+    io.write(change(table), path, format="csv")
+
+
+def told(out, **more):
+    path = out / "public" / "release.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | more))
+
+
+def say(out, text):
+    with (out / "public" / "README.md").open("a") as file:
+        file.write(f"\n{text}\n")
+
+
+def rows_of(out, name="synthetic_02"):
+    return io.read(out / "confidential" / "rows.parquet")[name].to_numpy()
+
+
+def true_rows(out, data, share):
+    def change(table):
+        some = np.random.default_rng(3).random(len(table)) < share
+        true = data.frame.iloc[rows_of(out)].reset_index(drop=True)
+        return table.where(~pd.Series(some), true)
+
+    edit(out, change)
+
+
+def true_values(out, data, share):
+    def change(table):
+        some = np.random.default_rng(3).random(len(table)) < share
+        true = data.frame["age"].to_numpy()[rows_of(out)]
+        return table.assign(age=np.where(some, true, table["age"]))
+
+    edit(out, change)
+
+
+def donors(out, data):
+    rng = np.random.default_rng(4)
+    edit(out, lambda table: table.assign(age=rng.choice(data.frame["age"].to_numpy(), len(table))))
+
+
+def weights(out, data):
+    rng = np.random.default_rng(4)
+    true = data.frame["age"].to_numpy()[rows_of(out)]
+    edit(out, lambda table: table.assign(w=true + rng.normal(0, 20, len(table))))
+
+
+def in_order(out, data):
+    edit(out, lambda table: table.iloc[np.argsort(rows_of(out))])
+
+
+def reversed_order(out, data):
+    edit(out, lambda table: table.iloc[np.argsort(rows_of(out))[::-1]])
+
+
+def one_order(out, data):
+    edit(out, lambda table: table.iloc[np.argsort(rows_of(out))[np.asarray(rows_of(out, "synthetic_01"))]])
+
+
+def unlisted(out, data):
+    (out / "public" / ".DS_Store").write_bytes(b"\0\1")
+
+
+def subfolder(out, data):
+    (out / "public" / "old").mkdir()
+    shutil.copy(out / "confidential" / "rows.parquet", out / "public" / "old")
+
+
+def rare_level(out, data):
+    def change(table):
+        levels = json.loads(table.loc[table["name"] == "race", "levels"].iloc[0])
+        table.loc[table["name"] == "race", "levels"] = json.dumps([*levels, "Zebulon42"])
+        return table
+
+    edit(out, change, "codebook.csv")
+
+
+def extremes(out, data):
+    def change(table):
+        table.loc[table["name"] == "fvc", ["lower", "upper"]] = [data.frame["fvc"].min(), data.frame["fvc"].max()]
+        return table
+
+    edit(out, change, "codebook.csv")
+
+
+def raw_seed(out, data):
+    with (out / "public" / "synthetic_01.csv").open("ab") as file:
+        file.write(b"# " + SEED.to_bytes(16, "little") + b"\n")
+
+
+def compressed(out, data):
+    path = out / "public" / "synthetic_01.csv"
+    (out / "public" / "codes.txt.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=1))
+
+
+def text_of(seed):
+    return base64.b64encode(seed.to_bytes(16, "big")).decode()
+
+
+PLANTED = {
+    "all rows as they were": (Kind.ROWS, lambda out, data: true_rows(out, data, 1.0)),
+    "one row in ten as it was": (Kind.ROWS, lambda out, data: true_rows(out, data, 0.1)),
+    "ages left with their records": (Kind.VALUES, lambda out, data: true_values(out, data, 1.0)),
+    "a fifth of the ages left with their records": (Kind.VALUES, lambda out, data: true_values(out, data, 0.2)),
+    "ages of other records": (Kind.VALUES, donors),
+    "the seed as a number": (Kind.SEED, lambda out, data: told(out, made=f"x{SEED}")),
+    "the seed in hexadecimal": (Kind.SEED, lambda out, data: say(out, f"key {SEED:X}")),
+    "the seed in base 64": (Kind.SEED, lambda out, data: told(out, key=text_of(SEED))),
+    "the seed in bytes": (Kind.SEED, raw_seed),
+    "another seed": (Kind.SEED, lambda out, data: told(out, seed=17)),
+    "a number as long as a seed": (Kind.SEED, lambda out, data: say(out, "run 99887766554433221100")),
+    "W as a column": (Kind.COLUMN, weights),
+    "the strength of each record's mask": (
+        Kind.RECORD_LIST, lambda out, data: told(out, extra={"sd": [0.5] * len(data.frame)})
+    ),
+    "the strength of a mask": (Kind.STRENGTH, lambda out, data: told(out, masks={"age": {"sd": 0.5}})),
+    "the rows in their order": (Kind.ORDER, in_order),
+    "the rows in reverse": (Kind.ORDER, reversed_order),
+    "two copies in one order": (Kind.ORDER, one_order),
+    "the moment": (Kind.TIME, lambda out, data: told(out, made=datetime.now(UTC).isoformat())),
+    "the day": (Kind.TIME, lambda out, data: say(out, f"Version of {datetime.now(UTC):%Y-%m-%d}.")),
+    "the second": (Kind.TIME, lambda out, data: told(out, stamp=datetime.now(UTC).timestamp())),
+    "the moment of compression": (Kind.TIME, compressed),
+    "a path": (Kind.PATH, lambda out, data: say(out, "from /srv/secret/original.csv")),
+    "a path of Windows": (Kind.PATH, lambda out, data: say(out, r"from C:\Users\jane\original.csv")),
+    "the user": (Kind.NAME, lambda out, data: say(out, "Made by jane.doe.")),
+    "the host": (Kind.NAME, lambda out, data: told(out, software={"host": "stat-srv-17"})),
+    "a level nobody has in the codebook": (Kind.LEVEL, rare_level),
+    "the data's extremes as bounds": (Kind.BOUNDS, extremes),
+    "a file of the system": (Kind.UNLISTED, unlisted),
+    "a folder inside": (Kind.UNLISTED, subfolder),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_leak_is_caught(name, planted, monkeypatch):
+    monkeypatch.setattr("getpass.getuser", lambda: "jane.doe")
+    monkeypatch.setattr("platform.node", lambda: "stat-srv-17")
+    out, data = planted
+    kind, plant = PLANTED[name]
+    plant(out, data)
+    leaks = found_in(out, data)
+    assert kind in {leak.kind for leak in leaks}
+    shown = " ".join(map(str, leaks))
+    for secret in (str(SEED), f"{SEED:x}", "Zebulon42", "jane", "stat-srv", "/srv"):
+        assert secret not in shown
+    assert all(leak.file for leak in leaks)
+
+
+def test_ten_kinds_are_planted():
+    assert len({kind for kind, _ in PLANTED.values()}) >= 10
+
+
+def test_the_seed_is_found_without_a_manifest_only_by_its_looks(planted):
+    out, data = planted
+    say(out, f"key {SEED:x}")
+    assert found_in(out, data, manifest=None) == ()
+    say(out, "seed: 17")
+    assert [leak.kind for leak in found_in(out, data, manifest=None)] == [Kind.SEED]
+
+
+def test_a_dropped_column_that_came_back(planted):
+    out, data = planted
+    edit(out, lambda table: table.assign(name="x"))
+    leaks = scan(out / "public", data.frame.assign(name="y"), data.schema, rng=np.random.default_rng(5))
+    assert [(leak.kind, leak.sentence) for leak in leaks] == [
+        (Kind.COLUMN, "name is a column of the original that should have been dropped.")
+    ]
+
+
+def test_a_kept_function_of_a_replaced_column(planted):
+    out, data = planted
+    frame = data.frame.assign(fvc=np.log(data.frame["age"]))
+    leaks = scan(out / "public", frame, data.schema, rng=np.random.default_rng(5))
+    assert Leak(Kind.DERIVED, "", "fvc is kept but goes with age exactly, and undoes it.") in leaks
+
+
+def test_derived_columns_follow_their_sources(tmp_path):
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50), "z": rng.normal(size=50)})
+    copy = frame.assign(a=rng.permutation(frame["a"]) + 0.1)
+    copy["b"], copy["old"] = copy["a"] + 1, np.where(copy["a"] > 0, "yes", "no")
+    columns = [Column(name=name, kind="continuous", role="replace", key=False) for name in "ab"]
+    columns += [Column(name="z", kind="continuous", role="keep", key=False)]
+    columns += [Column(name="old", kind="binary", role="keep", key=False, levels=("no", "yes"))]
+    schema, derived = Schema(columns=tuple(columns)), {"b": "a + 1", "absent": "a"}
+    frame["old"] = "no"
+
+    def leaks():
+        io.write(copy, tmp_path / "synthetic_01.csv", format="csv")
+        found = scan(tmp_path, frame, schema, derived=derived, rng=np.random.default_rng(5))
+        return [leak.sentence for leak in found if leak.kind is Kind.DERIVED]
+
+    assert leaks() == []
+    copy.loc[:2, "b"] += 0.5
+    assert leaks() == ["b does not follow from its sources in 3 of 50 rows."]
+
+
+def test_files_that_cannot_be_read(planted):
+    out, data = planted
+    (out / "public" / "synthetic_01.csv").write_bytes(b"\0\xff")
+    (out / "public" / "codebook.csv").write_text("name,levels\nrace,nonsense\n")
+    (out / "public" / "release.json").write_text("{")
+    kinds = [(leak.kind, leak.file) for leak in found_in(out, data)]
+    assert (Kind.UNREADABLE, "synthetic_01.csv") in kinds
+    assert (Kind.UNREADABLE, "codebook.csv") in kinds
+
+
+@pytest.mark.parametrize(
+    ("header", "near"),
+    [
+        (b"xx27 Jul 2612:30:00", True),
+        (b"xx27 Jul 2026 12:30", True),
+        (b"01 Jan 1999 00:00", False),
+        (b"99 Abc 2026 00:00", False),
+    ],
+)
+def test_moments_in_the_headers_of_statistical_files(planted, header, near):
+    out, data = planted
+    (out / "public" / "other.sav").write_bytes(b"$FL2" + header)
+    leaks = found_in(out, data, now=datetime(2026, 8, 1, tzinfo=UTC))
+    assert (Kind.TIME in {leak.kind for leak in leaks}) == near
+
+
+# how much chance gives
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.3])
+def test_the_limit_is_passed_by_chance_as_rarely_as_promised(rate):
+    rng, level, runs = np.random.default_rng(12), 0.01, 4000
+    own = rng.binomial(200, rate, runs)
+    others = rng.binomial(2000, rate, runs)
+    beyond = np.mean(
+        [a > chance_limit(int(b), times=10, most=200, level=level) for a, b in zip(own, others, strict=True)]
+    )
+    assert beyond <= level + 4 * np.sqrt(level / runs)
+
+
+def test_permutations_stay_below_the_poisson_limit():
+    rng, runs = np.random.default_rng(13), 2000
+    for groups in (300, 40, 2):
+        ids = rng.integers(groups, size=300)
+        mean = float((np.bincount(ids) ** 2).sum()) / 300
+        beyond = np.mean([np.sum(ids == rng.permutation(ids)) > poisson_limit(mean, level=0.01) for _ in range(runs)])
+        assert beyond <= 0.01 + 4 * np.sqrt(0.01 / runs)
+
+
+def test_correlations():
+    rng, runs = np.random.default_rng(14), 2000
+    limit = correlation_limit(50, level=0.01)
+    beyond = np.mean([abs(rank_correlation(rng.random(50), rng.random(50))) > limit for _ in range(runs)])
+    assert beyond <= 0.01 + 4 * np.sqrt(0.01 / runs)
+    assert rank_correlation(np.arange(9.0), np.exp(np.arange(9.0))) == pytest.approx(1)
+    assert rank_correlation(np.arange(9.0), np.ones(9)) == 0
