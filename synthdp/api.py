@@ -12,6 +12,7 @@ from synthdp.inference.pooling import pool as pool_analysis
 from synthdp.intake import lay_beside, prepare
 from synthdp.pipeline import assess_comparison, plan_of
 from synthdp.seeding import Streams, fresh_seed
+from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Release
 from synthdp.tagging.groups import tag
 
@@ -35,7 +36,7 @@ def synthesize(frame: pd.DataFrame, settings: Settings, *, seed: int | None = No
     config = _config(settings)
     plan = plan_of(config, prepare(frame, config))
     chosen = seed if seed is not None else config.seed
-    return config.synthesis.synthesize(plan, streams=Streams(fresh_seed() if chosen is None else chosen), jobs=jobs)
+    return make(config.synthesis, plan, streams=Streams(fresh_seed() if chosen is None else chosen), jobs=jobs)
 
 
 def pool(

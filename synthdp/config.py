@@ -50,10 +50,16 @@ class Data(Settings):
         CSV or Parquet; relative to the config file.
     missing_codes
         Values that mean "missing", by column.
+    weights, strata, cluster
+        Columns of the survey's design. They are carried as kept columns; weights and strata are predictors as any
+        other kept column, the cluster is not. No variance formula uses them yet.
     """
 
     path: Path
     missing_codes: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
+    weights: str | None = None
+    strata: str | None = None
+    cluster: str | None = None
 
 
 class Evaluation(Settings):
@@ -98,6 +104,7 @@ class Config(Settings):
     version: Literal[1] = 1
     data: Data
     variables: dict[str, Variable] = Field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
     groups: AnyGroups = Neighbours()
     masks: dict[str, AnyMask] = Field(default_factory=dict)
     masks_by_group: dict[str, dict[str, AnyMask]] = Field(default_factory=dict)

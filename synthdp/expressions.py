@@ -2,7 +2,10 @@
 
 An expression may use column names (in `` `back ticks` `` when they are no plain words), numbers, text, True and
 False, ``+ - * / **``, comparisons (chained, ``in``, ``not in``), ``and or not``, parentheses, and the functions abs,
-log, exp, sqrt, min, max (of two, element by element) and isnull. Everything else is refused; nothing is ever executed.
+log, exp, sqrt, floor, ceil, min, max (of two, element by element), round (``round(x, 2)``; to whole numbers when no
+digits are given), ``where(condition, a, b)``, ``cut(x, [25, 35])`` and isnull. Everything else is refused; nothing is
+ever executed. ``cut`` gives the number of breaks at or below x: 0 for x < 25, 1 for 25 <= x < 35, 2 above; a list of
+labels, one more than breaks, gives those instead: ``cut(x, [18], ['minor', 'adult'])``.
 
 A comparison with a missing value is false, arithmetic with one is missing, and so is a result that does not exist
 (division by zero, the log of a negative number).
@@ -41,9 +44,14 @@ FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "log": (1, np.log),
     "exp": (1, np.exp),
     "sqrt": (1, np.sqrt),
+    "floor": (1, np.floor),
+    "ceil": (1, np.ceil),
     "min": (2, np.minimum),
     "max": (2, np.maximum),
 }
+# fewest and most values of the functions that do not work on numbers alone
+SPECIAL: Mapping[str, tuple[int, int]] = {"round": (1, 2), "where": (3, 3), "cut": (2, 3), "isnull": (1, 1)}
+MOST_DIGITS = 15
 NODES: frozenset[type[ast.AST]] = (
     frozenset(ARITHMETIC)
     | frozenset(COMPARISONS)
@@ -127,14 +135,40 @@ def _check(text: str, node: ast.AST) -> None:
 
 def _check_call(text: str, node: ast.Call) -> None:
     name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
-    known = [*FUNCTIONS, "isnull"]
+    known = [*FUNCTIONS, *SPECIAL]
     if name not in known:
         raise InputError(f"expression {text!r}: no function {name!r}; there are {', '.join(known)}.")
-    wanted = FUNCTIONS[name][0] if name in FUNCTIONS else 1
-    if node.keywords or len(node.args) != wanted:
-        raise InputError(f"expression {text!r}: {name} takes {wanted} value{'s' * (wanted > 1)} in parentheses.")
+    fewest, most = SPECIAL[name] if name in SPECIAL else (FUNCTIONS[name][0],) * 2
+    if node.keywords or not fewest <= len(node.args) <= most:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} or {most}"
+        raise InputError(f"expression {text!r}: {name} takes {wanted} value{'s' * (most > 1)} in parentheses.")
+    if name == "round" and len(node.args) == 2 and _constant(node.args[1]) not in range(-MOST_DIGITS, MOST_DIGITS + 1):
+        raise InputError(f"expression {text!r}: round takes a whole number of digits, as in round(x, 2).")
+    if name == "cut":
+        _check_cut(text, node)
     if name == "isnull" and not isinstance(node.args[0], ast.Name):
         raise InputError(f"expression {text!r}: isnull takes the name of a column.")
+
+
+def _check_cut(text: str, node: ast.Call) -> None:
+    lists = [part.elts if isinstance(part, ast.List) else [] for part in node.args[1:]]
+    breaks = [_constant(part) for part in lists[0]]
+    numbers = [float(value) for value in breaks if isinstance(value, int | float)]
+    if not numbers or len(numbers) < len(breaks) or sorted(set(numbers)) != numbers:
+        raise InputError(f"expression {text!r}: cut takes a list of increasing numbers, as in cut(x, [25, 35]).")
+    labels = [_constant(part) for part in lists[-1]]
+    if len(lists) == 2 and (len(labels) != len(breaks) + 1 or not all(isinstance(label, str) for label in labels)):
+        raise InputError(f"expression {text!r}: cut takes one label in quotes more than breaks.")
+
+
+def _constant(node: ast.expr) -> bool | int | float | str | None:
+    """Return a constant with its sign, or None."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+    return None
 
 
 class _Evaluation:
@@ -167,6 +201,12 @@ class _Evaluation:
                 return reduce(operator.and_, map(self._comparison, lefts, ops, rights))
             case ast.Call(func=ast.Name(id="isnull"), args=[ast.Name(id=word)]):
                 return self._column(word).isna()
+            case ast.Call(func=ast.Name(id="where"), args=[condition, left, right]):
+                return self._where(self._condition(condition), self.value(left), self.value(right))
+            case ast.Call(func=ast.Name(id="round"), args=[number, *digits]):
+                return self._number(number).round(int(float(str(_constant(digits[0])))) if digits else 0)
+            case ast.Call(func=ast.Name(id="cut"), args=[number, breaks, *labels]):
+                return _cut(self._number(number), breaks, *labels)
             case ast.Call(func=ast.Name(id=name), args=arguments):
                 return _existing(FUNCTIONS[name][1](*map(self._number, arguments)))
         raise self._error("a list may only follow 'in'")
@@ -216,6 +256,14 @@ class _Evaluation:
             raise self._error(f"compares {' with '.join(sorted(sorts))}; both sides must be of one sort")
         return relation(left, right).astype(bool) & left.notna() & right.notna()
 
+    def _where(self, condition: pd.Series, left: pd.Series, right: pd.Series) -> pd.Series:
+        sorts = {_sort(left), _sort(right)}
+        if sorts == {"condition", "number"}:
+            left, right = left.astype(np.float64), right.astype(np.float64)
+        elif len(sorts) > 1:
+            raise self._error(f"where gives {' or '.join(sorted(sorts))}; both values must be of one sort")
+        return left.where(condition, right)
+
     def _dates(self, value: pd.Series) -> pd.Series:
         try:
             return value if _sort(value) == "date" else pd.to_datetime(value, format="ISO8601")
@@ -256,3 +304,13 @@ def _simplified(column: pd.Series) -> pd.Series:
 
 def _existing(value: pd.Series) -> pd.Series:
     return value.where(np.isfinite(value))
+
+
+def _cut(value: pd.Series, breaks: ast.expr, labels: ast.expr | None = None) -> pd.Series:
+    """Return how many breaks are at or below each value, or the label of that number."""
+    edges = [float(str(_constant(part))) for part in getattr(breaks, "elts", ())]
+    place = np.searchsorted(edges, value.to_numpy(np.float64), side="right")
+    if labels is None:
+        return pd.Series(place, index=value.index, dtype=np.float64).where(value.notna())
+    words = np.array([str(_constant(part)) for part in getattr(labels, "elts", ())], dtype=object)
+    return pd.Series(words[place], index=value.index, dtype=object).where(value.notna(), None)

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from synthdp import io
+from synthdp import derived, io
+from synthdp.coarsening import coarsen
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.microdata import Microdata, numbers, resolve
-from synthdp.schema import Kind, Level
+from synthdp.schema import Design, Kind, Level, Role, Schema, Variable
 
 
 def load(config: Config) -> Microdata:
@@ -20,12 +21,71 @@ def load(config: Config) -> Microdata:
 
 
 def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
-    """Return the checked records of a table: missing codes set to missing, dropped columns gone."""
+    """Return the checked records of a table: missing codes set to missing, columns coarsened, dropped ones gone.
+
+    Raises
+    ------
+    InputError
+        Listing everything that is wrong.
+    """
     codes = config.data.missing_codes
-    absent = [f"data.missing_codes.{name}: no such column in the data." for name in codes if name not in frame.columns]
-    if absent:
-        raise InputError(*absent)
-    return resolve(_without_codes(frame, codes), config.variables)
+    problems = [
+        f"data.missing_codes.{name}: no such column in the data." for name in codes if name not in frame.columns
+    ]
+    problems += _design_problems(frame, config)
+    try:
+        given = _without_codes(frame, codes) if frame.columns.is_unique else frame
+        coarse, variables = coarsen(given, config.variables)
+    except InputError as error:
+        problems += error.problems
+        coarse, variables = given, dict(config.variables)
+    try:
+        data = resolve(coarse, variables)
+    except InputError as error:
+        raise InputError(*problems, *error.problems) from None
+    if problems:
+        raise InputError(*problems)
+    return _with_derived(_with_design(data, config), given)
+
+
+def _design_problems(frame: pd.DataFrame, config: Config) -> list[str]:
+    problems = []
+    for part, name in _design(config).items():
+        role = config.variables.get(name, Variable()).role
+        if name not in frame.columns:
+            problems.append(f"data.{part}: no column {name!r} in the data.")
+        elif role is not Role.KEEP:
+            problems.append(f"data.{part}: {name!r} must be kept, found role: {role}; leave out its role.")
+    return problems
+
+
+def _design(config: Config) -> dict[Design, str]:
+    named: dict[Design, str | None] = {
+        "weights": config.data.weights,
+        "strata": config.data.strata,
+        "cluster": config.data.cluster,
+    }
+    return {part: name for part, name in named.items() if name is not None}
+
+
+def _with_design(data: Microdata, config: Config) -> Microdata:
+    parts = {name: part for part, name in _design(config).items()}
+    if not parts:
+        return data
+    columns = [column.model_copy(update={"design": parts.get(column.name)}) for column in data.schema.columns]
+    return Microdata(data.frame, Schema(columns=tuple(columns)))
+
+
+def _with_derived(data: Microdata, given: pd.DataFrame) -> Microdata:
+    """Return the records with derived columns that follow from what is released, after checking their formulas."""
+    if not data.schema.derived():
+        return data
+    # a formula is checked against the columns it was made from, before they were coarsened
+    before = Microdata(given[list(data.schema.names())].reset_index(drop=True), data.schema)
+    problems = derived.problems(before)
+    if problems:
+        raise InputError(*problems)
+    return Microdata(derived.recompute(data.frame, data), data.schema)
 
 
 def unique_share(data: Microdata) -> float:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.schema import NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
+from synthdp.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -134,8 +134,11 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
     column = Column(
         name=name,
         kind=kind,
-        role=variable.role,
+        role=Role.DERIVED if variable.derived is not None else variable.role,
         key=variable.key,
+        derived=variable.derived,
+        coarsened=tuple(name for name in COARSENINGS if getattr(variable, name) is not None),
+        keep_anyway=variable.keep_anyway,
         bounds=variable.bounds,
         bounds_public=variable.bounds is not None,
         levels=variable.levels or (),

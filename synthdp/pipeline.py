@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from synthdp import io, release
+from synthdp import cautions, io, relations, release
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
-from synthdp.intake import align, load, unique_share
+from synthdp.intake import align, load, prepare, unique_share
 from synthdp.microdata import Microdata
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.release.confidential import Status, json_text
@@ -23,6 +23,8 @@ from synthdp.schema import Column, Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.summary import notes_on
 from synthdp.summary import rows as summary_rows
+from synthdp.synthesis import constraints
+from synthdp.synthesis.making import complete, make, visible
 from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import repair
 from synthdp.tagging.groups import tag
@@ -56,11 +58,20 @@ def check(config: Config) -> CheckResult:
     InputError
         Listing everything that is wrong.
     """
-    plan = plan_of(config, load(config))
-    schema = plan.data.schema
+    frame = io.read(config.data.path)
+    try:
+        data = prepare(frame, config)
+    except InputError as error:
+        # formulas can be checked without the records, so that everything wrong is said at once
+        dropped = {name for name, variable in config.variables.items() if variable.role is Role.DROP}
+        names = [str(name) for name in frame.columns if name not in dropped]
+        raise InputError(*error.problems, *_analysis_problems(config, names)) from None
+    plan = plan_of(config, data)
+    schema = data.schema
+    derived = f"{len(schema.derived())} derived, " if schema.derived() else ""
     found = [
-        f"{len(plan.data)} records; {len(schema.replaced())} columns replaced, {len(schema.kept())} kept, "
-        f"{len(schema.keys())} keys."
+        f"{len(data)} records; {len(schema.replaced())} columns replaced, {len(schema.kept())} kept, "
+        f"{derived}{len(schema.keys())} keys."
     ]
     groups = plan.tags.labels.value_counts(sort=False)
     found.append("Risk groups: " + ", ".join(f"{name} {count}" for name, count in groups.items()) + ".")
@@ -120,7 +131,7 @@ def execute(
             return _finished(out)
         streams = Streams(manifest.seed)
         with timer.stage("synthesise"):
-            made = config.synthesis.synthesize(plan, streams=streams, jobs=jobs, advance=timer.advance)
+            made = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
         timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in made.seconds.items()}
         repaired = None
         if config.synthesis.repair:
@@ -158,7 +169,7 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     with timer.stage("read"):
         data = load(config)
         comparison = align(config, data, synthetic, groups=tag(data, config.groups).labels)
-    _raise_if([p for analysis in config.analyses for p in analysis.problems(data.schema.names())])
+    _raise_if(_analysis_problems(config, data.schema.names()))
     with release.prepare_out(out, resume=False):
         with timer.stage("evaluate"):
             # permutations that give the chance level need no secrecy, and the same files should give the same numbers
@@ -178,18 +189,27 @@ def plan_of(config: Config, data: Microdata) -> Plan:
     selection = "the release gate looked at the data before this file was released" if judged else None
     if config.synthesis.repair:
         selection = "repair looked at the data to decide whose values to change"
+    seen = visible(data)
     plan = Plan(
-        data=data,
+        data=seen,
         tags=tag(data, config.groups),
         masks=config.masks,
         masks_by_group=config.masks_by_group,
         selection=selection,
+        constraints=config.constraints,
+        whole=None if seen is data else data,
     )
     problems = config.synthesis.problems(plan)
-    for analysis in config.analyses:
-        problems += analysis.problems(data.schema.names())
-    _raise_if(problems)
+    problems += [relation.sentence for relation in relations.find(seen) if relations.refused(relation, seen.schema)]
+    problems += constraints.problems(seen, config.constraints)
+    if config.constraints and config.synthesis.repair:
+        problems.append("synthesis.repair: may break the constraints it does not know; leave out one of the two.")
+    _raise_if([*problems, *_analysis_problems(config, data.schema.names())])
     return plan
+
+
+def _analysis_problems(config: Config, names: Sequence[str]) -> list[str]:
+    return [problem for analysis in config.analyses for problem in analysis.problems(tuple(names))]
 
 
 def assess_comparison(config: Config, comparison: Comparison, rule: str, streams: Streams) -> Assessment:
@@ -206,16 +226,17 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
 
 
 def _beside(plan: Plan, made: Release) -> Comparison:
-    return Comparison(plan.data.frame, made.copies, plan.data.schema, aligned=True, groups=plan.tags.labels)
+    data = plan.released
+    return Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels)
 
 
 def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tuple[Release, dict[str, Any]]:
     """Return the release after repair, and what the risk was before it."""
     blind = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"utility": ()})})
     before = assess_comparison(blind, _beside(plan, made), made.rule, streams).risk
-    found = repair(plan.data, made.copies)
+    found = repair(plan.released, made.copies)
     touched = {"records": found.touched, "left": found.left, "before": before}
-    return replace(made, copies=found.copies), touched
+    return complete(replace(made, copies=found.copies), plan), touched
 
 
 def _metrics(found: Assessment, masking: Sequence[Mapping[str, object]], timer: Timer) -> dict[str, Any]:
@@ -232,20 +253,22 @@ def _metrics(found: Assessment, masking: Sequence[Mapping[str, object]], timer: 
 def _notes(config: Config, plan: Plan) -> tuple[str, ...]:
     """Return what whoever signs should know, in sentences."""
     notes = []
-    share = unique_share(plan.data)
+    data = plan.released
+    share = unique_share(data)
     if share > 0:
         notes.append(
             f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those needs no "
             "mask broken. Keep only what must stay exact."
         )
+    notes += cautions.of(data, plan.data)
     if (config.masks or config.masks_by_group) and not hasattr(config.synthesis, "mask_draw"):
         notes.append(f"The masks of the config are not used: method {config.synthesis.method} masks nothing.")
     if getattr(config.synthesis, "mask_draw", "") == "once":
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
-    defaults = [column.name for column in plan.data.schema.keys() if column.tolerance_default]
+    defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
     if defaults:
         notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
-    fine = [c.name for c in plan.data.schema.keys() if c.role is Role.REPLACE and _misses_averages(c)]
+    fine = [c.name for c in data.schema.keys() if c.role is Role.REPLACE and _misses_averages(c)]
     if fine:
         notes.append(
             f"The tolerance of {', '.join(fine)} is finer than the values: averages of copies fall between values and "

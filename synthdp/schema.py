@@ -8,7 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 Level = bool | int | float | str
 Transform = Literal["none", "log"] | Annotated[float, Field(gt=0)]
+Design = Literal["weights", "strata", "cluster"]
 NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
+# what makes a column coarser before anything else happens, in the order it is done
+COARSENINGS = ("recode", "bottomcode", "topcode", "round", "rare")
+NUMERIC_COARSENINGS = ("bottomcode", "topcode", "round")
+NOT_DERIVED = ("bounds", "bounds_from", "keep_anyway", *COARSENINGS)
 
 
 class Kind(StrEnum):
@@ -29,11 +34,12 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What happens to a column: drawn anew, released as it is, or gone before anything else happens."""
+    """What happens to a column: drawn anew, released as it is, gone before anything else happens, or recomputed."""
 
     REPLACE = "replace"
     KEEP = "keep"
     DROP = "drop"
+    DERIVED = "derived"
 
 
 class Settings(BaseModel):
@@ -66,6 +72,14 @@ class Variable(Settings):
     transform
         ``log`` masks and models log(1 + x - lower bound) instead of x, a number p the power (x - lower bound)^p (for
         skewed columns).
+    derived
+        A formula over released columns, such as ``log(popul + 0.1)``: the column is recomputed in every copy, and is
+        neither masked nor seen by a model. It must reproduce the column in the data.
+    recode, bottomcode, topcode, round, rare
+        Make the column coarser before anything else happens: values replaced by others, small and large ones cut off,
+        numbers rounded to a step, levels of fewer than ``rare`` records grouped as "other".
+    keep_anyway
+        Keeps a column although it gives a replaced one away (see ``synthdp.relations``).
 
     Examples
     --------
@@ -82,6 +96,42 @@ class Variable(Settings):
     tolerance: FiniteFloat | None = Field(default=None, ge=0)
     decimals: int | None = Field(default=None, ge=0, le=15)
     transform: Transform = "none"
+    derived: str | None = None
+    recode: dict[Level, Level] | None = None
+    bottomcode: FiniteFloat | None = None
+    topcode: FiniteFloat | None = None
+    round: FiniteFloat | None = Field(default=None, gt=0)
+    rare: int | None = Field(default=None, ge=2)
+    keep_anyway: bool = False
+
+    @model_validator(mode="after")
+    def _settled_role(self) -> Self:
+        if self.derived is None and self.role is Role.DERIVED:
+            raise ValueError("role: derived needs a formula; write derived: with one")
+        if self.derived is not None:
+            if "role" in self.model_fields_set and self.role is not Role.DERIVED:
+                raise ValueError(f"a derived column is recomputed, it cannot be role: {self.role}; leave out one")
+            for name in NOT_DERIVED:
+                if getattr(self, name):
+                    raise ValueError(f"{name} is not for derived columns; they follow from their formula")
+            if self.transform != "none":
+                raise ValueError("transform is not for derived columns; they follow from their formula")
+            if self.kind is Kind.DATE:
+                raise ValueError("a derived column has numbers or levels, not dates")
+        return self
+
+    @model_validator(mode="after")
+    def _coarser(self) -> Self:
+        if self.topcode is not None and self.bottomcode is not None and self.bottomcode >= self.topcode:
+            raise ValueError("bottomcode must be below topcode")
+        for name in NUMERIC_COARSENINGS:
+            if getattr(self, name) is not None and self.kind is not None and self.kind.categorical:
+                raise ValueError(f"{name} is for numeric columns, this one is {self.kind}; use recode")
+            if getattr(self, name) is not None and self.kind is Kind.DATE:
+                raise ValueError(f"{name} is for numeric columns, this one is {self.kind}")
+        if self.rare is not None and self.kind not in (None, Kind.NOMINAL, Kind.ORDINAL):
+            raise ValueError(f"rare is for nominal and ordinal columns, this one is {self.kind}")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -118,6 +168,10 @@ class Column(Settings):
     tolerance_default: bool = False
     decimals: int | None = None
     transform: Transform = "none"
+    derived: str | None = None
+    coarsened: tuple[str, ...] = ()
+    keep_anyway: bool = False
+    design: Design | None = None
 
 
 class Schema(Settings):
@@ -145,6 +199,10 @@ class Schema(Settings):
     def kept(self) -> tuple[Column, ...]:
         """Return the columns released as they are (Z)."""
         return tuple(self._with_role(Role.KEEP))
+
+    def derived(self) -> tuple[Column, ...]:
+        """Return the columns recomputed from the others."""
+        return tuple(self._with_role(Role.DERIVED))
 
     def keys(self) -> tuple[Column, ...]:
         """Return the columns an intruder may know."""

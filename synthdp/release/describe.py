@@ -13,7 +13,7 @@ from synthdp.microdata import codes
 from synthdp.release.public import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
 
-_ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept"}
+_ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
 
 
 def codebook(schema: Schema, copies: Sequence[pd.DataFrame], *, declared_levels: Collection[str] = ()) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def describe(
         "records": records,
         "format": format,
         "files": file_names(imputations, copies, format),
-        "columns": [{"name": c.name, "kind": str(c.kind), "role": _ROLES[c.role]} for c in schema.columns],
+        "columns": [_column(column) for column in schema.columns],
         "masks": dict(masks),
     }
 
@@ -115,11 +115,17 @@ def readme(release: Mapping[str, Any]) -> str:
         "records": str(release["records"]),
         "replaced": _listed(columns, "replaced"),
         "kept": _listed(columns, "kept"),
+        "derived": _formulas(columns),
         "pandas_read": "read_csv" if csv else "read_parquet",
         "r_read": "read.csv(file, check.names = FALSE)" if csv else "arrow::read_parquet(file)",
         **_example(columns),
     }
     return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], _README)
+
+
+def _column(column: Column) -> dict[str, str]:
+    described = {"name": column.name, "kind": str(column.kind), "role": _ROLES[column.role]}
+    return described | ({"formula": column.derived} if column.derived is not None else {})
 
 
 def _released_levels(column: Column, copies: Sequence[pd.DataFrame]) -> tuple[Any, ...]:
@@ -151,6 +157,11 @@ def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
     return ", ".join(names) if names else "none"
 
 
+def _formulas(columns: Sequence[Mapping[str, str]]) -> str:
+    derived = [f"`{c['name']}` = `{c['formula']}`" for c in columns if c["role"] == "derived"]
+    return f"\n- computed from the others: {', '.join(derived)}" if derived else ""
+
+
 def _formula_name(name: str) -> str:
     return name if name.isidentifier() else f"Q({_quoted(name)})"
 
@@ -167,7 +178,7 @@ _README = """\
 then combine the results as below.
 
 - drawn anew from a model: {replaced}
-- as in the confidential file: {kept}
+- as in the confidential file: {kept}{derived}
 
 `codebook.csv` describes the columns, `release.json` says how the data were made, and `sha256sum -c SHA256SUMS` (or
 `synthdp verify .`) checks that nothing was damaged on the way.

@@ -243,7 +243,7 @@ def _read_codebook(folder: Path) -> Schema:
             Column(
                 name=str(row["name"]),
                 kind=row["kind"],
-                role=Role.REPLACE if row["role"] == "replaced" else Role.KEEP,
+                role={"replaced": Role.REPLACE, "derived": Role.DERIVED}.get(row["role"], Role.KEEP),
                 key=False,
                 levels=json.loads(row["levels"]) if isinstance(row["levels"], str) else (),
             )

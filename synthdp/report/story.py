@@ -94,6 +94,9 @@ def done(content: ReportContent) -> Done:
         f"Of its columns, {number(len(replaced))} were replaced by newly drawn values, {number(len(kept))} are "
         f"released as they are, and {number(len(content.dropped))} were removed."
     )
+    if schema.derived():
+        names = listing([column.name for column in schema.derived()])
+        counts += f" Computed from the others in every copy: {names}."
     lines = content.masks
     covered = {line.column for line in lines}
     rows: list[tuple[str, ...]] = [(line.column, line.group, line.description) for line in lines]

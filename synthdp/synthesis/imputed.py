@@ -87,7 +87,7 @@ class Mi(Imputed):
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Draw every copy given Z only."""
-        unmasked = Plan(plan.data, plan.tags)
+        unmasked = replace(plan, masks={}, masks_by_group={}, selection=None)
         return sample(unmasked, self, None, streams=streams, jobs=jobs, advance=advance)
 
 

@@ -54,7 +54,8 @@ class Plan:
     """What a synthesizer works on: records, who is at risk, and the masks the user asked for.
 
     ``selection`` says what will look at the data before the copies are released (a gate), which withdraws every
-    formal statement about the masks; None when nothing will.
+    formal statement about the masks; None when nothing will. ``constraints`` must hold in every copy. ``whole`` holds
+    the columns that no synthesizer may see (derived ones, the survey's cluster) too; None when there are none.
     """
 
     data: Microdata
@@ -62,6 +63,13 @@ class Plan:
     masks: Mapping[str, MaskSettings] = field(default_factory=dict)
     masks_by_group: Mapping[str, Mapping[str, MaskSettings]] = field(default_factory=dict)
     selection: str | None = None
+    constraints: tuple[str, ...] = ()
+    whole: Microdata | None = None
+
+    @property
+    def released(self) -> Microdata:
+        """The original with all columns that are released."""
+        return self.data if self.whole is None else self.whole
 
 
 class Synthesizer(Protocol):

@@ -19,6 +19,7 @@ from synthdp.masking.protocol import MaskSettings, Target
 from synthdp.microdata import Floats, Microdata, decode
 from synthdp.schema import Column
 from synthdp.seeding import Streams
+from synthdp.synthesis.constraints import constrained
 from synthdp.synthesis.protocol import Advance, Plan, Release
 
 
@@ -82,7 +83,7 @@ def sample(
                 evidence = {name: _flat(mask, len(plan.data)) for name, mask in masks.items()}
             else:
                 evidence = shared or _draw_masks(masks, task.working, streams, m, None)
-            frame, trace = _draw_copy(task, posterior, evidence, streams, m)
+            frame, trace = _draw_copy(task, posterior, evidence, streams, m, plan.constraints)
             if m == 1 and trace is not None:
                 chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
             return frame
@@ -159,18 +160,30 @@ def _residuals(task: Task) -> Residuals:
 
 
 def _draw_copy(
-    task: Task, posterior: Posterior, evidence: Mapping[str, Evidence], streams: Streams, m: int
+    task: Task,
+    posterior: Posterior,
+    evidence: Mapping[str, Evidence],
+    streams: Streams,
+    m: int,
+    constraints: tuple[str, ...],
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     parameters = posterior.draw(rng=streams.generator("parameters", m))
-    rng, trace = streams.generator("values", m), None
-    if isinstance(parameters, Chained):
-        drawn, trace = parameters.chain(evidence, rng=rng)
-    else:
-        drawn = parameters.draw(evidence, rng=rng)
-    frame = task.data.frame.copy()
-    for column in task.data.schema.replaced():
-        frame[column.name] = _released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
-    return frame, trace
+    rng = streams.generator("values", m)
+    traces: list[pd.DataFrame] = []
+
+    def draw() -> pd.DataFrame:
+        if isinstance(parameters, Chained):
+            drawn, trace = parameters.chain(evidence, rng=rng)
+            traces.append(trace)
+        else:
+            drawn = parameters.draw(evidence, rng=rng)
+        frame = task.data.frame.copy()
+        for column in task.data.schema.replaced():
+            frame[column.name] = _released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
+        return frame
+
+    frame = constrained(draw, constraints, copy=m)
+    return frame, traces[0] if traces else None
 
 
 def _released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) -> pd.Series:

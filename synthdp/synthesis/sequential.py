@@ -25,6 +25,7 @@ from synthdp.imputation.forward import NormLogit
 from synthdp.imputation.trees.cart import Cart
 from synthdp.schema import Settings
 from synthdp.seeding import Streams
+from synthdp.synthesis.constraints import constrained
 from synthdp.synthesis.protocol import Advance, Plan, Release
 
 Item = TypeVar("Item")
@@ -118,11 +119,19 @@ class Sequential(Settings):
             fitted = time.perf_counter()
 
             def draw(m: int) -> pd.DataFrame:
-                copy = prepared.start()
-                for name in prepared.visits:
-                    column = once.get(name) or prepared.fit(name, rng=streams.generator("fit", name, m))
-                    column.draw(copy, rng=streams.generator("values", name, m))
-                return copy.frame
+                columns = {
+                    name: once.get(name) or prepared.fit(name, rng=streams.generator("fit", name, m))
+                    for name in prepared.visits
+                }
+                values = {name: streams.generator("values", name, m) for name in prepared.visits}
+
+                def forward() -> pd.DataFrame:
+                    copy = prepared.start()
+                    for name in prepared.visits:
+                        columns[name].draw(copy, rng=values[name])
+                    return copy.frame
+
+                return constrained(forward, plan.constraints, copy=m)
 
             copies: list[pd.DataFrame] = []
             for frame in _in_parallel(draw, range(1, self.copies + 1), jobs):

@@ -92,7 +92,7 @@ def write(folder: Path, text: str) -> Path:
         ({"analyses": [ANALYSIS | {"rul": "x"}]}, "analyses.0.rul: unknown key; did you mean 'rule'?"),
         ({"evaluation": {"row": "none"}}, "evaluation.row: unknown key; did you mean 'rows'?"),
         ({"release": {"max_individul": 1}}, "release.max_individul: unknown key; did you mean 'max_individual'?"),
-        ({"constraints": ["a < b"]}, "constraints: unknown key."),
+        ({"constraint": ["a < b"]}, "constraint: unknown key; did you mean 'constraints'?"),
         # a column or a group may be called like a section or a method
         ({"variables": {"data": {"rol": 1}}}, "variables.data.rol: unknown key; did you mean 'role'?"),
         (
@@ -147,7 +147,10 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
             "variables.age.kind: must be "
             "'continuous', 'semicontinuous', 'count', 'binary', 'ordinal', 'nominal' or 'date'.",
         ),
-        ({"variables": {"age": {"role": "replaced"}}}, "variables.age.role: must be 'replace', 'keep' or 'drop'."),
+        (
+            {"variables": {"age": {"role": "replaced"}}},
+            "variables.age.role: must be 'replace', 'keep', 'drop' or 'derived'.",
+        ),
     ],
 )
 def test_a_misspelt_word(block, sentence):

@@ -1,0 +1,33 @@
+"""What a person should know of the columns before a run: near-copies, coarsened columns, the survey's design."""
+
+from synthdp import relations
+from synthdp.microdata import Microdata
+
+
+def of(data: Microdata, seen: Microdata | None = None) -> list[str]:
+    """Return warnings about the columns, in sentences without values.
+
+    Parameters
+    ----------
+    data
+        The original with all columns that are released.
+    seen
+        Without the columns that no synthesizer may hold; the same by default.
+    """
+    schema = data.schema
+    found = [
+        f"Allowed: {r.sentence}" if r.exact else r.sentence for r in relations.find(data if seen is None else seen)
+    ]
+    coarsened = [f"{c.name} ({', '.join(c.coarsened)})" for c in schema.columns if c.coarsened]
+    if coarsened:
+        found.append(
+            f"Made coarser before anything else: {', '.join(coarsened)}. The original that copies are compared with is "
+            "the coarser one."
+        )
+    design = [f"{c.name} ({c.design})" for c in schema.columns if c.design is not None]
+    if design:
+        found.append(
+            f"Columns of the survey's design are released as they are: {', '.join(design)}. Standard errors and the "
+            "combining rules take no account of strata, clusters or weights yet."
+        )
+    return found
