@@ -115,7 +115,7 @@ def test_every_wrong_name_is_listed(tmp_path):
     assert len(message.splitlines()) == 3
 
 
-@pytest.mark.parametrize("name", ["data.xlsx", "data", "data.csv.gz", "data.txt"])
+@pytest.mark.parametrize("name", ["data.xlsx", "data", "data.parquet.gz", "data.gz"])
 def test_unknown_format(tmp_path, name):
     assert "must end in .csv or .parquet" in refused(tmp_path, "a\n1\n", name)
 

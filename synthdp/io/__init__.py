@@ -1,0 +1,30 @@
+"""Tables in and out: read predictably, written to the same bytes every time, labels kept on the way.
+
+Values are kept as they are in the file: codes such as ``01234`` stay text, numbers are read and written exactly, and
+rows of the wrong length are errors instead of missing values. Messages name files, rows and columns, never values; the
+messages of the parsers quote the data, so they are not passed on.
+"""
+
+from synthdp.io.delimited import LARGEST_EXACT, MISSING_TEXTS
+from synthdp.io.labels import Dialect, Labels, Table, published, restored
+from synthdp.io.reading import digest, read, read_table
+from synthdp.io.writing import FORMATS, Format, encode, format_like, name_problems, write
+
+__all__ = [
+    "FORMATS",
+    "LARGEST_EXACT",
+    "MISSING_TEXTS",
+    "Dialect",
+    "Format",
+    "Labels",
+    "Table",
+    "digest",
+    "encode",
+    "format_like",
+    "name_problems",
+    "published",
+    "read",
+    "read_table",
+    "restored",
+    "write",
+]
