@@ -49,6 +49,7 @@ app = typer.Typer(
     epilog="""\b
 Examples:
   synthdp demo                          see the whole thing on real survey data
+  synthdp init survey.csv               look at the data, write a commented config
   synthdp check config.yaml             is the config right for the data?
   synthdp run config.yaml --out results
   synthdp verify results
@@ -104,6 +105,33 @@ def demo(
     with terminal.progress(quiet=quiet) as progress:
         outcome = show_demo(out=_folder(out), quick=quick, jobs=jobs, progress=progress)
     _conclude(outcome, quiet=quiet)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp init survey.csv                                 writes survey.yaml
+  synthdp init survey.csv -o config.yaml --method cart    trees: gaps, dates and thousands of levels too"""
+)
+@guarded
+def init(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The confidential file.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The config to write. [default: DATA's name with .yaml]"),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help="regression (with masks) or cart (sequential trees).")
+    ] = "regression",
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
+    """Look at the data and write a commented config: the only command that guesses."""
+    from synthdp.guessing.command import write_config
+
+    for line in write_config(data, out, method):
+        if not quiet:
+            terminal.show(line)
 
 
 @app.command(

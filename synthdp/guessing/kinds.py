@@ -1,0 +1,136 @@
+"""What values a column takes, guessed from the values and a little from the name."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.guessing import names, scales
+from synthdp.microdata import Floats
+from synthdp.schema import Kind, Level
+
+FEW_LEVELS = 10
+CODED_LEVELS = 50
+COMMON = 10
+POINT_MASS = 0.1
+MOSTLY = 0.5
+SMALL_NUMBERS = 0.3
+LARGEST_COUNT = 200
+COUNT_SKEW = 0.5
+LOG_SKEW = 2.0
+MOST_DECIMALS = 6
+ISO_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
+OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})$"
+
+
+@dataclass(frozen=True)
+class Nature:
+    """A kind, what speaks for it, the levels when they may be shown, and what a person should look at."""
+
+    kind: Kind
+    evidence: str
+    levels: tuple[Level, ...] = ()
+    doubt: str = ""
+
+
+def nature(series: pd.Series, name: str) -> Nature:
+    """Return what a column is; ``series`` has its missing codes already missing and at least one value."""
+    present = series.dropna()
+    if pd.api.types.is_datetime64_any_dtype(present):
+        return Nature(Kind.DATE, "dates")
+    distinct = present.nunique()
+    if distinct == 2:
+        return Nature(Kind.BINARY, "2 distinct values", _common(present))
+    if pd.api.types.is_bool_dtype(present):
+        return Nature(Kind.NOMINAL, "the same value everywhere")
+    if pd.api.types.is_numeric_dtype(present):
+        return _of_numbers(present.to_numpy(np.float64), name)
+    return _of_text(present, distinct, name)
+
+
+def _common(present: pd.Series) -> tuple[Level, ...]:
+    """Return the levels, or nothing when one of them is rare: a rare level tells of someone."""
+    counts = present.value_counts()
+    if counts.min() < COMMON:
+        return ()
+    levels = [value.item() if isinstance(value, np.generic) else value for value in counts.index]
+    plain = [int(v) if isinstance(v, float) and v.is_integer() else v for v in levels]
+    return tuple(sorted(plain)) if all(isinstance(v, bool | int | float | str) for v in plain) else ()
+
+
+def _of_numbers(values: Floats, name: str) -> Nature:
+    found, counts = np.unique(values, return_counts=True)
+    whole = bool(np.all(found == np.round(found)))
+    if len(found) == 1:
+        return Nature(Kind.CONTINUOUS, "the same number everywhere")
+    if whole and names.is_unordered(name) and len(found) <= CODED_LEVELS and len(found) < 0.1 * len(values):
+        return Nature(Kind.NOMINAL, f"{len(found)} whole numbers, taken for codes without an order because of the name")
+    if len(found) <= FEW_LEVELS and len(found) < 0.5 * len(values):
+        what = "whole numbers" if whole else "numbers"
+        return Nature(Kind.ORDINAL, f"{len(found)} distinct {what}, taken for an ordered scale")
+    skew = float(np.mean(((values - values.mean()) / values.std()) ** 3))
+    zero = float(np.mean(values == 0))
+    near = float(np.sum(counts[(found == 1) | (found == 2)]) / max(np.sum(values > 0), 1))
+    years = names.topic(name) in ("age", "birth")
+    small = whole and not years and 0 <= found[0] <= 1 and found[-1] <= LARGEST_COUNT
+    # a count comes down to its zeros over ones and twos; where these are scarce, zero is an answer of its own
+    falling = near >= (POINT_MASS if zero < MOSTLY else SMALL_NUMBERS)
+    if zero >= POINT_MASS and not years and found[0] >= 0 and not (small and falling):
+        return Nature(Kind.SEMICONTINUOUS, f"{zero:.0%} zeros, {len(found) - 1} other distinct numbers")
+    if small and skew > COUNT_SKEW:
+        return Nature(Kind.COUNT, f"whole numbers from 0 up, skewed to the right (skewness {skew:.1f})")
+    return Nature(Kind.CONTINUOUS, f"{len(found)} distinct numbers")
+
+
+def _of_text(present: pd.Series, distinct: int, name: str) -> Nature:
+    text = present.astype(str)
+    if text.str.match(ISO_DATE).all() and pd.to_datetime(text, errors="coerce", format="ISO8601").notna().all():
+        return Nature(Kind.DATE, "ISO dates")
+    as_numbers = pd.to_numeric(text, errors="coerce")
+    if as_numbers.notna().all() and not text.str.match(r"^[+-]?0\d").any():
+        return _of_numbers(as_numbers.to_numpy(np.float64), name)
+    if distinct == 1:
+        return Nature(Kind.NOMINAL, "the same text everywhere")
+    doubt = ""
+    if text.str.match(OTHER_DATE).mean() > 0.9:
+        doubt = "looks like dates; write them as 2020-01-31 to have them treated as dates."
+    elif 0.5 <= as_numbers.notna().mean() < 1:
+        others = int(as_numbers.isna().sum())
+        doubt = f"{others} values are no numbers, the others are; correct them, or list them in data.missing_codes."
+    ordered = scales.in_order(sorted(set(text))) if distinct <= CODED_LEVELS else None
+    if ordered is not None:
+        rare = int((text.value_counts() < COMMON).sum())
+        if not rare:
+            return Nature(Kind.ORDINAL, f"{distinct} texts of an ordered scale", tuple(ordered))
+        doubt = f"looks ordered, but {rare} levels have fewer than {COMMON} records; list levels in order for ordinal."
+    return Nature(Kind.NOMINAL, f"{distinct} distinct texts", doubt=doubt)
+
+
+def is_skewed(values: Floats) -> bool:
+    """Return whether logs would describe the numbers better."""
+    present = values[np.isfinite(values)]
+    if len(present) < COMMON or present.std() == 0:
+        return False
+    return float(np.mean(((present - present.mean()) / present.std()) ** 3)) > LOG_SKEW
+
+
+def decimals(values: Floats) -> tuple[int, bool]:
+    """Return the digits after the point the data show, or else about a hundredth of an sd and True."""
+    present = values[np.isfinite(values)]
+    for places in range(MOST_DECIMALS + 1):
+        if np.allclose(present, np.round(present, places), rtol=0, atol=1e-9):
+            return places, False
+    return int(np.clip(np.ceil(-np.log10(present.std() / 100)), 0, 15)), True
+
+
+def tolerance(values: Floats, places: int) -> float:
+    """Return a tenth of an sd to one digit, and at least half a step of the last decimal.
+
+    Examples
+    --------
+    >>> tolerance(np.array([20.0, 40.0, 60.0]), 0)
+    2.0
+    """
+    tenth = float(np.nanstd(values)) / 10
+    rounded = float(f"{tenth:.0e}")
+    return max(rounded, 0.5 * 10.0**-places)

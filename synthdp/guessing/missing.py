@@ -1,0 +1,122 @@
+"""Numbers that mean "no answer": −8, −9, 99, 999 … that stand apart from the rest of their column and recur."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.microdata import Codes, Floats
+
+LOW = frozenset(
+    (*range(-9, 0), -66, -77, -88, *range(-99, -95), -666, -777, -888, *range(-999, -995), -7777, -8888)
+).union(range(-9999, -9995), (-99999,))
+HIGH = frozenset(
+    (8, 9, 66, 77, 88, *range(96, 100), 666, 777, 888, *range(996, 1000), 7777, 8888, *range(9996, 10000))
+).union((77777, 88888, *range(99996, 100000), 999999, 9999999, 99999999))
+MOST_CODES = 3
+SMALLEST_GAP = 0.3
+FEW_RECORDS = 200
+
+
+@dataclass(frozen=True)
+class Code:
+    """A number that seems to mean "missing", with what speaks for it in words without values."""
+
+    value: int
+    count: int
+    evidence: str
+
+
+def find(numbers: Mapping[str, Floats]) -> dict[str, tuple[Code, ...]]:
+    """Return the missing codes of each numeric column that has some.
+
+    A code is taken on its own evidence first; then the same number in other columns needs less.
+    """
+    counted = {name: _counted(values) for name, values in numbers.items()}
+    found = {name: _below(*pair) or _above(*pair) for name, pair in counted.items()}
+    known = {code.value for codes in found.values() for code in codes}
+    for name, (values, counts) in counted.items():
+        if not found[name]:
+            found[name] = _below(values, counts, known=known)
+    return {name: codes for name, codes in found.items() if codes}
+
+
+def far_out(values: Floats) -> int:
+    """Return how many values lie far beyond all others: a slip or a rare code that would stretch the bounds."""
+    present = values[np.isfinite(values)]
+    if len(present) < 20:
+        return 0
+    low, middle, high = np.quantile(present, [0.01, 0.5, 0.99])
+    width = max(high - low, 1e-12)
+    return int(np.sum((present > high + 3 * width) | (present < low - 3 * width))) if middle != low else 0
+
+
+def text_codes(series: pd.Series) -> tuple[tuple[str, int], ...]:
+    """Return the few recurring texts of a column that otherwise holds numbers, with their counts."""
+    counts = series.value_counts()
+    words = [text for text in counts.index if not _is_number(text)]
+    rest = int(counts.sum() - counts[words].sum())
+    if not words or len(words) > MOST_CODES or rest < 0.5 * counts.sum() or counts[words].min() < 10:
+        return ()
+    return tuple((str(word), int(counts[word])) for word in words)
+
+
+def _is_number(text: object) -> bool:
+    try:
+        float(str(text))
+    except ValueError:
+        return False
+    return True
+
+
+def _counted(values: Floats) -> tuple[Floats, Codes]:
+    found, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    return found, counts.astype(np.int64)
+
+
+def _enough(counts: Codes, total: int) -> bool:
+    """Return whether a group of codes recurs: a slip of the pen does not."""
+    return int(counts.max()) >= (3 if total < FEW_RECORDS else 5) and int(counts.min()) >= 2
+
+
+def _below(values: Floats, counts: Codes, known: set[int] | None = None) -> tuple[Code, ...]:
+    """Return negative codes of a column that has no other negative number."""
+    first = int(np.searchsorted(values, 0.0))
+    if not 0 < first <= MOST_CODES or len(values) - first < 2 or any(value not in LOW for value in values[:first]):
+        return ()
+    gap = values[first] - values[first - 1]
+    if known is not None:
+        sure = set(values[:first].tolist()) <= known
+    elif gap >= 2:
+        sure = _enough(counts[:first], int(counts.sum()))
+    else:
+        # -1 beside 0 may be the next number of a scale or a tail; a pile on it is neither
+        sure = first == 1 and len(values) > 4 and counts[0] >= counts[1] and _enough(counts[:1], int(counts.sum()))
+    if not sure:
+        return ()
+    also = ", and it is a code in another column" if known is not None else ""
+    return _codes(values[:first], counts[:first], f"no other value of the column is negative{also}")
+
+
+def _above(values: Floats, counts: Codes) -> tuple[Code, ...]:
+    """Return codes above everything else, by the largest gap."""
+    best: tuple[float, int] = (0.0, 0)
+    for size in range(1, min(MOST_CODES, len(values) - 2) + 1):
+        if values[-size] not in HIGH:
+            break
+        rest, top = values[:-size], values[-size:]
+        gap, width = float(top[0] - rest[-1]), float(rest[-1] - rest[0])
+        digit = top[0] < 10 and (np.any(rest != np.round(rest)) or counts[-size:].max() < counts[-size - 1])
+        apart = gap >= 2 and gap >= SMALLEST_GAP * width and rest[0] >= 0 and not digit
+        if apart and _enough(counts[-size:], int(counts.sum())) and gap / width > best[0]:
+            best = (gap / width, size)
+    ratio, size = best
+    if size == 0:
+        return ()
+    words = f"a gap of {ratio:.1f} times the range of the others lies below it; it may also be a top code"
+    return _codes(values[-size:], counts[-size:], words)
+
+
+def _codes(values: Floats, counts: Codes, evidence: str) -> tuple[Code, ...]:
+    return tuple(Code(int(value), int(count), evidence) for value, count in zip(values, counts, strict=True))

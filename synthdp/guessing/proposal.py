@@ -1,0 +1,235 @@
+"""A whole config guessed from a table: what each column is, and what should happen to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from synthdp.guessing import identifiers, kinds, missing, names, relatives, skips
+from synthdp.guessing.keys import MOST_KEYS, Key, with_shares
+from synthdp.guessing.keys import find as find_keys
+from synthdp.guessing.missing import Code
+from synthdp.guessing.skips import Skip
+from synthdp.imputation.regression import MOST_COUNT, MOST_LEVELS
+from synthdp.microdata import Floats, Microdata, resolve
+from synthdp.schema import Kind, Level, Role, Variable
+
+Method = Literal["regression", "cart"]
+MANY_LONELY = 0.01
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One column: what it is, what should happen to it, why, and what a person must decide.
+
+    Parameters
+    ----------
+    evidence
+        What speaks for the guess: counts and shares, no values.
+    decide
+        Sentences about what only a person can decide.
+    """
+
+    name: str
+    role: Role
+    kind: Kind | None = None
+    key: bool = False
+    levels: tuple[Level, ...] = ()
+    tolerance: float | None = None
+    decimals: int | None = None
+    log: bool = False
+    derived: str | None = None
+    evidence: tuple[str, ...] = ()
+    decide: tuple[str, ...] = ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values are numbers."""
+        return self.kind is not None and not self.kind.categorical and self.kind is not Kind.DATE
+
+
+@dataclass(frozen=True, repr=False)
+class Proposal:
+    """Everything that was guessed about a table."""
+
+    records: int
+    columns: tuple[Guess, ...]
+    codes: Mapping[str, tuple[Code, ...]]
+    words: Mapping[str, tuple[tuple[str, int], ...]]
+    skips: Mapping[str, Skip]
+    method: Method
+
+    def __repr__(self) -> str:
+        return f"Proposal({self.records} records, {len(self.columns)} columns)"
+
+    def having(self, role: Role) -> tuple[Guess, ...]:
+        """Return the columns of a role, in file order."""
+        return tuple(guess for guess in self.columns if guess.role is role)
+
+
+def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
+    """Guess a config for a table.
+
+    Parameters
+    ----------
+    method
+        ``regression`` with masks, or ``cart``: sequential trees, which also replace columns with gaps, dates and
+        thousands of levels.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> frame = pd.DataFrame({"id": range(100), "age": rng.integers(18, 90, 100), "score": rng.normal(size=100)})
+    >>> [(guess.name, str(guess.role)) for guess in propose(frame).columns]
+    [('id', 'drop'), ('age', 'replace'), ('score', 'keep')]
+    """
+    dropped = _dropped(frame)
+    rest = [name for name in frame.columns if name not in dropped]
+    clean, codes, words = _without_codes(frame[rest])
+    for name in rest:
+        if bool(clean[name].isna().all()):
+            dropped[name] = "nothing but missing codes"
+    natures = {name: kinds.nature(clean[name], name) for name in rest if name not in dropped}
+    guesses = {name: Guess(name, Role.DROP, evidence=(why,)) for name, why in dropped.items()}
+    guesses |= {name: _kept(clean[name], name, nature) for name, nature in natures.items()}
+    data = resolve(clean, {name: _declared(guess) for name, guess in guesses.items() if name in clean.columns})
+    related = relatives.everywhere(data)
+    for name, relation in related.items():
+        guesses[name] = replace(guesses[name], evidence=(*guesses[name].evidence, relatives.words(relation)))
+    candidates = [name for name in natures if clean[name].nunique() > 1 and name not in related]
+    for key in with_shares(clean, find_keys(clean, candidates)[: 2 * MOST_KEYS]):
+        full = sum(guess.role is Role.REPLACE for guess in guesses.values()) >= MOST_KEYS
+        guesses[key.name] = _keyed(guesses[key.name], clean[key.name], key, method, full=full)
+    _protect(guesses, data)
+    askable = [name for name in natures if natures[name].kind.categorical and guesses[name].role is not Role.DROP]
+    found = skips.find(clean[[name for name in rest if name not in dropped]], askable)
+    columns = tuple(guesses[name] for name in frame.columns)
+    return Proposal(len(frame), columns, codes, words, found, method)
+
+
+def _dropped(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the columns that are empty or name a person by themselves, with the reason."""
+    found: dict[str, str] = {}
+    for name in frame.columns:
+        why = "empty" if bool(frame[name].isna().all()) else identifiers.why(frame[name], name)
+        if why is not None:
+            found[name] = why if why == "empty" else f"a direct identifier: {why}"
+    return found
+
+
+def _without_codes(
+    frame: pd.DataFrame,
+) -> tuple[pd.DataFrame, dict[str, tuple[Code, ...]], dict[str, tuple[tuple[str, int], ...]]]:
+    """Return the table with guessed codes missing, the codes, and the words between numbers."""
+    numbers: dict[str, Floats] = {}
+    words: dict[str, tuple[tuple[str, int], ...]] = {}
+    for name in frame.columns:
+        series = frame[name]
+        if pd.api.types.is_bool_dtype(series) or pd.api.types.is_datetime64_any_dtype(series):
+            continue
+        if pd.api.types.is_numeric_dtype(series):
+            numbers[name] = series.to_numpy(np.float64, na_value=np.nan)
+        elif found := missing.text_codes(series):
+            words[name] = found
+            numbers[name] = np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
+    codes = missing.find(numbers)
+    clean = frame.copy(deep=False)
+    for name in {*codes, *words}:
+        values = numbers[name]
+        coded = np.isin(values, [code.value for code in codes.get(name, ())])
+        clean[name] = np.where(coded, np.nan, values)
+    return clean, codes, words
+
+
+def _kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
+    gaps = int(series.isna().sum())
+    evidence = [nature.evidence, *([f"{gaps} missing"] if gaps else [])]
+    decide = [nature.doubt] if nature.doubt else []
+    if nature.kind.categorical and not pd.api.types.is_numeric_dtype(series):
+        lonely = identifiers.lonely_share(series)
+        if lonely >= MANY_LONELY:
+            decide.append(f"{lonely:.0%} of the records have a level that nobody shares; add rare: 10 to group those.")
+    if nature.kind in (Kind.CONTINUOUS, Kind.COUNT, Kind.SEMICONTINUOUS):
+        far = missing.far_out(_numbers(series))
+        if far:
+            decide.append(f"{far} values lie far beyond all others; are they slips, or codes for missing?")
+    return Guess(name, Role.KEEP, nature.kind, levels=nature.levels, evidence=tuple(evidence), decide=tuple(decide))
+
+
+def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: bool) -> Guess:
+    """Return a key: replaced when the method can, else kept, or dropped where keeping would name people."""
+    guess = replace(guess, key=True, evidence=(*guess.evidence, f"likely a key: {key.evidence}"))
+    if guess.numeric:
+        places, _ = kinds.decimals(_numbers(series))
+        guess = replace(guess, tolerance=kinds.tolerance(_numbers(series), places))
+    obstacle = None if method == "cart" else _obstacle(guess, series)
+    if obstacle is None and not full:
+        return _replaced(guess, series)
+    if guess.kind is Kind.DATE and names.topic(guess.name) == "birth":
+        why = "a date of birth, and regression cannot replace dates; --method cart can."
+        return replace(guess, role=Role.DROP, key=False, decide=(*guess.decide, why))
+    why = f"a likely key that is kept, because {obstacle or f'{MOST_KEYS} columns are replaced already'}"
+    return replace(guess, decide=(*guess.decide, f"{why}; drop it, make it coarser, or replace it by other means."))
+
+
+def _obstacle(guess: Guess, series: pd.Series) -> str | None:
+    """Return why regression cannot replace a column, or None."""
+    gaps = int(series.isna().sum())
+    if gaps:
+        return f"regression cannot replace a column with {gaps} missing values"
+    if guess.kind is Kind.DATE:
+        return "regression cannot replace dates"
+    if guess.kind is not None and guess.kind.categorical and (distinct := series.nunique()) > MOST_LEVELS:
+        return f"regression replaces at most {MOST_LEVELS} levels and it has {distinct}"
+    if guess.kind is Kind.COUNT and float(_numbers(series).max()) > MOST_COUNT:
+        return f"regression replaces counts up to {MOST_COUNT}"
+    return None
+
+
+def _replaced(guess: Guess, series: pd.Series) -> Guess:
+    if not guess.numeric:
+        return replace(guess, role=Role.REPLACE)
+    values = _numbers(series)
+    places, rounded = kinds.decimals(values)
+    evidence = guess.evidence
+    if rounded:
+        evidence = (*evidence, "more decimals than a person would write; about a hundredth of an sd is kept")
+    log = guess.kind in (Kind.CONTINUOUS, Kind.SEMICONTINUOUS) and kinds.is_skewed(values)
+    if log:
+        evidence = (*evidence, "very skewed: worked on as logs")
+    return replace(guess, role=Role.REPLACE, decimals=places, log=log, evidence=evidence)
+
+
+def _protect(guesses: dict[str, Guess], data: Microdata) -> None:
+    """Recompute or drop every column that would give a replaced one away."""
+    replaced = [name for name, guess in guesses.items() if guess.role is Role.REPLACE]
+    for _ in guesses:
+        kept = [name for name, guess in guesses.items() if guess.role is Role.KEEP]
+        found = relatives.giving_away(data, kept, replaced)
+        if not found:
+            return
+        for relation in found:
+            guess, relative = guesses[relation.kept], relatives.describe(data, relation)
+            if guess.role is not Role.KEEP:
+                continue
+            gone = any(guesses[source].role in (Role.DROP, Role.DERIVED) for source in relative.sources)
+            if relative.formula is not None and not gone:
+                note = "recomputed in every copy"
+                changed = replace(guess, role=Role.DERIVED, derived=relative.formula, tolerance=None)
+            else:
+                note = "would give that away, and no simple formula recomputes it"
+                changed = Guess(guess.name, Role.DROP)
+            seen = dict.fromkeys((*guess.evidence, relative.words, note))
+            guesses[relation.kept] = replace(changed, evidence=tuple(seen), decide=())
+
+
+def _declared(guess: Guess) -> Variable:
+    if guess.role is Role.DROP:
+        return Variable(role=Role.DROP)
+    return Variable(kind=guess.kind, levels=guess.levels or None)
+
+
+def _numbers(series: pd.Series) -> Floats:
+    return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)

@@ -1,0 +1,177 @@
+"""A proposal as the text of a config, every guess with its evidence beside it."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from synthdp.guessing.proposal import Guess, Proposal
+from synthdp.io import Dialect
+from synthdp.schema import Kind, Level, Role
+
+_PLAIN = re.compile(r"^[A-Za-zÀ-ɏ_][\w]*( [\w]+)*$")
+_SPECIAL = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+MASKS: Mapping[Kind, str] = {
+    Kind.CONTINUOUS: "{method: gaussian, sd: 1.0}",
+    Kind.COUNT: "{method: gaussian, sd: 1.0}",
+    Kind.SEMICONTINUOUS: "{method: gaussian, sd: 1.0}",
+    Kind.BINARY: "{method: shifted_normal, alpha: 1.0}",
+    Kind.ORDINAL: "{method: shifted_normal, alpha: 1.0}",
+    Kind.NOMINAL: "{method: transition, keep: 0.6}",
+}
+
+
+def to_yaml(
+    proposal: Proposal, path: str, *, dialect: Dialect | None = None, dates: Mapping[str, str] | None = None
+) -> str:
+    """Return a config for the file at ``path`` (as seen from the config) with comments.
+
+    Comments hold counts and shares. Levels stand there only where each has at least ten records.
+    """
+    lines = [
+        f"# Guessed by synthdp init from {proposal.records} records and {len(proposal.columns)} columns.",
+        "# Read every line that says DECIDE, then: synthdp check, synthdp run.",
+        "version: 1",
+        "data:",
+        f"  path: {scalar(path)}",
+        *_dialect(dialect or Dialect(), dates or {}),
+        *_codes(proposal),
+        "",
+        "# replace: drawn anew. keep: released as it is. drop: gone before anything else happens.",
+        "# key: an intruder may know it.",
+        "variables:",
+    ]
+    for guess in proposal.columns:
+        lines += _variable(guess, proposal)
+    lines += ["", *_method(proposal), "", *_examples(proposal)]
+    return "\n".join(lines) + "\n"
+
+
+def _dialect(dialect: Dialect, dates: Mapping[str, str]) -> list[str]:
+    plain = Dialect()
+    lines = [
+        f"  {name}: {scalar(getattr(dialect, name))}"
+        for name in ("encoding", "separator", "decimal", "row_names")
+        if getattr(dialect, name) != getattr(plain, name)
+    ]
+    lines = ["  # how the text is written; the plain way of reading it fails", *lines] if lines else []
+    if dates:
+        lines += ["  # the one form that fits all values of the column", "  dates:"]
+        lines += [f"    {scalar(name)}: {scalar(form)}" for name, form in dates.items()]
+    return lines
+
+
+def scalar(value: Level) -> str:
+    """Return a value as YAML that reads back as the same value.
+
+    Examples
+    --------
+    >>> scalar("age"), scalar("NO"), scalar("a: b"), scalar(-8)
+    ('age', '"NO"', '"a: b"', '-8')
+    """
+    if not isinstance(value, str):
+        return str(value).lower() if isinstance(value, bool) else repr(value)
+    if _PLAIN.match(value) and value.lower() not in _SPECIAL:
+        return value
+    return '"' + "".join(_escaped(letter) for letter in value) + '"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    point = ord(letter)
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def _codes(proposal: Proposal) -> list[str]:
+    columns = list(dict.fromkeys([*proposal.codes, *proposal.words]))
+    if not columns:
+        return []
+    lines = ['  # Values that seem to mean "missing"; take out those that are answers.', "  missing_codes:"]
+    for name in columns:
+        codes, words = proposal.codes.get(name, ()), proposal.words.get(name, ())
+        lines += [f"    # {code.value}: {code.count} records; {code.evidence}" for code in codes]
+        if words:
+            lines.append(f"    # {sum(count for _, count in words)} records with a text between numbers")
+        values = [*(scalar(code.value) for code in codes), *(scalar(word) for word, _ in words)]
+        lines.append(f"    {scalar(name)}: [{', '.join(values)}]")
+    return lines
+
+
+def _variable(guess: Guess, proposal: Proposal) -> list[str]:
+    comments = [f"  # {'; '.join(guess.evidence)}"] if guess.evidence else []
+    skip = proposal.skips.get(guess.name)
+    if skip is not None and guess.role is not Role.DROP:
+        exactly = "always" if skip.exceptions == 0 else f"but for {skip.exceptions} records"
+        comments.append(
+            f"  # skip: missing {exactly} when {one_line(skip.condition())} ({skip.records} records, "
+            f"{skip.explained:.0%} of its missing values)"
+        )
+    comments += [f"  # DECIDE: {sentence}" for sentence in guess.decide]
+    settings = ", ".join(f"{name}: {value}" for name, value in _settings(guess))
+    return [*comments, f"  {scalar(guess.name)}: {{{settings}}}"]
+
+
+def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
+    if guess.role is Role.DROP:
+        yield "role", "drop"
+        return
+    if guess.kind is not None:
+        yield "kind", str(guess.kind)
+    if guess.derived is not None:
+        yield "derived", scalar(guess.derived)
+    else:
+        yield "role", str(guess.role)
+    if guess.key:
+        yield "key", "true"
+    if guess.levels:
+        yield "levels", f"[{', '.join(scalar(level) for level in guess.levels)}]"
+    if guess.role is Role.REPLACE and guess.numeric:
+        yield "bounds_from", "data"
+    if guess.tolerance is not None:
+        yield "tolerance", f"{guess.tolerance:g}"
+    if guess.decimals is not None:
+        yield "decimals", str(guess.decimals)
+    if guess.log:
+        yield "transform", "log"
+
+
+def _method(proposal: Proposal) -> list[str]:
+    lines = ["# Fewer than 5 others alike on the keys puts a record into the medium or high group."]
+    lines += ["groups: {method: neighbours, k: 5}", ""]
+    if proposal.method == "cart":
+        return [*lines, "# Trees, column after column; nothing is masked.", *_cart(proposal)]
+    replaced = [guess for guess in proposal.having(Role.REPLACE) if guess.kind in MASKS]
+    if replaced:
+        lines += ["# How much is hidden: larger sd, smaller alpha, smaller keep hide more.", "masks:"]
+        lines += [f"  {scalar(guess.name)}: {MASKS[guess.kind]}" for guess in replaced if guess.kind is not None]
+        lines.append("")
+    return [*lines, "synthesis: {method: da_mi, model: {method: regression}, copies: 5}"]
+
+
+def _cart(proposal: Proposal) -> list[str]:
+    order = [guess.name for guess in proposal.having(Role.REPLACE)]
+    kept = {guess.name for guess in proposal.having(Role.KEEP)}
+    rules = [
+        f"      {scalar(name)}: {scalar(skip.condition())}"
+        for name, skip in proposal.skips.items()
+        if skip.exceptions == 0 and name in order and skip.because in kept | set(order[: order.index(name)])
+    ]
+    lines = ["synthesis:", "  method: sequential", "  model:", "    method: cart"]
+    return [*lines, *(["    rules:", *rules] if rules else []), "  copies: 5"]
+
+
+def _examples(proposal: Proposal) -> list[str]:
+    numeric = [guess.name for guess in proposal.columns if guess.numeric and guess.name.isidentifier()]
+    chosen = numeric[:3] if len(numeric) >= 2 else ["y", "x"]
+    formula = f"{chosen[0]} ~ {' + '.join(chosen[1:])}"
+    return [
+        "# What users of the file will want to estimate; the report compares each with the original.",
+        "# analyses:",
+        f'#   - {{name: example, model: ols, formula: "{formula}"}}',
+    ]
+
+
+def one_line(text: str) -> str:
+    """Return a text without anything that would end a comment."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
