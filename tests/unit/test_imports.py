@@ -53,7 +53,7 @@ BLIND = ("inference", "evaluation")
 UNSEEN = ("masking", "imputation", "synthesis")
 SEAM = "synthdp.synthesis.protocol"
 
-HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "numba", "plotly", "pyarrow")
+HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "numba", "plotly", "pyarrow", "pyreadstat")
 
 
 def module_name(path: Path) -> str:
