@@ -61,6 +61,13 @@ class Data(Settings):
     strata: str | None = None
     cluster: str | None = None
 
+    @field_validator("path")
+    @classmethod
+    def _nameable(cls, path: Path) -> Path:
+        if "\0" in str(path):
+            raise ValueError("must be the name of a file")
+        return path
+
 
 class Evaluation(Settings):
     """How the copies are judged.
@@ -144,7 +151,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
         raise InputError(f"{path}: the config file cannot be read as text.") from None
     try:
         raw = yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
+    except _NOT_YAML as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f" at line {mark.line + 1}" if mark is not None else ""
         raise InputError(f"{path}: not valid YAML{line}{f': {problem}' if problem else ''}.") from None
@@ -167,6 +174,10 @@ def parse(raw: Mapping[str, Any]) -> Config:
     except ValidationError as error:
         problems = [_sentence(raw, problem["loc"], problem["type"], problem["msg"]) for problem in error.errors()]
         raise InputError(*dict.fromkeys(problems)) from None
+
+
+# the parser's own complaint, a number that is none or has thousands of digits, brackets nested without end
+_NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
 
 
 class _Loader(yaml.SafeLoader):
@@ -202,7 +213,7 @@ def _override(raw: dict[str, Any], text: str) -> None:
             raise InputError(f"--set {key}: {parent} is not a block of settings.")
     try:
         here[last] = yaml.load(value, _Loader)
-    except yaml.YAMLError:
+    except _NOT_YAML:
         raise InputError(f"--set {key}: the value is not valid YAML.") from None
 
 
@@ -231,6 +242,7 @@ _PLAIN = {
     "missing": "required, but absent",
     "tuple_type": "must be a list",
     "too_short": "must not be empty",
+    "too_long": "has too many entries",
     "path_type": "must be the name of a file",
     "string_type": "must be text",
     **dict.fromkeys(("[key]", "invalid_key"), "must be text; put it in quotes"),
