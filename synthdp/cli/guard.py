@@ -1,5 +1,6 @@
 """How a command ends: with a sentence and an exit code, never with a traceback or a value of the data."""
 
+import errno
 import functools
 import logging
 import os
@@ -7,7 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, ParamSpec
 
@@ -33,7 +34,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
                 except typer.Exit:
                     raise
                 except BrokenPipeError:  # the reader of our output has seen enough
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                    _discard_output()
                 except BaseException as error:
                     _end(error)
         except SynthdpError as error:  # from opening the log
@@ -53,11 +54,20 @@ def _end(error: BaseException) -> NoReturn:
     if isinstance(error, KeyboardInterrupt):
         terminal.say("interrupted.")
         raise typer.Exit(INTERRUPTED) from None
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        _discard_output()  # what is left of it would be tried again, and fail again, when Python ends
+        terminal.say("the output cannot be written: the disk is full.")
+        raise typer.Exit(Unfinished.exit_code) from None
     if isinstance(error, MemoryError):
         terminal.say("not enough memory for this job; use fewer --jobs, fewer copies, or a larger machine.")
         raise typer.Exit(Unfinished.exit_code) from None
     terminal.say(f"a bug in synthdp: {type(error).__name__} in {_place(error)}. Please report it.")
     raise typer.Exit(BUG) from None
+
+
+def _discard_output() -> None:
+    with suppress(OSError):  # a test's output has no number
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _frames(error: BaseException) -> Iterator[tuple[str, int, str]]:
@@ -97,13 +107,20 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+class _LogFile(logging.FileHandler):
+    """A log that nobody misses when its disk is full: the work goes on, and no traceback is shown."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Leave the line out."""
+
+
 @contextmanager
 def _logging(path: object) -> Iterator[None]:
     if not isinstance(path, Path):
         yield
         return
     try:
-        handler = logging.FileHandler(path, encoding="utf-8")
+        handler = _LogFile(path, encoding="utf-8")
     except OSError:
         raise InputError(f"--log {path}: the file cannot be written.") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
@@ -115,7 +132,8 @@ def _logging(path: object) -> Iterator[None]:
         yield
     finally:
         terminal.log.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):
+            handler.close()
 
 
 @contextmanager
