@@ -47,6 +47,10 @@ def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
             raise InputError(f"{out}: must be a folder, found a file; choose another --out.") from None
         except PermissionError:
             raise InputError(f"{out}: no permission to write there; choose another --out.") from None
+        except OSError as error:
+            if error.errno in DISK_FULL:
+                raise
+            raise InputError(f"{out}: the folder cannot be made; choose another --out.") from None
         try:
             _refuse_foreign(out, resume=resume)
             _clear_leftovers(out)
