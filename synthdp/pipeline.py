@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from synthdp import cautions, io, relations, release
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
-from synthdp.intake import align, load, prepare, unique_share
+from synthdp.intake import align, load, prepare, read, unique_share
 from synthdp.microdata import Microdata
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.release.confidential import Status, json_text
 from synthdp.report import page
 from synthdp.report.content import MaskLine, ReportContent
-from synthdp.schema import Column, Role
+from synthdp.schema import Column, Level, Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.summary import notes_on
 from synthdp.summary import rows as summary_rows
@@ -30,6 +31,7 @@ from synthdp.synthesis.repair import repair
 from synthdp.tagging.groups import tag
 
 RULE = "reiter2003"
+FEWEST_RECORDS = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +60,7 @@ def check(config: Config) -> CheckResult:
     InputError
         Listing everything that is wrong.
     """
-    frame = io.read(config.data.path)
+    frame = read(config).frame
     try:
         data = prepare(frame, config)
     except InputError as error:
@@ -103,9 +105,10 @@ def run(
         )
     timer = Timer(progress or Silent())
     with timer.stage("read"):
-        data = load(config)
+        table = read(config)
+        data = prepare(table.frame, config)
     inputs = {"data": io.digest(config.data.path)}
-    return execute(config, data, inputs, out=out, study=study, jobs=jobs, resume=resume, timer=timer)
+    return execute(config, data, inputs, out=out, study=study, jobs=jobs, resume=resume, timer=timer, table=table)
 
 
 def execute(
@@ -118,8 +121,9 @@ def execute(
     jobs: int,
     resume: bool,
     timer: Timer,
+    table: io.Table | None = None,
 ) -> Outcome:
-    """Run the pipeline on checked records."""
+    """Run the pipeline on checked records; ``table`` brings the labels of the file they come from."""
     with timer.stage("tag"):
         plan = plan_of(config, data)
     with release.prepare_out(out, resume=resume):
@@ -145,7 +149,7 @@ def execute(
         notes = (*_notes(config, plan), *notes_on(metrics))
         content = _report(config, comparison, metrics, made, notes, manifest.contents["versions"])
         orders = _row_orders(config, made, streams)
-        names = release.file_names(1, config.synthesis.copies, config.release.format)
+        names = release.file_names(1, config.synthesis.copies, _format(config))
         with timer.stage("report"):
             report = release.write_confidential(
                 out,
@@ -157,7 +161,7 @@ def execute(
         sums = None
         if found.verdict.passed and not study:
             with timer.stage("release"):
-                sums = _publish(config, data, made, orders, out)
+                sums = _publish(config, data, made, orders, out, table)
         status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums)
     return _outcome(out, metrics, report)
@@ -199,11 +203,14 @@ def plan_of(config: Config, data: Microdata) -> Plan:
         constraints=config.constraints,
         whole=None if seen is data else data,
     )
+    if len(data) < FEWEST_RECORDS:
+        raise InputError(f"data: at least {FEWEST_RECORDS} records are required to learn from, found {len(data)}.")
     problems = config.synthesis.problems(plan)
     problems += [relation.sentence for relation in relations.find(seen) if relations.refused(relation, seen.schema)]
     problems += constraints.problems(seen, config.constraints)
     if config.constraints and config.synthesis.repair:
         problems.append("synthesis.repair: may break the constraints it does not know; leave out one of the two.")
+    problems += io.name_problems(data.schema.names(), _format(config))
     _raise_if([*problems, *_analysis_problems(config, data.schema.names())])
     return plan
 
@@ -261,6 +268,8 @@ def _notes(config: Config, plan: Plan) -> tuple[str, ...]:
             "mask broken. Keep only what must stay exact."
         )
     notes += cautions.of(data, plan.data)
+    if config.release.format == "same" and config.data.path.suffix.lower() == ".sas7bdat":
+        notes.append("SAS data files can be written by SAS only: the copies are SAS transport files (.xpt).")
     if (config.masks or config.masks_by_group) and not hasattr(config.synthesis, "mask_draw"):
         notes.append(f"The masks of the config are not used: method {config.synthesis.method} masks nothing.")
     if getattr(config.synthesis, "mask_draw", "") == "once":
@@ -315,7 +324,14 @@ def _row_orders(config: Config, made: Release, streams: Streams) -> list[Any]:
     return [streams.generator("shuffle", m).permutation(rows) for m in range(1, len(made.copies) + 1)]
 
 
-def _publish(config: Config, data: Microdata, made: Release, orders: list[Any], out: Path) -> dict[str, str]:
+def _format(config: Config) -> io.Format:
+    return io.format_like(config.data.path) if config.release.format == "same" else config.release.format
+
+
+def _publish(
+    config: Config, data: Microdata, made: Release, orders: list[Any], out: Path, table: io.Table | None
+) -> dict[str, str]:
+    format = _format(config)
     described = release.describe(
         data.schema,
         method=made.method,
@@ -325,18 +341,38 @@ def _publish(config: Config, data: Microdata, made: Release, orders: list[Any], 
         rule=made.rule,
         records=len(data),
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
-        format=config.release.format,
+        format=format,
     )
-    declared = [name for name, variable in config.variables.items() if variable.levels is not None]
+    declared = {name: variable.levels for name, variable in config.variables.items() if variable.levels is not None}
+    copies, labels = _labelled(data, made.copies, format, declared, table)
     return release.publish(
         out,
-        made.copies,
-        codebook=release.codebook(data.schema, made.copies, declared_levels=declared),
+        copies,
+        codebook=release.codebook(data.schema, made.copies, declared_levels=declared, labels=labels),
         release=described,
         readme=release.readme(described),
-        format=config.release.format,
+        format=format,
         permutations=orders,
+        labels=labels,
     )
+
+
+def _labelled(
+    data: Microdata,
+    copies: Sequence[pd.DataFrame],
+    format: io.Format,
+    declared: Mapping[str, Sequence[Level]],
+    table: io.Table | None,
+) -> tuple[Sequence[pd.DataFrame], io.Labels]:
+    """Return the copies with the user-missing codes of kept columns, and the labels that may go with them."""
+    if table is None:
+        return copies, io.Labels()
+    kept = {column.name for column in data.schema.kept()}
+    coarse = {column.name for column in data.schema.columns if column.coarsened}
+    # after recoding, a code no longer means what its label says
+    given = replace(table.labels, values={name: v for name, v in table.labels.values.items() if name not in coarse})
+    copies = io.restored(copies, table.codes, kept=kept, labels=given, format=format)
+    return copies, io.published(given, copies, kept=kept, declared=declared)
 
 
 def _mask_methods(config: Config) -> dict[str, str]:
