@@ -12,12 +12,22 @@ from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.microdata import Microdata, numbers, resolve
-from synthdp.schema import Design, Kind, Level, Role, Schema, Variable
+from synthdp.schema import Column, Design, Kind, Level, Role, Schema, Variable
 
 
 def load(config: Config) -> Microdata:
     """Return the checked records of the config's data file."""
-    return prepare(io.read(config.data.path), config)
+    return prepare(read(config).frame, config)
+
+
+def read(config: Config) -> io.Table:
+    """Return the config's data file as it is, with its labels and user-missing codes."""
+    return io.read_table(config.data.path, _dialect(config))
+
+
+def _dialect(config: Config) -> io.Dialect:
+    data = config.data
+    return io.Dialect(encoding=data.encoding, decimal=data.decimal, separator=data.separator, dates=data.dates)
 
 
 def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
@@ -107,7 +117,8 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     if "rows" not in config.evaluation.model_fields_set and any((p.parent / "release.json").exists() for p in paths):
         rows = "none"
     names = [str(path) for path in paths]
-    copies = _checked(config, data, [io.read(path) for path in paths], names, same_length=rows == "aligned")
+    tables = [io.read(path, _dialect_of_copy(config, path)) for path in paths]
+    copies = _checked(config, data, tables, names, same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(Path(rows), paths, copies)
     return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
@@ -156,6 +167,11 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
+def _dialect_of_copy(config: Config, path: Path) -> io.Dialect:
+    """Return how a synthetic file is written: a release of ours is plain, other files are as the original is."""
+    return io.Dialect() if (path.parent / "release.json").exists() else _dialect(config)
+
+
 def _columns(frame: pd.DataFrame, name: str, data: Microdata, problems: list[str]) -> pd.DataFrame:
     absent = [column for column in data.schema.names() if column not in frame.columns]
     if absent:
@@ -165,11 +181,17 @@ def _columns(frame: pd.DataFrame, name: str, data: Microdata, problems: list[str
         return frame
     for column in data.schema.columns:
         try:
-            _ = column.kind.categorical or numbers(frame[column.name], column)
+            fits = column.kind.categorical or _all_numbers(frame[column.name], column)
         except (ValueError, TypeError):
+            fits = False
+        if not fits:
             wanted = "dates" if column.kind is Kind.DATE else "numbers"
             problems.append(f"{name}: {column.name} is {column.kind} and needs {wanted}, found values that are not.")
     return frame[list(data.schema.names())]
+
+
+def _all_numbers(series: pd.Series, column: Column) -> bool:
+    return bool(np.all(np.isfinite(numbers(series, column)) | series.isna().to_numpy()))
 
 
 def _without_codes(frame: pd.DataFrame, codes: Mapping[str, Sequence[Level]]) -> pd.DataFrame:
