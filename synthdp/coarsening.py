@@ -92,7 +92,7 @@ def _coarse_numbers(series: pd.Series, variable: Variable, name: str, problems: 
     values = np.clip(values, variable.bottomcode, variable.topcode)
     if variable.round is not None:
         # halves go up, as people expect: 50 to a step of 20 is 60
-        values = np.round(np.floor(values / variable.round + 0.5) * variable.round, DIGITS)
+        values = np.round(np.floor(np.round(values / variable.round, DIGITS) + 0.5) * variable.round, DIGITS)
         values = np.clip(values, variable.bottomcode, variable.topcode)
     made = pd.Series(values, index=series.index, name=series.name)
     whole = pd.api.types.is_integer_dtype(series) and bool(made.notna().all()) and bool((made % 1 == 0).all())

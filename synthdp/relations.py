@@ -246,9 +246,13 @@ def _formulas(
             relation = Relation(kind, target, (first, second))
             rival = best.setdefault(frozenset((target, first, second)), relation)
             # height is a function of weight and bmi too, but the one with most values is the one that was computed
-            if columns[target].distinct() > columns[rival.kept].distinct():
+            if _likeness(relation, columns) > _likeness(rival, columns):
                 best[frozenset((target, first, second))] = relation
     yield from best.values()
+
+
+def _likeness(relation: Relation, columns: dict[str, _Values]) -> tuple[bool, int]:
+    return relation.exact, columns[relation.kept].distinct()
 
 
 def _triple(target: _Values, first: _Values, second: _Values, screen: Codes) -> RelationKind | None:

@@ -1,0 +1,207 @@
+"""Columns made coarser before anything else happens, design columns carried, and all that is wrong said at once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from synthdp import api, cautions, io
+from synthdp.coarsening import coarsen
+from synthdp.config import load, parse
+from synthdp.errors import InputError
+from synthdp.intake import prepare
+from synthdp.pipeline import check, plan_of, run
+from synthdp.schema import Kind, Variable
+
+
+def frame(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "income": rng.lognormal(3, 1, n).round(2),
+            "job": (["clerk"] * 30 + ["nurse"] * 24 + ["pilot"] * 2 + ["judge"] * 1 + ["baker"] * 3)[:n],
+            "code": ([1] * 30 + [2] * 25 + [3] * 5)[:n],
+            "household": np.repeat(np.arange(n // 2), 2),
+            "weight": rng.uniform(1, 3, n),
+        }
+    )
+
+
+def coarse(name: str, values: list, **settings) -> list:
+    return coarsen(pd.DataFrame({name: values}), {name: Variable(**settings)})[0][name].tolist()
+
+
+def problems(table: pd.DataFrame, variables: dict, **data) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        prepare(table, parse({"data": {"path": "x.csv", **data}, "variables": variables}))
+    return caught.value.problems
+
+
+def test_numbers_are_cut_off_and_rounded():
+    assert coarse("x", [1, 5, 99], topcode=10) == [1, 5, 10]
+    assert coarse("x", [1, 5, 99], bottomcode=3) == [3, 5, 99]
+    assert coarse("x", [0.12, 0.36, 0.35], round=0.1) == [0.1, 0.4, 0.4]
+    assert coarse("x", [12, 18, 25], round=10) == [10, 20, 30]
+    assert coarse("x", [3, 14, 96], bottomcode=5, topcode=95, round=10) == [10, 10, 95]
+    assert coarse("x", [1, 2, 3], topcode=2.5) == [1.0, 2.0, 2.5]
+    np.testing.assert_array_equal(coarse("x", [1.0, None, 9.0], topcode=5), [1.0, np.nan, 5.0])
+
+
+def test_whole_numbers_stay_whole():
+    made = coarsen(pd.DataFrame({"x": [1, 7]}), {"x": Variable(round=5)})[0]
+    assert made["x"].dtype == np.int64
+
+
+def test_values_are_recoded():
+    assert coarse("x", ["a", "b", "c"], recode={"b": "a", "c": "d"}) == ["a", "a", "d"]
+    assert coarse("x", [1, 2, 3], recode={3: 2}) == [1, 2, 2]
+    assert coarse("x", ["1", "2"], recode={2: 1}) == ["1", "1"]
+    assert coarse("x", [1, 2, 9], recode={9: "many"}) == ["1", "2", "many"]
+    # old values are read before any is changed: a swap is a swap
+    assert coarse("x", ["a", "b"], recode={"a": "b", "b": "a"}) == ["b", "a"]
+    assert coarse("x", [True, False], recode={True: "yes", False: "no"}) == ["yes", "no"]
+    np.testing.assert_array_equal(coarse("x", [1.0, None, 3.0], recode={3: 2}), [1.0, np.nan, 2.0])
+
+
+def test_rare_levels_are_grouped():
+    found = coarsen(frame(), {"job": Variable(rare=5)})[0]["job"]
+    assert found.value_counts().to_dict() == {"clerk": 30, "nurse": 24, "other": 6}
+
+
+def test_a_group_that_is_rare_itself_takes_in_the_next_level():
+    assert coarse("x", ["a"] * 9 + ["b"] * 5 + ["c"], rare=3) == ["a"] * 9 + ["other"] * 6
+
+
+def test_a_level_called_other_joins_the_group():
+    assert coarse("x", ["a"] * 9 + ["other"] * 2 + ["c"] * 2, rare=4) == ["a"] * 9 + ["other"] * 4
+
+
+def test_nothing_rare_changes_nothing():
+    assert coarse("x", ["a", "a", "b", "b"], rare=2) == ["a", "a", "b", "b"]
+
+
+def test_declared_levels_follow_the_grouping():
+    variable = Variable(kind="ordinal", levels=("clerk", "pilot", "judge", "baker", "nurse", "king"), rare=5)
+    data = prepare(frame(), parse({"data": {"path": "x.csv"}, "variables": {"job": variable.model_dump()}}))
+    assert data.schema["job"].levels == ("clerk", "nurse", "other")
+    assert data.schema["job"].kind is Kind.ORDINAL
+
+
+def test_numeric_codes_of_a_nominal_column_become_text():
+    found = coarsen(frame(), {"code": Variable(kind="nominal", rare=6)})[0]["code"]
+    assert found.value_counts().to_dict() == {"1": 30, "other": 30}
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"job": {"topcode": 3}}, "variables.job.topcode: needs numbers, found values that are not; use recode."),
+        (
+            {"job": {"recode": {"king": "x", "clerk": "y"}}},
+            "variables.job.recode: 1 of its 2 values do not occur in the data; correct or remove them.",
+        ),
+        (
+            {"code": {"recode": {"word": 1}}},
+            "variables.code.recode: 1 of its 1 values do not occur in the data; correct or remove them.",
+        ),
+        ({"code": {"rare": 5}}, "variables.code.rare: is for nominal and ordinal columns; say kind: nominal."),
+        (
+            {"job": {"rare": 50}},
+            "variables.job.rare: would leave a single level; choose a smaller number, or drop the column.",
+        ),
+        ({"nobody": {"topcode": 3}}, "variables.nobody: no such column in the data."),
+    ],
+)
+def test_what_cannot_be_made_coarser(variables, sentence):
+    assert problems(frame(), variables) == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"topcode": 1, "bottomcode": 1}, "bottomcode must be below topcode"),
+        ({"kind": "nominal", "topcode": 1}, "topcode is for numeric columns, this one is nominal; use recode"),
+        ({"kind": "date", "round": 1}, "round is for numeric columns, this one is date"),
+        ({"kind": "binary", "rare": 3}, "rare is for nominal and ordinal columns, this one is binary"),
+        ({"round": 0}, "greater than 0"),
+        ({"rare": 1}, "greater than or equal to 2"),
+    ],
+)
+def test_settings_that_contradict_each_other(settings, sentence):
+    with pytest.raises(ValidationError, match=sentence):
+        Variable(**settings)
+
+
+SETTINGS = {
+    "variables": {
+        "age": {"kind": "continuous", "role": "replace", "key": True, "bounds": [18, 90]},
+        "income": {"topcode": 50, "round": 5},
+        "job": {"rare": 5},
+    },
+    "synthesis": {"method": "mi", "copies": 2},
+}
+
+
+def test_a_release_holds_the_coarser_columns_only(tmp_path):
+    io.write(frame(), tmp_path / "x.csv", format="csv")
+    settings = SETTINGS | {"data": {"path": str(tmp_path / "x.csv")}, "seed": 2**90}
+    settings |= {"release": {"max_expected_match_rate": 1, "max_individual": None, "max_excess_true_match": 1000}}
+    outcome = run(parse(settings), out=tmp_path / "out")
+    assert outcome.public is not None
+    copy = io.read(outcome.public / "synthetic_01.csv")
+    assert copy["income"].max() <= 50
+    assert (copy["income"] % 5 == 0).all()
+    assert set(copy["job"]) == {"clerk", "nurse", "other"}
+    assert "pilot" not in (outcome.public / "codebook.csv").read_text()
+    note = "Made coarser before anything else: income (topcode, round), job (rare)."
+    assert note in outcome.report.read_text()
+
+
+def test_design_columns_are_carried_and_the_cluster_is_no_predictor():
+    settings = SETTINGS | {"data": {"path": "x.csv", "weights": "weight", "cluster": "household", "strata": "code"}}
+    config = parse(settings)
+    data = prepare(frame(), config)
+    assert [data.schema[name].design for name in ("weight", "household", "code")] == ["weights", "cluster", "strata"]
+    plan = plan_of(config, data)
+    assert "household" not in plan.data.schema
+    assert {"weight", "code"} <= set(plan.data.schema.names())
+    for copy in api.synthesize(frame(), settings, seed=1).copies:
+        assert list(copy.columns) == list(frame().columns)
+        for name in ("weight", "household", "code"):
+            assert copy[name].equals(frame()[name])
+    assert cautions.of(data)[-1] == (
+        "Columns of the survey's design are released as they are: code (strata), household (cluster), weight "
+        "(weights). Standard errors and the combining rules take no account of strata, clusters or weights yet."
+    )
+
+
+def test_design_columns_must_exist_and_be_kept():
+    variables = {"code": {"role": "replace"}, "household": {"role": "drop"}}
+    assert problems(frame(), variables, weights="w8", strata="code", cluster="household") == (
+        "data.weights: no column 'w8' in the data.",
+        "data.strata: 'code' must be kept, found role: replace; leave out its role.",
+        "data.cluster: 'household' must be kept, found role: drop; leave out its role.",
+    )
+
+
+def test_check_says_everything_at_once_and_warns(tmp_path):
+    io.write(frame(), tmp_path / "x.csv", format="csv")
+    (tmp_path / "bad.yaml").write_text(
+        "data: {path: x.csv, weights: w8, missing_codes: {nobody: [1]}}\n"
+        "variables: {age: {role: replace, bounds: [30, 40]}, job: {topcode: 3}, sex: {}}\n"
+        "analyses: [{name: a, model: ols, formula: 'age ~ wage'}]\n"
+    )
+    with pytest.raises(InputError) as caught:
+        check(load(tmp_path / "bad.yaml"))
+    found = caught.value.problems
+    for start in ("data.missing_codes.nobody", "data.weights", "variables.job.topcode", "variables.sex", "analyses"):
+        assert any(problem.startswith(start) for problem in found), start
+    (tmp_path / "good.yaml").write_text(
+        "data: {path: x.csv, weights: weight}\n"
+        "variables: {age: {role: replace, key: true}, income: {topcode: 50}}\n"
+        "synthesis: {method: mi}\n"
+    )
+    messages = " ".join(check(load(tmp_path / "good.yaml")).messages)
+    assert "Made coarser before anything else: income (topcode)." in messages
+    assert "take no account of strata" in messages
