@@ -47,7 +47,13 @@ class Data(Settings):
     Parameters
     ----------
     path
-        CSV or Parquet; relative to the config file.
+        CSV, TSV (both also with .gz), Parquet, Feather, Stata, SPSS or SAS; relative to the config file.
+    encoding
+        Of a text file; of an SPSS, Stata or SAS file only where it names its own wrongly.
+    decimal, separator
+        Of a text file: the decimal mark, and what stands between values (by default a comma; a tab in .tsv files).
+    dates
+        Columns that hold dates, with their form as strptime writes it, for example "%d.%m.%Y".
     missing_codes
         Values that mean "missing", by column.
     weights, strata, cluster
@@ -56,6 +62,10 @@ class Data(Settings):
     """
 
     path: Path
+    encoding: str = "utf-8"
+    decimal: Literal[".", ","] | None = None
+    separator: Literal[",", ";", "\t", "|"] | None = None
+    dates: dict[str, str] = Field(default_factory=dict)
     missing_codes: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
     weights: str | None = None
     strata: str | None = None
@@ -67,6 +77,22 @@ class Data(Settings):
         if "\0" in str(path):
             raise ValueError("must be the name of a file")
         return path
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: str) -> str:
+        try:
+            "".encode(encoding)
+        except LookupError:
+            raise ValueError("must be an encoding, for example utf-8, windows-1252 or iso-8859-1") from None
+        return encoding
+
+    @field_validator("dates")
+    @classmethod
+    def _known_forms(cls, dates: dict[str, str]) -> dict[str, str]:
+        if not all("%" in form for form in dates.values()):
+            raise ValueError('a form is written as strptime does, for example "%d.%m.%Y"')
+        return dates
 
 
 class Evaluation(Settings):
@@ -93,9 +119,9 @@ class Evaluation(Settings):
 
 
 class ReleaseSettings(Thresholds):
-    """The format of the public files, and the gate's thresholds."""
+    """The format of the public files (``same``: as the data came in), and the gate's thresholds."""
 
-    format: Literal["csv", "parquet"] = "csv"
+    format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
 
 
 class Config(Settings):

@@ -157,7 +157,11 @@ def _dated(path: Path, frame: pd.DataFrame, dialect: Dialect) -> pd.DataFrame:
         if pd.api.types.is_float_dtype(series) and bool((series.dropna() % 1 == 0).all()):
             series = series.astype("Int64")  # 20200131, a float only because others are missing
         text = series.astype("string").str.strip()
-        dates = pd.to_datetime(text, format=form, errors="coerce")
+        try:
+            dates = pd.to_datetime(text, format=form, errors="coerce")
+        except ValueError:
+            problems.append(f"data.dates.{name}: {form} is not a form that strptime knows.")
+            continue
         bad = (dates.isna() & text.notna()).to_numpy()
         if bad.any():
             problems.append(

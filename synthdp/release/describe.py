@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp import __version__
+from synthdp.io import Labels
 from synthdp.microdata import codes
 from synthdp.release.public import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
@@ -16,8 +17,14 @@ from synthdp.schema import Column, Role, Schema
 _ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
 
 
-def codebook(schema: Schema, copies: Sequence[pd.DataFrame], *, declared_levels: Collection[str] = ()) -> pd.DataFrame:
-    """Return one row per released column: name, kind, role, levels, public bounds, decimals.
+def codebook(
+    schema: Schema,
+    copies: Sequence[pd.DataFrame],
+    *,
+    declared_levels: Collection[str] = (),
+    labels: Labels | None = None,
+) -> pd.DataFrame:
+    """Return one row per released column: name, kind, role, levels, public bounds, decimals, labels.
 
     Parameters
     ----------
@@ -28,7 +35,10 @@ def codebook(schema: Schema, copies: Sequence[pd.DataFrame], *, declared_levels:
         not would tell that someone with it exists.
     declared_levels
         Columns whose levels the config states; these are public and listed in full.
+    labels
+        Those that may be published (`synthdp.io.published`).
     """
+    labels = labels or Labels()
     rows = []
     for column in schema.columns:
         bounds = column.bounds if column.bounds_public and column.bounds is not None else (None, None)
@@ -42,6 +52,8 @@ def codebook(schema: Schema, copies: Sequence[pd.DataFrame], *, declared_levels:
                 "lower": bounds[0],
                 "upper": bounds[1],
                 "decimals": None if column.kind.categorical else column.decimals,
+                "label": labels.variables.get(column.name),
+                "value_labels": _value_labels(labels, column.name),
             }
         )
     return pd.DataFrame(rows).astype({"lower": "float64", "upper": "float64", "decimals": "float64"})
@@ -78,7 +90,7 @@ def describe(
     masks
         The mask's method by column; strengths stay out, as they may depend on the record.
     format
-        ``csv`` or ``parquet``.
+        Of the synthetic files.
     """
     return {
         "version": RELEASE_VERSION,
@@ -106,7 +118,7 @@ def readme(release: Mapping[str, Any]) -> str:
     Reiter, J. P. (2003). Inference for partially synthetic, public use microdata sets. Survey Methodology 29, 181-188.
     """
     columns = release["columns"]
-    csv = release["format"] == "csv"
+    pandas_read, r_read = _READERS[release["format"]]
     single = len(release["files"]) == 1
     parts = {
         "files": "One synthetic data set" if single else f"{len(release['files'])} synthetic data sets",
@@ -116,8 +128,8 @@ def readme(release: Mapping[str, Any]) -> str:
         "replaced": _listed(columns, "replaced"),
         "kept": _listed(columns, "kept"),
         "derived": _formulas(columns),
-        "pandas_read": "read_csv" if csv else "read_parquet",
-        "r_read": "read.csv(file, check.names = FALSE)" if csv else "arrow::read_parquet(file)",
+        "pandas_read": pandas_read,
+        "r_read": r_read,
         **_example(columns),
     }
     return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], _README)
@@ -126,6 +138,11 @@ def readme(release: Mapping[str, Any]) -> str:
 def _column(column: Column) -> dict[str, str]:
     described = {"name": column.name, "kind": str(column.kind), "role": _ROLES[column.role]}
     return described | ({"formula": column.derived} if column.derived is not None else {})
+
+
+def _value_labels(labels: Labels, name: str) -> str | None:
+    found = {str(code): text for code, text in labels.values.get(name, {}).items()}
+    return json.dumps(found, ensure_ascii=False) if found else None
 
 
 def _released_levels(column: Column, copies: Sequence[pd.DataFrame]) -> tuple[Any, ...]:
@@ -165,6 +182,17 @@ def _formulas(columns: Sequence[Mapping[str, str]]) -> str:
 def _formula_name(name: str) -> str:
     return name if name.isidentifier() else f"Q({_quoted(name)})"
 
+
+# how a user of pandas and of R reads a file of each format
+_READERS = {
+    "csv": ("read_csv(path)", "read.csv(file, check.names = FALSE)"),
+    "tsv": ('read_csv(path, sep="\\t")', "read.delim(file, check.names = FALSE)"),
+    "parquet": ("read_parquet(path)", "arrow::read_parquet(file)"),
+    "feather": ("read_feather(path)", "arrow::read_feather(file)"),
+    "dta": ("read_stata(path, convert_categoricals=False)", "haven::read_dta(file)"),
+    "sav": ("read_spss(path, convert_categoricals=False)", "haven::read_sav(file)"),
+    "xpt": ('read_sas(path, encoding="utf-8")', "haven::read_xpt(file)"),
+}
 
 _SINGLE = """\
 With a single data set b cannot be computed: you get estimates, but no valid interval.
@@ -214,7 +242,7 @@ import numpy as np
 import pandas as pd
 from pathlib import Path
 
-copies = [pd.{pandas_read}(path) for path in sorted(Path(".").glob("synthetic_*.{format}"))]
+copies = [pd.{pandas_read} for path in sorted(Path(".").glob("synthetic_*.{format}"))]
 values = [{value} for copy in copies]
 q = np.array([value.mean() for value in values])
 u = np.array([value.var() / value.count() for value in values])

@@ -24,7 +24,7 @@ RELEASE_VERSION = 1
 SUMS = "SHA256SUMS"
 CODEBOOK = "codebook.csv"
 RELEASE = "release.json"
-_COPY_NAME = re.compile(r"synthetic_\d+(_\d+)?\.(csv|parquet)")
+_COPY_NAME = re.compile(r"synthetic_\d+(_\d+)?\.(csv|tsv|parquet|feather|dta|sav|xpt)")
 _SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\]+)")
 
 
@@ -79,6 +79,7 @@ def publish(
     readme: str,
     format: io.Format,
     permutations: Sequence[npt.NDArray[np.int64]],
+    labels: io.Labels | None = None,
 ) -> dict[str, str]:
     """Write ``out/public``.
 
@@ -94,6 +95,8 @@ def publish(
         Of the synthetic files.
     permutations
         One per copy: released row j is row ``permutation[j]`` of the copy.
+    labels
+        Written into the files where their format has labels.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def publish(
     for name, copy, permutation in zip(names, copies, permutations, strict=True):
         if not np.array_equal(np.sort(permutation), np.arange(len(copy))):
             raise ValueError("a permutation must name every row once")
-        contents[name] = io.encode(copy.iloc[permutation], format=format)
+        contents[name] = io.encode(copy.iloc[permutation], format=format, labels=labels)
     contents[CODEBOOK] = io.encode(codebook, format="csv")
     contents[RELEASE] = (json.dumps(release, indent=2, ensure_ascii=False) + "\n").encode()
     contents["README.md"] = readme.encode()
