@@ -294,7 +294,7 @@ def _sentence(raw: Mapping[str, Any], loc: tuple[int | str, ...], kind: str, mes
     if kind == "extra_forbidden":
         return f"{where}: unknown key{_nearest(path[-1], _keys(path, method, model))}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        known, given = list(_MODELS[method] if method else _METHODS[section]), value.get("method")
+        known, given = list(_MODELS[method] if method else _METHODS[section]), _given_method(value)
         found = "it is absent." if given is None else f"found {str(given)!r}{_nearest(str(given), known)}"
         return f"{where}.method: must be one of {', '.join(known)}; {found}"
     if len(path) < len(place):
@@ -308,13 +308,17 @@ def _walk(raw: Any, loc: tuple[int | str, ...]) -> tuple[list[str], Any]:
     path: list[str] = []
     for part in loc:
         if isinstance(raw, Mapping):
-            raw = raw.get(part)
+            raw = next((value for key, value in raw.items() if str(key) == str(part)), None)
         elif isinstance(raw, Sequence) and isinstance(part, int) and part < len(raw):
             raw = raw[part]
         else:  # pydantic goes on with the types it tried
             break
         path.append(str(part))
     return path, raw
+
+
+def _given_method(block: Any) -> Any:
+    return block.get("method") if isinstance(block, Mapping) else None
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
