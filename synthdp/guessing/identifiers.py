@@ -67,7 +67,8 @@ def _text_why(present: pd.Series, distinct: float) -> str | None:
         return "e-mail addresses"
     digits = present.str.count(r"\d")
     dates = present.str.match(r"^\d{4}-\d{2}-\d{2}").mean() >= MOST
-    if distinct >= NEARLY_UNIQUE and not dates and (present.str.match(PHONE) & (digits >= 7)).mean() >= MOST:
+    dialled = present.str.match(PHONE) & (digits >= 7) & ~present.str.match(r"^[+-]?\d*\.\d*$")
+    if distinct >= NEARLY_UNIQUE and not dates and dialled.mean() >= MOST:
         return "looks like telephone numbers"
     if n < FEWEST_RECORDS or dates or pd.to_numeric(present, errors="coerce").notna().mean() >= MOST:
         return None

@@ -107,7 +107,10 @@ def _above(values: Floats, counts: Codes) -> tuple[Code, ...]:
             break
         rest, top = values[:-size], values[-size:]
         gap, width = float(top[0] - rest[-1]), float(rest[-1] - rest[0])
-        digit = top[0] < 10 and (np.any(rest != np.round(rest)) or counts[-size:].max() < counts[-size - 1])
+        # 8 after 5 may be a tail; a pile on it, two codes side by side, or a gap as wide as the scale, is none
+        pair = size == 2 and counts[-size:].sum() >= SMALLEST_GAP * np.median(counts[:-size])
+        tail = gap < width and counts[-size:].max() < counts[-size - 1] and not pair
+        digit = top[0] < 10 and (bool(np.any(rest != np.round(rest))) or tail)
         apart = gap >= 2 and gap >= SMALLEST_GAP * width and rest[0] >= 0 and not digit
         if apart and _enough(counts[-size:], int(counts.sum())) and gap / width > best[0]:
             best = (gap / width, size)

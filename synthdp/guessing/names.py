@@ -43,6 +43,7 @@ IDENTIFIERS = _set(
     "apellido apellidos correo telefono direccion cognome indirizzo imie nazwisko mrn record recordid patientid "
     "caseid respid respondentid subjectid studyid idnr ip"
 )
+IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation"})
 UNORDERED_WORDS = _set("relationship religion party type class group code category industry sector")
@@ -77,7 +78,7 @@ def topic(name: str) -> str | None:
 
 def is_identifier(name: str) -> bool:
     """Return whether the name is that of a direct identifier."""
-    return bool(set(words(name)) & IDENTIFIERS)
+    return any(word in IDENTIFIERS or word.endswith(IDENTIFIER_ENDINGS) for word in words(name))
 
 
 def is_unordered(name: str) -> bool:

@@ -18,6 +18,8 @@ from synthdp.schema import Kind, Level, Role, Variable
 
 Method = Literal["regression", "cart"]
 MANY_LONELY = 0.01
+FEW_TWICE = 0.8
+_CURES = "drop it, make it coarser (topcode, round, recode, rare), or try --method cart."
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,11 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
 def _dropped(frame: pd.DataFrame) -> dict[str, str]:
     """Return the columns that are empty or name a person by themselves, with the reason."""
     found: dict[str, str] = {}
+    # a record entered twice has its number twice; but in a file of few columns records are alike without that
+    once = frame.drop_duplicates()
+    once = once if len(once) >= FEW_TWICE * len(frame) else frame
     for name in frame.columns:
-        why = "empty" if bool(frame[name].isna().all()) else identifiers.why(frame[name], name)
+        why = "empty" if bool(frame[name].isna().all()) else identifiers.why(once[name], name)
         if why is not None:
             found[name] = why if why == "empty" else f"a direct identifier: {why}"
     return found
@@ -171,7 +176,7 @@ def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: b
         why = "a date of birth, and regression cannot replace dates; --method cart can."
         return replace(guess, role=Role.DROP, key=False, decide=(*guess.decide, why))
     why = f"a likely key that is kept, because {obstacle or f'{MOST_KEYS} columns are replaced already'}"
-    return replace(guess, decide=(*guess.decide, f"{why}; drop it, make it coarser, or replace it by other means."))
+    return replace(guess, decide=(*guess.decide, f"{why}; {_CURES}"))
 
 
 def _obstacle(guess: Guess, series: pd.Series) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 from synthdp import derived, relations
 from synthdp.microdata import MISSING, Codes, Floats, Microdata
 from synthdp.relations import Relation
-from synthdp.schema import Schema
+from synthdp.schema import Role, Schema
 
 MOST_COLUMNS = 80
 FORWARD = ("monotone", "coarsening", "function", "formula")
@@ -37,7 +37,7 @@ def everywhere(data: Microdata) -> dict[str, Relation]:
     found: dict[str, Relation] = {}
     for relation in relations.find(data, kept=names, replaced=names):
         last = max(names.index(source) for source in relation.replaced)
-        if relation.kind in (*FORWARD, "near-copy") and last < names.index(relation.kept):
+        if last < names.index(relation.kept):
             found.setdefault(relation.kept, relation)
     return found
 
@@ -65,7 +65,7 @@ def words(relation: Relation) -> str:
 
 def _fits(data: Microdata, name: str, form: str) -> bool:
     columns = [
-        column.model_copy(update={"role": "derived", "derived": form}) if column.name == name else column
+        column.model_copy(update={"role": Role.DERIVED, "derived": form}) if column.name == name else column
         for column in data.schema.columns
     ]
     return not derived.problems(Microdata(data.frame, Schema(columns=tuple(columns))))
@@ -113,7 +113,8 @@ def _linear(y: Floats, inputs: Sequence[Floats], names: Sequence[str]) -> Iterat
     slopes = np.linalg.lstsq(design, y, rcond=None)[0]
     for digits in (3, 6, 10):
         terms = [f"{_rounded(slope, digits)} * {name}" for slope, name in zip(slopes, names, strict=False)]
-        yield f"{' + '.join(terms)} + {_rounded(slopes[-1], digits)}"
+        constant = _rounded(slopes[-1], digits)
+        yield " + ".join([*terms, *([constant] if constant != "0" else [])]).removeprefix("1 * ")
 
 
 def _powers(y: Floats, inputs: Sequence[Floats], names: Sequence[str]) -> Iterator[str]:
@@ -134,7 +135,9 @@ def _cuts(data: Microdata, name: str, source: str, x: Floats) -> Iterator[str]:
     edges = [_edge(x[both & _is(codes, low)].max(), x[both & _is(codes, high)].min()) for low, high in pairwise(used)]
     shown = ", ".join(f"{edge:g}" for edge in edges)
     labels = ", ".join(_literal(str(levels[code])) for code in used)
-    if edges and edges == sorted(set(edges)):
+    # every edge must part the levels; where ranges overlap it would not
+    apart = all(bool(x[both & _is(codes, used[i])].max() < edge) for i, edge in enumerate(edges))
+    if edges and apart and edges == sorted(set(edges)):
         yield f"cut({_quoted(source)}, [{shown}], [{labels}])"
         yield f"cut({_quoted(source)}, [{shown}])"
 
@@ -154,7 +157,7 @@ def _edge(below: float, above: float) -> float:
 
 
 def _rounded(value: float, digits: int) -> str:
-    return f"{value:.{digits}g}" if abs(value) > 1e-9 else "0"
+    return f"{value:.{digits}g}" if abs(value) > 1e-8 else "0"
 
 
 def _quoted(name: str) -> str:
