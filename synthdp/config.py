@@ -54,6 +54,8 @@ class Data(Settings):
         Of a text file: the decimal mark, and what stands between values (by default a comma; a tab in .tsv files).
     dates
         Columns that hold dates, with their form as strptime writes it, for example "%d.%m.%Y".
+    row_names
+        Whether the first column of a text file has no name and holds row names, as R writes them; it is left out.
     missing_codes
         Values that mean "missing", by column.
     weights, strata, cluster
@@ -66,6 +68,7 @@ class Data(Settings):
     decimal: Literal[".", ","] | None = None
     separator: Literal[",", ";", "\t", "|"] | None = None
     dates: dict[str, str] = Field(default_factory=dict)
+    row_names: bool = False
     missing_codes: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
     weights: str | None = None
     strata: str | None = None

@@ -27,7 +27,13 @@ def read(config: Config) -> io.Table:
 
 def _dialect(config: Config) -> io.Dialect:
     data = config.data
-    return io.Dialect(encoding=data.encoding, decimal=data.decimal, separator=data.separator, dates=data.dates)
+    return io.Dialect(
+        encoding=data.encoding,
+        decimal=data.decimal,
+        separator=data.separator,
+        dates=data.dates,
+        row_names=data.row_names,
+    )
 
 
 def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
