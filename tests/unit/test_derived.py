@@ -1,6 +1,7 @@
 """Derived columns: equal to their formula in every copy, by every method, and never in a model's hands."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
@@ -13,10 +14,13 @@ from synthdp import api, derived, io
 from synthdp.config import parse
 from synthdp.datasets import anes96
 from synthdp.errors import InputError
+from synthdp.expressions import evaluate
 from synthdp.intake import prepare
 from synthdp.microdata import resolve
 from synthdp.pipeline import check, plan_of, run
 from synthdp.schema import Role, Variable
+from synthdp.seeding import Streams
+from synthdp.synthesis.making import complete, make
 
 SECRET = 2**100 + 7
 FORMULA = "log(popul + 0.1)"
@@ -151,13 +155,22 @@ def test_a_mask_or_a_model_cannot_name_a_derived_column():
     )
 
 
-def test_repaired_copies_keep_the_formulas(tmp_path):
-    io.write(people(60), tmp_path / "people.csv", format="csv")
-    settings = SETTINGS | {"synthesis": {"copies": 2, "repair": True}, "seed": 1, "data": {"path": "people.csv"}}
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(settings))
-    from synthdp.config import load
+def test_copies_that_are_changed_afterwards_follow_their_formulas_again():
+    """Repair changes keys after the copies are made."""
+    config = parse({"data": {"path": "x.csv"}, **SETTINGS})
+    plan = plan_of(config, prepare(people(), config))
+    made = make(config.synthesis, plan, streams=Streams(1))
+    changed = replace(made, copies=tuple(copy.assign(age=70) for copy in made.copies))
+    for copy in complete(changed, plan).copies:
+        assert set(copy["agegr"]) == {"65+"}
+        assert set(copy["double"]) == {140}
 
-    outcome = run(load(tmp_path / "c.yaml"), out=tmp_path / "out", study=True)
+
+def test_a_run_with_repair_goes_through(tmp_path):
+    io.write(people(60), tmp_path / "people.csv", format="csv")
+    settings = SETTINGS | {"synthesis": {"copies": 2, "repair": True}, "seed": 1}
+    settings["data"] = {"path": str(tmp_path / "people.csv")}
+    outcome = run(parse(settings), out=tmp_path / "out", study=True)
     assert "repair" in outcome.metrics["risk"]
 
 
@@ -283,8 +296,6 @@ def test_settings_that_a_derived_column_cannot_have(settings, sentence):
     ],
 )
 def test_the_functions_of_formulas(text, expected):
-    from synthdp.expressions import evaluate
-
     found = evaluate(text, pd.DataFrame({"x": [-1.5, 0.0, 2.23, 3.21, np.nan]}))
     np.testing.assert_allclose(found, expected)
 
@@ -307,8 +318,6 @@ def test_the_functions_of_formulas(text, expected):
     ],
 )
 def test_functions_used_wrongly(text, sentence):
-    from synthdp.expressions import evaluate
-
     with pytest.raises(InputError) as caught:
         evaluate(text, pd.DataFrame({"x": [1.0, 2.0]}))
     assert str(caught.value) == f"expression {text!r}: {sentence}"
