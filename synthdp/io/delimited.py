@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from synthdp.errors import InputError
+from synthdp.io import memory
 from synthdp.io.labels import Dialect
 
 # As pandas takes them for missing, without "None", which is an answer in many questionnaires.
@@ -25,6 +26,7 @@ MISSING_TEXTS = (
 )  # fmt: skip
 LARGEST_EXACT = 2**53
 CHUNK = 2**24
+BYTES_PER_VALUE = 16  # a number in Arrow and, while it is handed over, in pandas
 _TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?$"
@@ -44,6 +46,8 @@ def parse_delimited(path: Path, held: list[bytes], dialect: Dialect, *, separato
     if data.count(b'"') % 2:
         raise InputError(f"{path}: a quotation mark is never closed; the file may be cut off.")
     names, lines = _header(path, data, separator, row_names=dialect.row_names)
+    # short values take more room in memory than in the file
+    memory.require(path, data.count(b"\n") * len(names), BYTES_PER_VALUE)
     wrong: list[int] = []
 
     def skip(row: Any) -> str:

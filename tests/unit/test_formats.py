@@ -237,6 +237,24 @@ def test_a_declared_level_keeps_its_label_though_nobody_has_it(tmp_path):
     assert found.variable_value_labels["geschlecht_ü"][3] == SECRET
 
 
+def test_sas_data_files_are_read_and_come_out_as_transport_files(tmp_path):
+    if not r_has_haven():
+        pytest.skip("R with the package haven is not installed")
+    frame = survey()[["age", "income", "born"]].assign(sex=["f", "m"] * (ROWS // 2))
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    code = f'x <- read.csv("{tmp_path}/s.csv"); x$born <- as.Date(x$born); '
+    code += f'suppressWarnings(haven::write_sas(x, "{tmp_path}/s.sas7bdat"))'
+    subprocess.run(["Rscript", "-e", code], check=True, capture_output=True)
+    original = io.read(tmp_path / "s.sas7bdat")
+    assert original["born"].tolist() == pd.to_datetime(frame["born"]).tolist()
+    settings = config(tmp_path / "s.sas7bdat", format="same")
+    assert any("SAS transport files" in message for message in pipeline.check(settings).messages)
+    pipeline.run(settings, out=tmp_path / "out")
+    found = io.read(tmp_path / "out" / "public" / "synthetic_01.xpt")
+    assert sorted(found["born"]) == sorted(original["born"])
+    assert sorted(found["sex"]) == sorted(original["sex"])
+
+
 # text files in other dialects
 
 
@@ -333,6 +351,13 @@ def test_a_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeyp
     monkeypatch.setattr(memory, "available", lambda: 5000)
     with pytest.raises(InputError, match=r"too large for the memory .* GB free\); remove columns"):
         io.read(tmp_path / name)
+
+
+def test_many_short_values_need_more_than_the_file_takes(tmp_path, monkeypatch):
+    path = written(tmp_path, "a,b,c\n" + "1,2,3\n" * 1000)
+    monkeypatch.setattr(memory, "available", lambda: 20_000)
+    with pytest.raises(InputError, match="too large for the memory"):
+        io.read(path)
 
 
 def test_memory_that_runs_out_all_the_same(tmp_path, monkeypatch):
