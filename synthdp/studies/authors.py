@@ -147,8 +147,8 @@ Regenerate: `python -m synthdp.studies authors`.
 ![overlap against risk](authors.svg)
 
 Read the map with both axes: where CART lies above and to the left of a DA-MI line it is the better choice. Here the
-association model of DA-MI is wrong on purpose, and what makes up for it, a mask that lets much through, costs risk; trees
-find the curve by themselves. The studies `tuning` and `trees` turn the same dials further.
+association model of DA-MI is wrong on purpose, and what makes up for it, a mask that lets much through, costs risk;
+trees find the curve by themselves. The studies `tuning` and `trees` turn the same dials further.
 
 {table((*keys, *more), lines)}
 """
