@@ -1,13 +1,43 @@
-"""Set the stage for every test: one BLAS thread per worker, and the same hypothesis examples on every machine."""
+"""Set the stage for every test: one BLAS thread per worker, the same hypothesis examples on every machine.
 
+Every release that a test makes through the pipeline is scanned for leaks.
+"""
+
+import json
 import os
 
 # before numpy is imported anywhere: afterwards the thread pools exist
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 # workers share two cores, so a deadline would measure the neighbour; a failure must come back when run again
 settings.register_profile("synthdp", deadline=None, derandomize=True)
 settings.load_profile("synthdp")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _every_release_is_scanned():
+    """Scan what `pipeline.execute` publishes, whichever test asked for it."""
+    from synthdp import demo, pipeline
+    from synthdp.evaluation.leaks import Kind, scan
+
+    execute = pipeline.execute
+
+    def scanned(config, data, inputs, *, out, **options):
+        outcome = execute(config, data, inputs, out=out, **options)
+        if outcome.public is not None:
+            manifest = json.loads((out / "confidential" / "manifest.json").read_text())
+            leaks = scan(outcome.public, data.frame, data.schema, manifest=manifest, rng=np.random.default_rng(1))
+            # who turns off the shuffle wants the order
+            ordered = () if config.synthesis.shuffle else (Kind.ORDER,)
+            assert not [str(leak) for leak in leaks if leak.kind not in ordered]
+        return outcome
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (pipeline, demo):
+            patch.setattr(module, "execute", scanned)
+        yield

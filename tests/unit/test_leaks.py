@@ -38,6 +38,8 @@ CLEAN = {
     "registry, second seed": ("synthesis.copies=3", f"seed={SEED + 1}"),
     "registry, third seed": ("synthesis.copies=3", f"seed={SEED + 2}"),
     "parquet": ("synthesis.copies=2", "release.format=parquet"),
+    "SPSS": ("synthesis.copies=2", "release.format=sav"),
+    "Stata": ("synthesis.copies=2", "release.format=dta"),
     "one mask for all copies": ("synthesis.copies=3", "synthesis.mask_draw=once"),
     "weaker mask": ("synthesis.copies=3", "masks.age={method: gaussian, sd: 0.3}"),
     "joint draw without a mask": ("synthesis={method: mi, copies: 3}",),
@@ -123,6 +125,12 @@ def test_rounded_and_heaped_columns_coincide_by_nature(seed, tmp_path):
     io.write(copy.iloc[rng.permutation(400)], tmp_path / "synthetic_01.csv", format="csv")
     (tmp_path / "SHA256SUMS").write_text(f"{'0a' * 32}  synthetic_01.csv\n")
     assert scan(tmp_path, data.frame, data.schema, rng=rng) == ()
+
+
+def test_every_release_of_the_tests_is_scanned(tmp_path, monkeypatch):
+    monkeypatch.setattr("synthdp.release.readme", lambda *_: "from /srv/secret/original.csv")
+    with pytest.raises(AssertionError, match="absolute paths"):
+        make(tmp_path / "out", "synthesis.copies=1")
 
 
 # planted leaks
