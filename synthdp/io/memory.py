@@ -22,7 +22,7 @@ def require(path: Path, size: int, factor: float) -> None:
     size
         Bytes of the values as they are in the file, unpacked.
     factor
-        How many times that the reader needs at its peak, measured.
+        How many times that the reader needs at its peak.
     """
     free = available()
     if free is not None and size * factor > free:

@@ -18,7 +18,7 @@ from synthdp.io.statistical import READERS, read_statistical
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}
 COLUMNAR = (".parquet", ".feather")
 KNOWN = ".csv or .parquet, .tsv, .csv.gz, .tsv.gz, .feather, .dta, .sav, .zsav, .por, .sas7bdat or .xpt"
-# peak memory over the size of the file; measured on a CSV of 2 GB, rounded up
+# peak memory over the size of the file: measured on a CSV of 2 GB (2.9), supposed for the others
 DELIMITED_PEAK = 3.0
 COLUMNAR_PEAK = 3.0
 STATISTICAL_PEAK = 4.0
