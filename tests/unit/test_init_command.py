@@ -103,6 +103,15 @@ def test_row_names_of_r_are_left_out(tmp_path):
     assert "row_names: true" in (tmp_path / "r.yaml").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("text", ["age,sex\n30,F\n", '""\n1\n'])
+def test_row_names_need_a_nameless_column_beside_others(tmp_path, text):
+    (tmp_path / "r.csv").write_text(text)
+    (tmp_path / "r.yaml").write_text("data: {path: r.csv, row_names: true}\n")
+    result = invoke("check", "r.yaml")
+    assert result.exit_code == 2
+    assert "data.row_names is for files whose first column has no name; leave it out." in result.output
+
+
 def test_the_config_may_lie_elsewhere(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "configs").mkdir()
