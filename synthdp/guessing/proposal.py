@@ -19,7 +19,7 @@ from synthdp.schema import Kind, Level, Role, Variable
 Method = Literal["regression", "cart"]
 MANY_LONELY = 0.01
 FEW_TWICE = 0.8
-_CURES = "drop it, make it coarser (topcode, round, recode, rare), or try --method cart."
+_COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,10 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
     _protect(guesses, data)
     askable = [name for name in natures if natures[name].kind.categorical and guesses[name].role is not Role.DROP]
     found = skips.find(clean[[name for name in rest if name not in dropped]], askable)
+    for skip in found.values():
+        if guesses[skip.because].role is Role.REPLACE and guesses[skip.column].role is Role.KEEP:
+            sentence = f"its gaps tell {skip.because}, which is replaced; drop it, or keep {skip.because}."
+            guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
     columns = tuple(guesses[name] for name in frame.columns)
     return Proposal(len(frame), columns, codes, words, found, method)
 
@@ -175,8 +179,10 @@ def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: b
     if guess.kind is Kind.DATE and names.topic(guess.name) == "birth":
         why = "a date of birth, and regression cannot replace dates; --method cart can."
         return replace(guess, role=Role.DROP, key=False, decide=(*guess.decide, why))
-    why = f"a likely key that is kept, because {obstacle or f'{MOST_KEYS} columns are replaced already'}"
-    return replace(guess, decide=(*guess.decide, f"{why}; {_CURES}"))
+    cure = "replace it instead of another" if obstacle is None else "try --method cart"
+    obstacle = obstacle or f"{MOST_KEYS} columns are replaced already"
+    sentence = f"a likely key that is kept, because {obstacle}; {_COARSER}, or {cure}."
+    return replace(guess, decide=(*guess.decide, sentence))
 
 
 def _obstacle(guess: Guess, series: pd.Series) -> str | None:

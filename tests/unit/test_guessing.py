@@ -275,6 +275,12 @@ def test_a_skip_with_exceptions_is_told_with_their_number():
     assert (skip.records, skip.exceptions) == (1000, 2)
 
 
+def test_gaps_that_tell_a_replaced_column_are_asked_about():
+    sex = np.where(RNG.random(N) < 0.5, "F", "M")
+    frame = pd.DataFrame({"sex": sex, "births": np.where(sex == "F", RNG.integers(0, 4, N), np.nan)})
+    assert guess_of(frame, "births").decide[-1] == "its gaps tell sex, which is replaced; drop it, or keep sex."
+
+
 def test_gaps_at_random_are_no_skip():
     frame = pd.DataFrame({"a": RNG.choice(["x", "y"], N), "b": np.where(RNG.random(N) < 0.5, np.nan, 1.0)})
     assert skips.find(frame, ["a"]) == {}
