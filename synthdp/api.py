@@ -10,7 +10,8 @@ from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import Pooled
 from synthdp.inference.pooling import pool as pool_analysis
 from synthdp.intake import lay_beside, prepare
-from synthdp.pipeline import assess_comparison, plan_of
+from synthdp.pipeline import assess_comparison
+from synthdp.planning import plan_of
 from synthdp.seeding import Streams, fresh_seed
 from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Release

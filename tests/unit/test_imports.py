@@ -39,6 +39,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("intake",),
     ("release", "report", "summary"),
+    ("publishing",),
+    ("planning",),
     ("pipeline",),
     ("demo", "api", "guessing"),
     ("cli",),

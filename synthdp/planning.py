@@ -1,0 +1,90 @@
+"""What a run works on, checked as a whole before any work is done, and what a person should know of it."""
+
+from collections.abc import Sequence
+
+from synthdp import cautions, io, relations
+from synthdp.config import Config
+from synthdp.errors import InputError
+from synthdp.intake import unique_share
+from synthdp.microdata import Microdata
+from synthdp.publishing import format_of
+from synthdp.schema import Column, Role
+from synthdp.synthesis import constraints
+from synthdp.synthesis.making import visible
+from synthdp.synthesis.protocol import Plan
+from synthdp.tagging.groups import tag
+
+FEWEST_RECORDS = 10
+
+
+def plan_of(config: Config, data: Microdata) -> Plan:
+    """Return what the synthesizer works on, or list everything that is wrong with it."""
+    judged = any(value is not None for name, value in config.release if name != "format")
+    selection = "the release gate looked at the data before this file was released" if judged else None
+    if config.synthesis.repair:
+        selection = "repair looked at the data to decide whose values to change"
+    seen = visible(data)
+    plan = Plan(
+        data=seen,
+        tags=tag(data, config.groups),
+        masks=config.masks,
+        masks_by_group=config.masks_by_group,
+        selection=selection,
+        constraints=config.constraints,
+        whole=None if seen is data else data,
+    )
+    if len(data) < FEWEST_RECORDS:
+        raise InputError(f"data: at least {FEWEST_RECORDS} records are required to learn from, found {len(data)}.")
+    problems = config.synthesis.problems(plan)
+    problems += [relation.sentence for relation in relations.find(seen) if relations.refused(relation, seen.schema)]
+    problems += constraints.problems(seen, config.constraints)
+    if config.constraints and config.synthesis.repair:
+        problems.append("synthesis.repair: may break the constraints it does not know; leave out one of the two.")
+    problems += io.name_problems(data.schema.names(), format_of(config))
+    raise_if([*problems, *analysis_problems(config, data.schema.names())])
+    return plan
+
+
+def analysis_problems(config: Config, names: Sequence[str]) -> list[str]:
+    """Return what is wrong with the analyses, given the names of the columns there are."""
+    return [problem for analysis in config.analyses for problem in analysis.problems(tuple(names))]
+
+
+def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
+    """Return what whoever signs should know, in sentences."""
+    notes = []
+    data = plan.released
+    share = unique_share(data)
+    if share > 0:
+        notes.append(
+            f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those needs no "
+            "mask broken. Keep only what must stay exact."
+        )
+    notes += cautions.of(data, plan.data)
+    if config.release.format == "same" and config.data.path.suffix.lower() == ".sas7bdat":
+        notes.append("SAS data files can be written by SAS only: the copies are SAS transport files (.xpt).")
+    if (config.masks or config.masks_by_group) and not hasattr(config.synthesis, "mask_draw"):
+        notes.append(f"The masks of the config are not used: method {config.synthesis.method} masks nothing.")
+    if getattr(config.synthesis, "mask_draw", "") == "once":
+        notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
+    defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
+    if defaults:
+        notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
+    fine = [c.name for c in data.schema.keys() if c.role is Role.REPLACE and _misses_averages(c)]
+    if fine:
+        notes.append(
+            f"The tolerance of {', '.join(fine)} is finer than the values: averages of copies fall between values and "
+            "match nobody, so identity_averaged looks too safe. Use at least half a step of the last decimal."
+        )
+    return tuple(notes)
+
+
+def _misses_averages(column: Column) -> bool:
+    numeric = not column.kind.categorical and column.decimals is not None
+    return numeric and column.tolerance < 0.5 * 10.0 ** -(column.decimals or 0)
+
+
+def raise_if(problems: Sequence[str]) -> None:
+    """Raise everything that is wrong at once."""
+    if problems:
+        raise InputError(*problems)

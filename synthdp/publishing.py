@@ -1,0 +1,115 @@
+"""What is written once the copies are judged: the page for whoever signs, and the public files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp import io, release
+from synthdp.config import Config
+from synthdp.evaluation.comparison import Comparison
+from synthdp.microdata import Microdata
+from synthdp.report.content import MaskLine, ReportContent
+from synthdp.schema import Level, Role
+from synthdp.seeding import Streams
+from synthdp.synthesis.protocol import Release
+
+
+def report_content(
+    config: Config,
+    comparison: Comparison,
+    metrics: Mapping[str, Any],
+    made: Release | None,
+    notes: tuple[str, ...],
+    versions: Mapping[str, str],
+) -> ReportContent:
+    """Return everything the report says."""
+    masking = metrics["privacy"]["masking"]
+    return ReportContent(
+        title="Synthetic data report",
+        data_name=config.data.path.name,
+        comparison=comparison,
+        metrics=metrics,
+        baseline_risk=metrics["risk"].get("original", {}),
+        masks=tuple(MaskLine(str(row["column"]), str(row["group"]), str(row["mask"])) for row in masking),
+        method=made.method if made is not None else "external",
+        model=config.synthesis.model.method if made is not None else "",
+        copies=len(comparison.copies),
+        mask_draw=made.mask_draw if made is not None else "",
+        notes=notes,
+        versions=versions,
+        dropped=tuple(name for name, variable in config.variables.items() if variable.role is Role.DROP),
+    )
+
+
+def row_orders(config: Config, made: Release, streams: Streams) -> list[Any]:
+    """Return the order in which the rows of each copy are released."""
+    rows = len(made.copies[0])
+    if not config.synthesis.shuffle:
+        return [np.arange(rows) for _ in made.copies]
+    return [streams.generator("shuffle", m).permutation(rows) for m in range(1, len(made.copies) + 1)]
+
+
+def format_of(config: Config) -> io.Format:
+    """Return the format of the public files."""
+    return io.format_like(config.data.path) if config.release.format == "same" else config.release.format
+
+
+def publish(
+    config: Config, data: Microdata, made: Release, orders: list[Any], out: Path, table: io.Table | None
+) -> dict[str, str]:
+    """Write the public files; return their checksums."""
+    format = format_of(config)
+    described = release.describe(
+        data.schema,
+        method=made.method,
+        imputations=1,
+        copies=len(made.copies),
+        mask_draw=made.mask_draw if made.mask_draw != "none" else None,
+        rule=made.rule,
+        records=len(data),
+        masks=_mask_methods(config) if made.mask_draw != "none" else {},
+        format=format,
+    )
+    declared = {name: variable.levels for name, variable in config.variables.items() if variable.levels is not None}
+    copies, labels = _labelled(data, made.copies, format, declared, table)
+    return release.publish(
+        out,
+        copies,
+        codebook=release.codebook(data.schema, made.copies, declared_levels=declared, labels=labels),
+        release=described,
+        readme=release.readme(described),
+        format=format,
+        permutations=orders,
+        labels=labels,
+    )
+
+
+def _labelled(
+    data: Microdata,
+    copies: Sequence[pd.DataFrame],
+    format: io.Format,
+    declared: Mapping[str, Sequence[Level]],
+    table: io.Table | None,
+) -> tuple[Sequence[pd.DataFrame], io.Labels]:
+    """Return the copies with the user-missing codes of kept columns, and the labels that may go with them."""
+    if table is None:
+        return copies, io.Labels()
+    kept = {column.name for column in data.schema.kept()}
+    coarse = {column.name for column in data.schema.columns if column.coarsened}
+    # after recoding, a code no longer means what its label says
+    given = replace(table.labels, values={name: v for name, v in table.labels.values.items() if name not in coarse})
+    copies = io.restored(copies, table.codes, kept=kept, labels=given, format=format)
+    return copies, io.published(given, copies, kept=kept, declared=declared)
+
+
+def _mask_methods(config: Config) -> dict[str, str]:
+    """Return the mask's method by column, also where only the risk groups have masks."""
+    found: dict[str, list[str]] = {}
+    for block in (config.masks, *config.masks_by_group.values()):
+        for name, mask in block.items():
+            found.setdefault(name, []).append(mask.method)
+    return {name: ", ".join(dict.fromkeys(methods)) for name, methods in found.items()}
