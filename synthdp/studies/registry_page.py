@@ -83,7 +83,7 @@ def _plain_sentence(authors: list[dict[str, Any]], original: dict[str, float]) -
     )
 
 
-def _reached(rows: list[dict[str, Any]]) -> str:
+def reached(rows: list[dict[str, Any]]) -> list[str]:
     """Return which settings are useful and safe at once."""
     found = []
     for row in rows:
@@ -94,9 +94,13 @@ def _reached(rows: list[dict[str, Any]]) -> str:
         safe = all(row[name] <= most for name, most in LIMITS.items()) and row["copies_true_3"] == 0
         gentle = row["records_repaired"] <= MOST_REPAIRED and raw["averaged_expected_3"] <= BEFORE_REPAIR
         if useful and safe and gentle:
-            found.append(f"* {row['method']}, M = {row['copies']}")
+            found.append(f"{row['method']}, M = {row['copies']}")
+    return found
+
+
+def _reached(rows: list[dict[str, Any]]) -> str:
     wanted = (
         "Wanted after repair: work ≥ 0.97, ILD ≥ 0.95, averaged ≤ 16 (≤ 20 before), copies ≤ 10, ≤ 20 at tolerance 5, "
         "no true match, ≤ 30 records repaired. Reached by:"
     )
-    return "\n".join([wanted, "", *(found or ["* none"])])
+    return "\n".join([wanted, "", *(f"* {name}" for name in reached(rows) or ["none"])])
