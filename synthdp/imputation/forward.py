@@ -21,6 +21,7 @@ from scipy.special import expit, ndtr
 
 from synthdp.imputation import predictors
 from synthdp.imputation.binary import BinaryPosterior, LinkName
+from synthdp.imputation.checks import settings_problems
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.writing import settled, write
 from synthdp.links import Link
@@ -62,12 +63,7 @@ class NormLogit(Settings):
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these regressions cannot replace the columns the schema asks for."""
-        where = "synthesis.model"
-        names = [column.name for column in data.schema.replaced()]
-        kept = {column.name for column in data.schema.kept()}
-        found = [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
-        if self.order is not None and sorted(self.order) != sorted(names):
-            found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
+        found = settings_problems(data, self.order, self.exclude)
         return found + [
             f"variables.{column.name}: the sequential regression replaces numbers and binary columns, this one is "
             f"{column.kind}; use model: {{method: cart}}, or set role: keep."

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation.binary import BinaryPosterior, LinkName
+from synthdp.imputation.checks import gap_problems, settings_problems
 from synthdp.imputation.joint import JointModel
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.protocol import Task
@@ -62,8 +63,6 @@ class Regression(Settings):
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""
         found: list[str] = []
-        where = "synthesis.model"
-        names = [column.name for column in data.schema.replaced()]
         for column in data.schema.replaced():
             if column.kind is Kind.DATE:
                 found.append(f"variables.{column.name}: regression cannot replace dates; use trees, or set role: keep.")
@@ -74,17 +73,7 @@ class Regression(Settings):
                 )
             if column.kind is Kind.COUNT:
                 found += _count_problems(column, data.numbers(column.name))
-            missing = int(data.frame[column.name].isna().sum())
-            if missing:
-                found.append(
-                    f"variables.{column.name}: regression needs complete replaced columns, found {missing} missing "
-                    "values; leave those records out of the file, or set role: keep."
-                )
-        if self.order is not None and sorted(self.order) != sorted(names):
-            found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
-        kept = {column.name for column in data.schema.kept()}
-        found += [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
-        return found
+        return found + gap_problems(data, "regression needs") + settings_problems(data, self.order, self.exclude)
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> "RegressionPosterior | SequencePosterior":
         """Return the posterior of every column's regression. Cost O(n·d²) per column.

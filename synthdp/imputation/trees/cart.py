@@ -13,6 +13,7 @@ from pydantic import Field
 
 from synthdp import expressions
 from synthdp.errors import InputError
+from synthdp.imputation.checks import settings_problems
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.orchard import Orchard
 from synthdp.imputation.trees.tree import Growth
@@ -59,13 +60,11 @@ class Cart(Settings):
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these trees cannot replace the columns the schema asks for."""
-        where = "synthesis.model"
-        names = [column.name for column in data.schema.replaced()]
-        kept = [column.name for column in data.schema.kept()]
-        found = [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
-        if self.order is not None and sorted(self.order) != sorted(names):
-            found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
+        found = settings_problems(data, self.order, self.exclude)
+        if any(".order:" in problem for problem in found):  # rules cannot be read without an order
             return found
+        where = "synthesis.model"
+        kept = [column.name for column in data.schema.kept()]
         visits = self.visits(data)
         for name, rule in self.rules.items():
             if name not in visits:

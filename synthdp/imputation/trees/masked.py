@@ -25,6 +25,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from synthdp.imputation.checks import gap_problems, settings_problems
 from synthdp.imputation.protocol import Task
 from synthdp.imputation.trees.arrays import Bins
 from synthdp.imputation.trees.binning import Binned, Binning, is_ordered
@@ -83,26 +84,14 @@ class MaskedCart(Settings):
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these trees cannot replace the columns the schema asks for."""
-        found: list[str] = []
-        where = "synthesis.model"
-        names = [column.name for column in data.schema.replaced()]
-        for column in data.schema.replaced():
-            if column.kind is Kind.DATE:
-                found.append(
-                    f"variables.{column.name}: trees given a mask cannot replace dates; use method: sequential, or set "
-                    "role: keep."
-                )
-            missing = int(data.frame[column.name].isna().sum())
-            if missing:
-                found.append(
-                    f"variables.{column.name}: trees given a mask need complete replaced columns, found {missing} "
-                    "missing values; leave those records out of the file, or set role: keep."
-                )
-        if self.order is not None and sorted(self.order) != sorted(names):
-            found.append(f"{where}.order: must list each replaced column once ({', '.join(names)}).")
-        kept = {column.name for column in data.schema.kept()}
-        found += [f"{where}.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
-        return found
+        found = [
+            f"variables.{column.name}: trees given a mask cannot replace dates; use method: sequential, or set "
+            "role: keep."
+            for column in data.schema.replaced()
+            if column.kind is Kind.DATE
+        ]
+        found += gap_problems(data, "trees given a mask need")
+        return found + settings_problems(data, self.order, self.exclude)
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> "TreePosterior":
         """Bin the columns once. Trees are grown per copy, or here when every copy has the same."""
