@@ -69,7 +69,12 @@ def verdict(content: ReportContent) -> Verdict:
         return Verdict("passed", "Passed: the release gate lets these files go out", within, reasons, table)
     if passed is False:
         said = f"{number(failed)} of {counted(len(checks), 'check')} went over the limit. " if checks else ""
-        said += "Nothing may be published from this run; no public files were written."
+        judged_only = content.method == "external"
+        said += (
+            "They should not be published as they are."
+            if judged_only
+            else ("Nothing may be published from this run; no public files were written.")
+        )
         return Verdict("refused", "Refused: the release gate holds these files back", said, reasons, table)
     said = "No verdict was computed, so nothing here says that the files may be published."
     return Verdict("open", "Not judged: the release gate was not run", said, reasons, table)
