@@ -64,9 +64,9 @@ def recompute(frame: pd.DataFrame, data: Microdata) -> pd.DataFrame:
     --------
     >>> from synthdp.microdata import resolve
     >>> from synthdp.schema import Variable
-    >>> data = resolve(pd.DataFrame({"twice": [2, 6], "x": [1, 3]}), {"twice": Variable(derived="2 * x")})
-    >>> recompute(pd.DataFrame({"x": [5, 7]}), data)["twice"].tolist()
-    [10, 14]
+    >>> data = resolve(pd.DataFrame({"twice": [2, 4, 6], "x": [1, 2, 3]}), {"twice": Variable(derived="2 * x")})
+    >>> recompute(pd.DataFrame({"x": [5, 7, 9]}), data)["twice"].tolist()
+    [10, 14, 18]
     """
     for column in _order(data.schema):
         frame = frame.assign(**{column.name: _released(column, frame, data.frame[column.name])})

@@ -20,7 +20,7 @@ RELATIVE = 0.02
 
 
 def block(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
+    found, *_ = re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
     return str(found)
 
 
