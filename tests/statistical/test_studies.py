@@ -91,6 +91,12 @@ def test_committed_kinds_cover_where_the_analysis_uses_what_the_synthesis_uses()
     assert (masked[logit]["coverage"] >= kinds.BAND[0]).all()
 
 
+@pytest.mark.xfail(strict=True, reason="the bar of issue 3 is not met: 2 of 44 logit coefficients cover .976 and .979")
+def test_committed_kinds_meet_the_bar_for_every_coefficient():
+    rows = pd.DataFrame(committed("kinds")["rows"])
+    assert rows[rows["scheme"] == "per_copy"]["coverage"].between(*kinds.BAND).all()
+
+
 def test_committed_registry_reproduces_the_authors_and_betters_them():
     results = committed("registry")
     rows = pd.DataFrame(results["rows"])
