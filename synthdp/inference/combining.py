@@ -1,7 +1,7 @@
 """Combine the estimates of several copies into one estimate with an honest interval."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,10 @@ from scipy.special import stdtr, stdtrit
 from synthdp.errors import InputError
 from synthdp.inference.analyses import Estimates
 from synthdp.inference.rules import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Replicates, unknown_rule
+from synthdp.inference.wald import Moments, Wald, wald
 from synthdp.microdata import Floats
 
-__all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "combine", "half_width"]
+__all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "Wald", "combine", "half_width"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,13 @@ class Pooled:
         How they were combined.
     title
         What was estimated, for printing.
+    fraction
+        The share of T that synthesis or imputation brought, 1 − (variance of the complete data)/T: the fraction of
+        synthetic (or missing) information for many copies.
+    nests
+        How many nests the copies form.
+    moments
+        The covariances between and within copies, for :meth:`wald`.
     """
 
     names: tuple[str, ...]
@@ -46,10 +54,25 @@ class Pooled:
     copies: int
     level: float
     title: str = ""
+    fraction: Floats = field(default_factory=lambda: np.empty(0))
+    nests: int = 1
+    moments: Moments | None = field(default=None, repr=False)
+
+    def wald(self, terms: Sequence[str] | None = None, value: float | Floats = 0.0) -> Wald:
+        """Test that terms (all of them by default) have given values; see :func:`synthdp.inference.wald.wald`.
+
+        Raises
+        ------
+        InputError
+            When a term is unknown, the covariance is singular, or the rule has no such test.
+        """
+        if self.moments is None:
+            raise InputError("wald: needs the covariances of the estimates, found none; use combine().")
+        return wald(self.moments, self.names, self.rule, terms, value)
 
     def table(self) -> pd.DataFrame:
         """Return one row per term."""
-        columns = ("estimate", "se", "df", "low", "high", "p_value", "b", "v_bar")
+        columns = ("estimate", "se", "df", "low", "high", "p_value", "b", "v_bar", "fraction")
         return pd.DataFrame({"term": list(self.names), **{name: getattr(self, name) for name in columns}})
 
     def __str__(self) -> str:
@@ -64,11 +87,20 @@ class Pooled:
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in [head, *rows]]
         title = [self.title] if self.title else []
         copies = "1 copy" if self.copies == 1 else f"{self.copies} copies"
-        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], f"{copies} combined by {self.rule}"])
+        nests = f" in {self.nests} nests" if self.nests > 1 else ""
+        label = f" ({RULES[self.rule].label})" if RULES[self.rule].label else ""
+        footer = f"{copies}{nests} combined by {self.rule}{label}"
+        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], footer])
 
 
 def combine(
-    estimates: Sequence[Estimates], rule: str = DEFAULT_RULE, level: float = 0.95, *, title: str = ""
+    estimates: Sequence[Estimates],
+    rule: str = DEFAULT_RULE,
+    level: float = 0.95,
+    *,
+    title: str = "",
+    nests: int | Sequence[int] | None = None,
+    ratio: float = 1.0,
 ) -> Pooled:
     """Combine the estimates of several copies, term by term.
 
@@ -85,11 +117,16 @@ def combine(
         Coverage of the intervals.
     title
         What was estimated, for printing.
+    nests
+        For rules of nested copies: how many nests of equal size there are, copies of one nest standing together (the
+        order of the files of a release); or the nest of each copy.
+    ratio
+        Records of a copy over records of the original; ``raab2016`` and ``raghunathan2003`` use it.
 
     Raises
     ------
     InputError
-        When the rule is unknown, needs more copies, or a term is not in every copy.
+        When the rule is unknown, needs more copies or nests, or a term is not in every copy.
 
     Examples
     --------
@@ -104,21 +141,22 @@ def combine(
         raise InputError(f"rule: {sentence}.")
     if not estimates:
         raise InputError(f"rule: {rule} needs at least one copy, found none.")
-    if len(estimates) < (fewest := RULES[rule].fewest):
-        raise InputError(
-            f"rule: {rule} needs at least {fewest} copies, found {len(estimates)}; "
-            f"give more copies, or ask for {SINGLE_COPY_RULE}."
-        )
     if not 0 < level < 1:
         raise InputError(f"level: must lie between 0 and 1, found {level:g}.")
+    if not 0 < ratio < np.inf:
+        raise InputError(f"ratio: must be a positive number, found {ratio:g}.")
+    count, places = _nests(rule, nests, len(estimates))
+    estimates = [estimates[place] for place in places]
     names = estimates[0].names
     order = [_positions(names, other, copy) for copy, other in enumerate(estimates, start=1)]
     replicates = Replicates(
         q=np.stack([found.values[place] for found, place in zip(estimates, order, strict=True)]),
         v=np.stack([np.diag(found.covariance)[place] for found, place in zip(estimates, order, strict=True)]),
+        nests=count,
+        ratio=ratio,
     )
     estimate = replicates.q.mean(axis=0)
-    variance, df = RULES[rule].spread(replicates)
+    variance, df, fraction = RULES[rule].spread(replicates)
     se = np.sqrt(variance)
     half = half_width(se, df, level)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -137,12 +175,60 @@ def combine(
         copies=replicates.m,
         level=level,
         title=title,
+        fraction=fraction,
+        nests=count,
+        moments=_moments(replicates, estimates, order),
     )
 
 
 def half_width(se: Floats, df: Floats | float, level: float) -> Floats:
     """Return half the length of t intervals; infinite degrees of freedom give normal ones."""
     return np.asarray(stdtrit(df, (1 + level) / 2) * se, dtype=np.float64)
+
+
+def _nests(rule: str, nests: int | Sequence[int] | None, copies: int) -> tuple[int, list[int]]:
+    """Return how many nests there are, and the copies in the order of their nests; or refuse."""
+    fewest = RULES[rule].fewest
+    if not RULES[rule].nested:
+        if copies < fewest:
+            raise InputError(
+                f"rule: {rule} needs at least {fewest} copies, found {copies}; "
+                f"give more copies, or ask for {SINGLE_COPY_RULE}."
+            )
+        return 1, list(range(copies))
+    if nests is None:
+        raise InputError(f"nests: {rule} combines copies in nests; say how many nests there are.")
+    if isinstance(nests, int):
+        if nests < 1 or copies % nests:
+            raise InputError(f"nests: {copies} copies cannot form {nests} nests of equal size.")
+        labels = np.repeat(np.arange(nests), copies // nests)
+    else:
+        labels = np.asarray(nests)
+        if len(labels) != copies:
+            raise InputError(f"nests: must name the nest of each of the {copies} copies, found {len(labels)} names.")
+    sizes = np.unique(labels, return_counts=True)[1]
+    if len(set(sizes.tolist())) > 1:
+        raise InputError(f"nests: must be of equal size, found {', '.join(map(str, sizes))} copies.")
+    if len(sizes) < 2 or sizes[0] < fewest:
+        each = "1 copy" if fewest == 1 else f"{fewest} copies"
+        raise InputError(
+            f"nests: {rule} needs at least 2 nests of {each} each, found {len(sizes)} of {sizes[0]}; "
+            f"give more copies, or ask for {SINGLE_COPY_RULE}."
+        )
+    return len(sizes), [int(place) for place in np.argsort(labels, kind="stable")]
+
+
+def _moments(replicates: Replicates, estimates: Sequence[Estimates], order: Sequence[Sequence[int]]) -> Moments:
+    centred = replicates.q - replicates.q.mean(axis=0)
+    return Moments(
+        q_bar=np.asarray(replicates.q.mean(axis=0)),
+        between=np.asarray(centred.T @ centred / max(replicates.m - 1, 1)),
+        within=np.asarray(
+            np.mean([found.covariance[np.ix_(place, place)] for found, place in zip(estimates, order, strict=True)], 0)
+        ),
+        copies=replicates.m,
+        ratio=replicates.ratio,
+    )
 
 
 def _positions(names: tuple[str, ...], other: Estimates, copy: int) -> list[int]:

@@ -1,44 +1,21 @@
-"""Combining rules: from the replicated estimates to a variance and its degrees of freedom, one small function each."""
+"""Combining rules: from the replicated estimates to a variance and its degrees of freedom, one small function each.
+
+The rules for copies in nests (several imputations, several draws of W) are in ``nested``; ``RULES`` lists all.
+"""
 
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from synthdp.microdata import Floats
+from synthdp.inference import nested
+from synthdp.inference.replicates import Replicates, Spread, added, over
+
+__all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Replicates", "Rule", "Spread", "unknown_rule"]
 
 DEFAULT_RULE = "reiter2003"
 SINGLE_COPY_RULE = "mean_se"
-
-
-@dataclass(frozen=True, eq=False)
-class Replicates:
-    """The estimates q and their variances v, M copies × p terms."""
-
-    q: Floats
-    v: Floats
-
-    @property
-    def m(self) -> int:
-        """How many copies there are."""
-        return len(self.q)
-
-    @cached_property
-    def v_bar(self) -> Floats:
-        """The mean variance within copies."""
-        return np.asarray(self.v.mean(axis=0))
-
-    @cached_property
-    def b(self) -> Floats:
-        """The variance between copies, Σ(q_m − q̄)²/(M − 1); zero for one copy."""
-        if self.m == 1:
-            return np.zeros_like(self.v_bar)
-        return np.asarray(self.q.var(axis=0, ddof=1))
-
-
-Spread = tuple[Floats, Floats]
 
 
 def reiter2003(replicates: Replicates) -> Spread:
@@ -50,13 +27,16 @@ def reiter2003(replicates: Replicates) -> Spread:
     all are replaced. The t interval is too short for very few copies: when a whole column is redrawn, nominal 0.95
     covers 0.929 with 2 copies, 0.945 with 3, 0.950 with 5 (by quadrature, in the tests).
 
+    Holds for copies of which every column is drawn anew too, as long as they have as many records as the original:
+    then v̄ is the variance of the original's estimate.
+
     References
     ----------
     Reiter (2003), Survey Methodology 29(2), 181–188: T_p, and ν_p of its t reference
     distribution.
     """
     extra = replicates.b / replicates.m
-    return extra + replicates.v_bar, (replicates.m - 1) * (1 + _over(replicates.v_bar, extra)) ** 2
+    return added(replicates.v_bar, extra, (replicates.m - 1) * (1 + over(replicates.v_bar, extra)) ** 2)
 
 
 def rubin1987(replicates: Replicates) -> Spread:
@@ -67,30 +47,122 @@ def rubin1987(replicates: Replicates) -> Spread:
     Rubin (1987), Multiple Imputation for Nonresponse in Surveys, equations 3.1.5 and 3.1.6.
     """
     extra = (1 + 1 / replicates.m) * replicates.b
-    return extra + replicates.v_bar, (replicates.m - 1) * (1 + _over(replicates.v_bar, extra)) ** 2
+    return added(replicates.v_bar, extra, (replicates.m - 1) * (1 + over(replicates.v_bar, extra)) ** 2)
+
+
+def raghunathan2003(replicates: Replicates) -> Spread:
+    """Return T = (1 + 1/M) b − v̄ and ν = (M − 1)(1 − v̄/((1 + 1/M) b))²: the rule for fully synthetic copies.
+
+    Every column is drawn anew, with parameters of its own for each copy. Where T is not positive it is (n_syn/n) v̄,
+    term by term.
+
+    Notes
+    -----
+    T is a difference, and b has M − 1 degrees of freedom only: with copies as large as the original T is negative for
+    one term in five at M = 5, one in thirty at M = 20. Near zero ν vanishes and the interval grows without bound. Use
+    many copies, or ``raab2016_proper``, which needs one. The literature gives no ν for the replaced T; here it is
+    M − 1.
+
+    References
+    ----------
+    Raghunathan, Reiter, Rubin (2003), Journal of Official Statistics 19(1), 1–16: T_f and ν_f. Reiter (2002), the same
+    journal 18(4), 531–544: the non-negative variance.
+    """
+    m, v_bar = replicates.m, replicates.v_bar
+    spread = (1 + 1 / m) * replicates.b
+    sound = spread > v_bar
+    variance = np.where(sound, spread - v_bar, replicates.ratio * v_bar)
+    share = np.divide(v_bar, spread, out=np.zeros_like(v_bar), where=sound)
+    df = np.where(sound, (m - 1) * (1 - share) ** 2, m - 1.0)
+    return Spread(variance, df, np.where(sound, np.minimum(over(replicates.b / m, variance), 1.0), 0.0))
+
+
+def raab2016(replicates: Replicates) -> Spread:
+    """Return T = v̄ (n_syn/n + 1/M), normal: every column drawn from a model fitted once; one copy is enough.
+
+    The variance that synthesis adds is known without comparing copies, because a copy is a sample from the fitted
+    model: v̄/M.
+
+    References
+    ----------
+    Raab, Nowok, Dibben (2016), Journal of Privacy and Confidentiality 7(3), 67–97. The four cases (population or
+    sample, plug-in or proper) are those that synthpop computes.
+    """
+    return _scaled(replicates, original=replicates.ratio, extra=1 / replicates.m)
+
+
+def raab2016_proper(replicates: Replicates) -> Spread:
+    """Return T = v̄ (n_syn/n + (1 + n_syn/n)/M), normal: as ``raab2016``, parameters drawn anew for each copy."""
+    return _scaled(replicates, original=replicates.ratio, extra=(1 + replicates.ratio) / replicates.m)
+
+
+def raab2016_sample(replicates: Replicates) -> Spread:
+    """Return T = v̄/M, normal: how far q̄ is from the estimate that the original itself would give.
+
+    For ``raab2016``'s design. The interval is for the original's estimate, not for the population's parameter.
+    """
+    return _scaled(replicates, original=0.0, extra=1 / replicates.m)
+
+
+def raab2016_sample_proper(replicates: Replicates) -> Spread:
+    """Return T = v̄ (1 + n_syn/n)/M, normal: ``raab2016_sample`` when parameters are drawn anew for each copy."""
+    return _scaled(replicates, original=0.0, extra=(1 + replicates.ratio) / replicates.m)
 
 
 def mean_se(replicates: Replicates) -> Spread:
     """Return T = v̄ with normal intervals: blind to the variance that synthesis adds.
 
     It is what synthpop's comparison of fits uses (its "mean standard error" is √v̄, not the mean of the standard
-    errors: checked on its own output), and all that one copy can give.
+    errors: checked on its own output), and all that one copy of which some columns are kept can give.
     """
-    return replicates.v_bar, np.full_like(replicates.v_bar, np.inf)
+    return _scaled(replicates, original=1.0, extra=0.0)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A combining rule and the fewest copies it can work with."""
+    """A combining rule.
+
+    Parameters
+    ----------
+    spread
+        The rule itself.
+    fewest
+        The fewest copies it can work with; of a nest, when it is ``nested``.
+    nested
+        Whether the copies form nests, of which there must be two or more.
+    label
+        What a reader of the interval must know, if anything.
+    """
 
     spread: Callable[[Replicates], Spread]
     fewest: int
+    nested: bool = False
+    label: str = ""
 
+
+def _scaled(replicates: Replicates, *, original: float, extra: float) -> Spread:
+    v_bar = replicates.v_bar
+    return Spread(
+        v_bar * (original + extra), np.full_like(v_bar, np.inf), np.full_like(v_bar, extra / (original + extra))
+    )
+
+
+# how alike two names must be for a typing error, as difflib has it
+_ALIKE = 0.6
+_SAMPLE = "for the estimate that the original would give, not for the population"
 
 RULES: Mapping[str, Rule] = {
     "reiter2003": Rule(reiter2003, fewest=2),
     "rubin1987": Rule(rubin1987, fewest=2),
-    "mean_se": Rule(mean_se, fewest=1),
+    "raghunathan2003": Rule(raghunathan2003, fewest=2),
+    "reiter2004": Rule(nested.reiter2004, fewest=2, nested=True),
+    "rubin2003": Rule(nested.rubin2003, fewest=2, nested=True),
+    "reiter2003_nested": Rule(nested.reiter2003_nested, fewest=1, nested=True),
+    "raab2016": Rule(raab2016, fewest=1),
+    "raab2016_proper": Rule(raab2016_proper, fewest=1),
+    "raab2016_sample": Rule(raab2016_sample, fewest=1, label=_SAMPLE),
+    "raab2016_sample_proper": Rule(raab2016_sample_proper, fewest=1, label=_SAMPLE),
+    "mean_se": Rule(mean_se, fewest=1, label="without the variance that synthesis adds"),
 }
 
 
@@ -98,11 +170,7 @@ def unknown_rule(rule: str) -> str | None:
     """Return a sentence when there is no such rule, with the nearest one that there is."""
     if rule in RULES:
         return None
-    near = difflib.get_close_matches(rule, RULES, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(RULES)}"
+    likeness = {name: difflib.SequenceMatcher(None, name, rule).ratio() for name in RULES}
+    nearest = max(RULES, key=likeness.__getitem__)
+    hint = f"did you mean {nearest!r}?" if likeness[nearest] >= _ALIKE else f"choose from {', '.join(RULES)}"
     return f"no combining rule named {rule!r}; {hint}"
-
-
-def _over(numerator: Floats, denominator: Floats) -> Floats:
-    """Return the ratio, infinite where the denominator is zero (copies that agree exactly need no t)."""
-    return np.divide(numerator, denominator, out=np.full_like(numerator, np.inf), where=denominator > 0)

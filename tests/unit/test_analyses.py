@@ -296,7 +296,7 @@ def test_singular_step_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_rule_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValidationError, match="no combining rule named 'reiter2030'; did you mean 'reiter2003'"):
         Analysis(name="a", model="ols", formula="y ~ x", rule="reiter2030")
-    with pytest.raises(ValidationError, match="choose from reiter2003, rubin1987, mean_se"):
+    with pytest.raises(ValidationError, match="choose from reiter2003, rubin1987, raghunathan2003"):
         Analysis(name="a", model="ols", formula="y ~ x", rule="?")
     assert Analysis(name="a", model="ols", formula="y ~ x", rule="mean_se").rule == "mean_se"
 

@@ -32,7 +32,7 @@ def by_hand(rule: str, q: list[float], v: list[float]) -> tuple[float, float]:
     return v_bar, math.inf
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["reiter2003", "rubin1987", "mean_se"])
 @pytest.mark.parametrize("m", [2, 3, 20])
 def test_rules_match_the_written_formulas(rule: str, m: int) -> None:
     rng = np.random.default_rng(m)
@@ -73,12 +73,12 @@ def test_no_variance_at_all() -> None:
 def test_mean_se_takes_one_copy() -> None:
     pooled = combine([estimates([1.0], [0.25])], rule="mean_se")
     assert (pooled.se[0], pooled.b[0], pooled.copies) == (0.5, 0.0, 1)
-    assert str(pooled).endswith("1 copy combined by mean_se")
+    assert str(pooled).endswith("1 copy combined by mean_se (without the variance that synthesis adds)")
 
 
 @given(
     st.lists(st.tuples(st.floats(-9, 9), st.floats(0.1, 9)), min_size=2, max_size=8),
-    st.sampled_from(list(RULES)),
+    st.sampled_from([name for name, rule in RULES.items() if not rule.nested]),
     st.floats(0.1, 10),
     st.floats(-5, 5),
 )
@@ -123,7 +123,7 @@ def test_other_mistakes() -> None:
 
 def test_table_is_tidy() -> None:
     table = combine([estimates([1.0, 2.0], [1, 1])] * 2).table()
-    assert list(table.columns) == ["term", "estimate", "se", "df", "low", "high", "p_value", "b", "v_bar"]
+    assert list(table.columns) == ["term", "estimate", "se", "df", "low", "high", "p_value", "b", "v_bar", "fraction"]
     assert table["term"].tolist() == ["t0", "t1"]
     assert isinstance(table, pd.DataFrame)
 
