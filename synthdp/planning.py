@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from synthdp import cautions, io, relations
 from synthdp.config import Config
 from synthdp.errors import InputError
+from synthdp.inference.designs import Design, unfit
 from synthdp.intake import unique_share
 from synthdp.microdata import Microdata
 from synthdp.publishing import format_of
@@ -41,6 +42,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
     if config.constraints and config.synthesis.repair:
         problems.append("synthesis.repair: may break the constraints it does not know; leave out one of the two.")
     problems += io.name_problems(data.schema.names(), format_of(config))
+    problems += rule_problems(config, config.synthesis.design(plan))
     raise_if([*problems, *analysis_problems(config, data.schema.names())])
     return plan
 
@@ -48,6 +50,12 @@ def plan_of(config: Config, data: Microdata) -> Plan:
 def analysis_problems(config: Config, names: Sequence[str]) -> list[str]:
     """Return what is wrong with the analyses, given the names of the columns there are."""
     return [problem for analysis in config.analyses for problem in analysis.problems(tuple(names))]
+
+
+def rule_problems(config: Config, design: Design) -> list[str]:
+    """Return which analyses name a combining rule that does not fit how the copies are made."""
+    named = [(analysis, unfit(analysis.rule, design)) for analysis in config.analyses if analysis.rule is not None]
+    return [f"{analysis.where}.rule: {why}" for analysis, why in named if why is not None]
 
 
 def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ def publish(
         copies=len(made.copies),
         mask_draw=made.mask_draw if made.mask_draw != "none" else None,
         rule=made.rule,
+        design=made.design,
         records=len(data),
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=format,

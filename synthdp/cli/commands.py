@@ -248,6 +248,7 @@ def analyse(
     from pydantic import ValidationError
 
     from synthdp.inference.analyses import Analysis
+    from synthdp.inference.designs import Design, unfit
     from synthdp.inference.pooling import pool
     from synthdp.release import read_public
 
@@ -257,6 +258,9 @@ def analyse(
     except ValidationError as error:
         wrong = (f"--{problem['loc'][0]}: {_sentence(problem['msg'])}" for problem in error.errors())
         raise InputError(*wrong) from None
+    design = Design.of(release.contents)
+    if rule is not None and design is not None and (why := unfit(rule, design)):
+        raise InputError(f"--rule: {why}")
     try:
         pooled = pool(release.copies, analysis, schema=release.schema, default_rule=release.contents["rule"])
     except SynthdpError as error:

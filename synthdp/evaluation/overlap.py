@@ -9,7 +9,7 @@ import numpy as np
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.inference.analyses import Analysis, Estimates
-from synthdp.inference.combining import DEFAULT_RULE, SINGLE_COPY_RULE, Pooled, half_width
+from synthdp.inference.combining import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Pooled, half_width
 from synthdp.inference.pooling import pool
 from synthdp.microdata import Floats
 
@@ -85,7 +85,7 @@ def evaluate_analyses(
         What a data user would run.
     default_rule
         The rule for an analysis that names none. One copy says nothing of the variance between copies, so with one
-        copy the default is ``mean_se``; the entry's ``rule`` says so.
+        copy the default is ``mean_se`` unless the rule can do with one; the entry's ``rule`` says so.
     level
         Coverage of the intervals.
 
@@ -95,7 +95,7 @@ def evaluate_analyses(
         The ``utility.analyses`` entries of metrics.json; a measure that is not defined (an estimate without
         variance) is None.
     """
-    rule = SINGLE_COPY_RULE if len(comparison.copies) == 1 else default_rule
+    rule = SINGLE_COPY_RULE if len(comparison.copies) < RULES[default_rule].fewest else default_rule
     entries = []
     for analysis in analyses:
         try:

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from synthdp import __version__
+from synthdp.designs import Design
 from synthdp.io import Labels
 from synthdp.microdata import codes
+from synthdp.release import formulas
 from synthdp.release.public import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
 
@@ -70,6 +72,7 @@ def describe(
     records: int,
     masks: Mapping[str, str],
     format: str,
+    design: Design | None = None,
 ) -> dict[str, Any]:
     """Return the contents of ``release.json``.
 
@@ -91,6 +94,8 @@ def describe(
         The mask's method by column; strengths stay out, as they may depend on the record.
     format
         Of the synthetic files.
+    design
+        What inference depends on beyond that; None when it is not known.
     """
     return {
         "version": RELEASE_VERSION,
@@ -105,6 +110,7 @@ def describe(
         "files": file_names(imputations, copies, format),
         "columns": [_column(column) for column in schema.columns],
         "masks": dict(masks),
+        **({"design": design.facts()} if design is not None else {}),
     }
 
 
@@ -116,23 +122,27 @@ def readme(release: Mapping[str, Any]) -> str:
     References
     ----------
     Reiter, J. P. (2003). Inference for partially synthetic, public use microdata sets. Survey Methodology 29, 181-188.
+    Raab, G. M., Nowok, B., Dibben, C. (2016). Practical data synthesis for large samples. Journal of Privacy and
+    Confidentiality 7(3), 67-97.
     """
     columns = release["columns"]
     pandas_read, r_read = _READERS[release["format"]]
     single = len(release["files"]) == 1
+    texts = formulas.texts(release["rule"])
     parts = {
         "files": "One synthetic data set" if single else f"{len(release['files'])} synthetic data sets",
-        "single": _SINGLE if single else "",
+        "single": _SINGLE if single and not formulas.takes_one(release["rule"]) else "",
         "format": release["format"],
         "records": str(release["records"]),
         "replaced": _listed(columns, "replaced"),
         "kept": _listed(columns, "kept"),
-        "derived": _formulas(columns),
+        "derived": _computed(columns),
         "pandas_read": pandas_read,
         "r_read": r_read,
         **_example(columns),
     }
-    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], _README)
+    whole = re.sub(r"\{(\w+)\}", lambda match: texts.get(match[1], match[0]), _README)
+    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], whole)
 
 
 def _column(column: Column) -> dict[str, str]:
@@ -174,7 +184,7 @@ def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
     return ", ".join(names) if names else "none"
 
 
-def _formulas(columns: Sequence[Mapping[str, str]]) -> str:
+def _computed(columns: Sequence[Mapping[str, str]]) -> str:
     derived = [f"`{c['name']}` = `{c['formula']}`" for c in columns if c["role"] == "derived"]
     return f"\n- computed from the others: {', '.join(derived)}" if derived else ""
 
@@ -217,13 +227,9 @@ stack or average the data sets.
 ## How to analyse them
 
 Compute your estimate q and its variance u (the squared standard error) in each of the M data sets as if it were the
-original. Then (Reiter 2003):
+original. Then ({source}):
 
-    estimate            q̄ = mean of the q
-    between variance    b = Σ (q - q̄)² / (M - 1)
-    within variance     ū = mean of the u
-    total variance      T = ū + b / M
-    interval            q̄ ± t(ν) · √T,   ν = (M - 1) (1 + M ū / b)²
+{steps}
 
 {single}**Not Rubin's rule.** Software for missing data (`mi estimate` in Stata; `MIcombine` of mitools and `pool` of
 mice in R) uses T = ū + (1 + 1/M) b. That is right when values were missing, and wrong here: the intervals come out too
@@ -248,21 +254,16 @@ q = np.array([value.mean() for value in values])
 u = np.array([value.var() / value.count() for value in values])
 M = len(copies)
 
-estimate = q.mean()
-b = q.var(ddof=1)
-T = u.mean() + b / M
-nu = (M - 1) * (1 + M * u.mean() / b) ** 2
-print(estimate, np.sqrt(T), nu)
+{python}
 ```
 
 ### With R
 
 ```r
-library(mice)
 files <- list.files(pattern = "^synthetic_.*[.]{format}$")
 fits <- lapply(files, function(file) lm({r_formula}, data = {r_read}))
-summary(pool.syn(as.mira(fits)), conf.int = TRUE)   # rule = "reiter2003", not pool()
+{r}
 ```
 
-Reiter, J. P. (2003). Inference for partially synthetic, public use microdata sets. Survey Methodology 29, 181-188.
+{reference}
 """

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from synthdp.designs import Design
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
 from synthdp.masking.columns import MaskDraw
@@ -61,6 +62,11 @@ class Imputed(Settings):
     shuffle: bool = True
     sweeps: int = Field(default=20, ge=1)
     repair: bool = False
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        mask_draw = getattr(self, "mask_draw", None)
+        return plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=mask_draw)
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from synthdp.designs import NOTHING_MASKED, Design
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
 from synthdp.seeding import Streams
@@ -32,6 +33,8 @@ class Release:
         What may be said formally about each column's mask, one entry per column and group.
     seconds
         How long fitting and drawing took.
+    design
+        How the copies came about, as far as inference depends on it; None when the method does not say.
     chain
         Per column, how often the first copy's chain moved and whether it had settled; empty for exact draws.
     """
@@ -43,6 +46,7 @@ class Release:
     masking: tuple[Mapping[str, object], ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     chain: tuple[Mapping[str, object], ...] = ()
+    design: Design | None = None
 
     def __repr__(self) -> str:
         rows = len(self.copies[0]) if self.copies else 0
@@ -70,6 +74,15 @@ class Plan:
     def released(self) -> Microdata:
         """The original with all columns that are released."""
         return self.data if self.whole is None else self.whole
+
+    def design(self, *, proper: bool, copies: int, mask_draw: str | None = None) -> Design:
+        """Return the design of copies of this plan, in which the replaced columns are drawn anew."""
+        return Design(
+            replaced="some" if self.released.schema.kept() else "all",
+            proper=proper,
+            copies=copies,
+            mask_draw=mask_draw or NOTHING_MASKED,
+        )
 
 
 class Synthesizer(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from synthdp.designs import Design, rule_for
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation import predictors
 from synthdp.imputation.gibbs import drift
@@ -44,6 +45,10 @@ class Settings(Protocol):
     @property
     def sweeps(self) -> int:
         """How long a chain runs."""
+        ...
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
         ...
 
 
@@ -91,14 +96,16 @@ def sample(
         copies = _in_parallel(copy, settings.copies, jobs, advance)
     draws = settings.copies if mask_draw == "per_copy" else 1
     withdrawn = _withdrawn(plan, mask_draw)
+    design = settings.design(plan)
     return Release(
         copies=copies,
         method=settings.method,
-        rule="reiter2003",
-        mask_draw=mask_draw or "none",
+        rule=rule_for(design),
+        mask_draw=design.mask_draw,
         masking=tuple(row for mask in masks.values() for row in mask.statements(draws, withdrawn)),
         seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
         chain=tuple(chain),
+        design=design,
     )
 
 

@@ -8,7 +8,8 @@ model remembers of its donors. There is no formal statement about it.
 References
 ----------
 Nowok, Raab, Dibben (2016), Journal of Statistical Software 74(11). Reiter (2003), Survey Methodology 29(2)
-(inference when some columns are kept).
+(inference when some columns are kept). Raab, Nowok, Dibben (2016), Journal of Privacy and Confidentiality 7(3)
+(when none is).
 """
 
 import time
@@ -21,6 +22,7 @@ import pandas as pd
 from pydantic import Discriminator, Field, Tag
 from threadpoolctl import threadpool_limits
 
+from synthdp.designs import Design, rule_for
 from synthdp.imputation.forward import NormLogit
 from synthdp.imputation.trees.cart import Cart
 from synthdp.schema import Settings
@@ -75,9 +77,9 @@ class Sequential(Settings):
 
     Notes
     -----
-    Copies of which some columns are kept are combined by Reiter (2003). When all columns are replaced the rule that
-    fits is Raab, Nowok and Dibben's (2016), which is not there yet; until then such a release says reiter2003 too. For
-    plug-in copies of the size of the original both variances have the expectation v̄(1 + 1/M).
+    Copies of which some columns are kept are combined by Reiter (2003), those of which none is by Raab, Nowok and
+    Dibben (2016), which works for one copy too. With copies of the size of the original both variances have the
+    same expectation there: v̄(1 + 1/M), or v̄(1 + 2/M) when ``proper``.
 
     Examples
     --------
@@ -94,6 +96,10 @@ class Sequential(Settings):
     imputations: Literal[1] = 1
     shuffle: bool = True
     repair: bool = False
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        return plan.design(proper=self.proper, copies=self.copies)
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
@@ -138,11 +144,13 @@ class Sequential(Settings):
                 copies.append(frame)
                 if advance is not None:
                     advance(len(copies), self.copies)
+        design = self.design(plan)
         return Release(
             copies=tuple(copies),
             method=self.method,
-            rule="reiter2003",
-            mask_draw="none",
+            rule=rule_for(design),
+            mask_draw=design.mask_draw,
+            design=design,
             seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
         )
 

@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "microdata",
         "expressions",
         "derived",
+        "designs",
         "relations",
         "coarsening",
         "cautions",
