@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError, field_validator
 
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.propensity.settings import Propensity
 from synthdp.inference.analyses import Analysis
 from synthdp.masking.registry import MASKS, AnyMask
 from synthdp.schema import Level, Settings, Variable
@@ -107,11 +108,14 @@ class Evaluation(Settings):
         Whether row i of a file is record i: ``aligned``, ``none``, or a file with the row order of each copy.
     utility, risk
         Which measures are taken.
+    propensity
+        How synthetic records are told from original ones (``pmse``).
     """
 
     rows: str = "aligned"
     utility: tuple[Utility, ...] = ("pmse", "analyses")
     risk: tuple[Risk, ...] = ("identity", "identity_averaged")
+    propensity: Propensity = Propensity()
 
     @field_validator("rows")
     @classmethod
@@ -122,9 +126,17 @@ class Evaluation(Settings):
 
 
 class ReleaseSettings(Thresholds):
-    """The format of the public files (``same``: as the data came in), and the gate's thresholds."""
+    """The format of the public files (``same``: as the data came in), and the gate's thresholds.
+
+    Parameters
+    ----------
+    recorded_in
+        Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
+        Default: ``synthdp-register`` beside the data.
+    """
 
     format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
+    recorded_in: str | None = None
 
 
 class Config(Settings):
@@ -190,6 +202,9 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
         _override(raw, override)
     config = parse(raw)
     changed: dict[str, Any] = {"data": config.data.model_copy(update={"path": path.parent / config.data.path})}
+    if config.release.recorded_in not in (None, "none"):
+        folder = str(path.parent / str(config.release.recorded_in))
+        changed["release"] = config.release.model_copy(update={"recorded_in": folder})
     rows = path.parent / config.evaluation.rows
     if rows.suffix and rows.is_file():
         changed["evaluation"] = config.evaluation.model_copy(update={"rows": str(rows)})

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from synthdp import io, release
@@ -11,6 +12,7 @@ from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
+from synthdp.gating import decide, register_of
 from synthdp.intake import align, load, prepare, read
 from synthdp.microdata import Microdata
 from synthdp.planning import analysis_problems, notes_of, plan_of, raise_if
@@ -56,13 +58,13 @@ def check(config: Config) -> CheckResult:
     InputError
         Listing everything that is wrong.
     """
-    frame = read(config).frame
+    table = read(config)
     try:
-        data = prepare(frame, config)
+        data = prepare(table.frame, config, unread=table.unread)
     except InputError as error:
         # formulas can be checked without the records, so that everything wrong is said at once
         dropped = {name for name, variable in config.variables.items() if variable.role is Role.DROP}
-        names = [str(name) for name in frame.columns if name not in dropped]
+        names = [str(name) for name in table.frame.columns if name not in dropped]
         raise InputError(*error.problems, *analysis_problems(config, names)) from None
     plan = plan_of(config, data)
     schema = data.schema
@@ -83,6 +85,7 @@ def run(
     study: bool = False,
     jobs: int = 1,
     resume: bool = False,
+    accepted: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Make a release: judge it, and publish it if the gate lets it pass.
@@ -93,6 +96,8 @@ def run(
         The folder of the run; refused when it is not empty, unless ``resume``.
     study
         Allows a small seed, and publishes nothing.
+    accepted
+        Risks above their limits that whoever signs takes, by name, with the reason.
     """
     if config.seed is not None and config.seed < SMALLEST_SECRET_SEED and not study:
         raise InputError(
@@ -102,9 +107,20 @@ def run(
     timer = Timer(progress or Silent())
     with timer.stage("read"):
         table = read(config)
-        data = prepare(table.frame, config)
+        data = prepare(table.frame, config, unread=table.unread)
     inputs = {"data": io.digest(config.data.path)}
-    return execute(config, data, inputs, out=out, study=study, jobs=jobs, resume=resume, timer=timer, table=table)
+    return execute(
+        config,
+        data,
+        inputs,
+        out=out,
+        study=study,
+        jobs=jobs,
+        resume=resume,
+        timer=timer,
+        table=table,
+        accepted=accepted or {},
+    )
 
 
 def execute(
@@ -118,6 +134,7 @@ def execute(
     resume: bool,
     timer: Timer,
     table: io.Table | None = None,
+    accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
     """Run the pipeline on checked records; ``table`` brings the labels of the file they come from."""
     with timer.stage("tag"):
@@ -127,7 +144,7 @@ def execute(
         manifest = release.start_manifest(
             out, config=settings, inputs=inputs, study=study, resume=resume, seed=config.seed
         )
-        if manifest.finished:
+        if manifest.finished and not (manifest.status == "refused" and accepted):
             return _finished(out)
         streams = Streams(manifest.seed)
         with timer.stage("synthesise"):
@@ -140,9 +157,21 @@ def execute(
         with timer.stage("evaluate"):
             comparison = _beside(plan, made)
             found = assess_comparison(config, comparison, made.rule, streams)
-        metrics = _metrics(found, made.masking, timer) | {"chain": list(made.chain)}
+            register, caution = register_of(config, out)
+            decision = decide(
+                config,
+                comparison,
+                found,
+                register=register,
+                data=plan.released,
+                accepted=accepted,
+                assess=lambda settings, beside: assess_comparison(settings, beside, made.rule, streams),
+            )
+        metrics = _metrics(found, made.masking, timer) | {"chain": list(made.chain), "gate": decision.section()}
+        if decision.together is not None:
+            metrics["risk"] = {**metrics["risk"], "releases": decision.together}
         metrics["risk"] = {**metrics["risk"], **({"repair": repaired} if repaired is not None else {})}
-        notes = (*notes_of(config, plan), *notes_on(metrics))
+        notes = (*notes_of(config, plan), *notes_on(metrics), *caution)
         content = report_content(config, comparison, metrics, made, notes, manifest.contents["versions"])
         orders = row_orders(config, made, streams)
         names = release.file_names(1, config.synthesis.copies, format_of(config))
@@ -155,11 +184,17 @@ def execute(
                 rows=dict(zip(names, orders, strict=True)),
             )
         sums = None
-        if found.verdict.passed and not study:
+        if decision.verdict.passed and not study:
             with timer.stage("release"):
+                if register is not None:
+                    register.record(plan.released, made.copies)
                 sums = publish(config, data, made, orders, out, table)
         status: Status = "study" if study else "published" if sums else "refused"
-        release.finish_manifest(out, status=status, timings=timer.seconds, public=sums)
+        signed = {
+            "accepted": metrics["gate"]["accepted"],
+            "earlier_releases": metrics["risk"].get("releases", {}).get("earlier", []),
+        }
+        release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=signed)
     return _outcome(out, metrics, report)
 
 
@@ -193,12 +228,14 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
         thresholds=config.release,
         default_rule=rule,
         streams=streams,
+        propensity=config.evaluation.propensity,
     )
 
 
 def _beside(plan: Plan, made: Release) -> Comparison:
     data = plan.released
-    return Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels)
+    proper = made.design.proper if made.design is not None else None
+    return Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels, proper=proper)
 
 
 def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tuple[Release, dict[str, Any]]:

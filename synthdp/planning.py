@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from synthdp import cautions, io, relations
+from synthdp import applicability, cautions, io, relations
 from synthdp.config import Config
 from synthdp.errors import InputError
+from synthdp.evaluation.gate import Thresholds
 from synthdp.inference.designs import Design, unfit
 from synthdp.intake import unique_share
 from synthdp.microdata import Microdata
@@ -20,7 +21,7 @@ FEWEST_RECORDS = 10
 
 def plan_of(config: Config, data: Microdata) -> Plan:
     """Return what the synthesizer works on, or list everything that is wrong with it."""
-    judged = any(value is not None for name, value in config.release if name != "format")
+    judged = any(value is not None for name, value in config.release if name in Thresholds.model_fields)
     selection = "the release gate looked at the data before this file was released" if judged else None
     if config.synthesis.repair:
         selection = "repair looked at the data to decide whose values to change"
@@ -41,6 +42,11 @@ def plan_of(config: Config, data: Microdata) -> Plan:
     problems += constraints.problems(seen, config.constraints)
     if config.constraints and config.synthesis.repair:
         problems.append("synthesis.repair: may break the constraints it does not know; leave out one of the two.")
+    drawn = sorted(name for name in applicability.touched(seen.schema) if config.synthesis.repair)
+    if drawn:
+        problems.append(
+            f"synthesis.repair: may change {', '.join(drawn)} against what applies_when asks; leave out one of the two."
+        )
     problems += io.name_problems(data.schema.names(), format_of(config))
     problems += rule_problems(config, config.synthesis.design(plan))
     raise_if([*problems, *analysis_problems(config, data.schema.names())])

@@ -158,7 +158,8 @@ Examples:
   synthdp run config.yaml
   synthdp run config.yaml --out results --jobs 2
   synthdp run config.yaml --out results --resume          after an interruption
-  synthdp run config.yaml --study --seed 1                repeatable, publishes nothing"""
+  synthdp run config.yaml --study --seed 1                repeatable, publishes nothing
+  synthdp run config.yaml --out results --resume --accept-risk "max_individual: record 7 agreed in writing\""""
 )
 @guarded
 def run(
@@ -166,6 +167,10 @@ def run(
     out: Out = None,
     study: Annotated[bool, typer.Option("--study", help="For simulations: any seed, and no public files.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in --out.")] = False,
+    accept_risk: Annotated[
+        list[str] | None,
+        typer.Option(metavar='"NAME: REASON"', help="Publish although this risk is above its limit; goes on record."),
+    ] = None,
     seed: Seed = None,
     set_: Set = None,
     jobs: Jobs = 1,
@@ -177,12 +182,16 @@ def run(
         raise InputError("--resume: say which run to go on with, by --out DIR.")
     from synthdp import pipeline
     from synthdp.config import load
+    from synthdp.evaluation.gate import accepted_risks
 
+    accepted = accepted_risks(accept_risk or ())
     settings = load(config, _overrides(set_, seed))
     folder = _folder(out)
     try:
         with terminal.progress(quiet=quiet) as progress:
-            outcome = pipeline.run(settings, out=folder, study=study, jobs=jobs, resume=resume, progress=progress)
+            outcome = pipeline.run(
+                settings, out=folder, study=study, jobs=jobs, resume=resume, accepted=accepted, progress=progress
+            )
     except KeyboardInterrupt:
         terminal.say(f"interrupted. Go on with the same command and --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None
@@ -285,6 +294,8 @@ def verify(folder: ReleaseFolder, quiet: Quiet = False, log: Log = None) -> None
         raise InputError(*problems)
     if not quiet:
         terminal.show(f"{folder}: complete and unchanged.")
+        for line in release.signed(folder):
+            terminal.show(line)
 
 
 @app.command(
@@ -327,6 +338,8 @@ def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
         for reason in outcome.metrics["gate"]["reasons"]:
             if reason not in shown:
                 terminal.say(f"  {reason}")
+        for line in outcome.metrics["gate"].get("advice", ()):
+            terminal.say(f"  What would help: {line}")
         raise typer.Exit(GateRefused.exit_code)
 
 

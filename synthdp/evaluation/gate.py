@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import Field
 
+from synthdp.errors import InputError
 from synthdp.schema import Settings
 
 NAMES = {
@@ -47,13 +48,26 @@ class Thresholds(Settings):
 
 @dataclass(frozen=True)
 class Check:
-    """One risk against its limit; ``value`` is None when it was not measured."""
+    """One risk against its limit.
+
+    Parameters
+    ----------
+    value
+        None when it was not measured.
+    releases
+        How many earlier releases of the same data were judged along.
+    accepted
+        Why whoever signs takes the risk although it is above the limit.
+    """
 
     name: str
     attack: str
     value: float | None
     limit: float
     passed: bool
+    sentence: str = ""
+    releases: int = 0
+    accepted: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,17 +81,85 @@ class Verdict:
     ("attribute: attribute gain for 'vote' 0.3 is above the limit 0.1.",)
     """
 
-    passed: bool
-    reasons: tuple[str, ...]
     checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every risk is within its limit or accepted by name."""
+        return all(check.passed or check.accepted is not None for check in self.checks)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is above its limit and was not accepted."""
+        return tuple(check.sentence for check in self.checks if not check.passed and check.accepted is None)
 
     def section(self) -> dict[str, Any]:
         """Return the ``gate`` section of metrics.json."""
         return {
             "passed": self.passed,
             "reasons": list(self.reasons),
-            "checks": [asdict(check) for check in self.checks],
+            "accepted": [
+                {"name": f"{check.attack}.{check.name}", "risk": check.sentence, "reason": check.accepted}
+                for check in self.checks
+                if check.accepted is not None
+            ],
+            "checks": [
+                {key: value for key, value in asdict(check).items() if key != "sentence"} for check in self.checks
+            ],
         }
+
+    def beside(self, together: "Verdict", releases: int) -> "Verdict":
+        """Return the verdict on this release and on all releases of the same data together."""
+        words = "1 earlier release" if releases == 1 else f"{releases} earlier releases"
+        others = (
+            replace(check, releases=releases, sentence=f"together with {words} of the same data, {check.sentence}")
+            for check in together.checks
+        )
+        return Verdict((*self.checks, *others))
+
+    def accepting(self, accepted: Mapping[str, str]) -> "Verdict":
+        """Return the verdict when some risks are accepted by name.
+
+        Parameters
+        ----------
+        accepted
+            The reason by name: an attack (``identity_averaged``), a limit (``max_individual``), or one limit of one
+            attack (``identity_averaged.max_individual``).
+
+        Raises
+        ------
+        InputError
+            When a name stands for no check that was made: a misspelt override must not pass for one.
+        """
+        known = {name for check in self.checks for name in _names(check)}
+        unknown = [name for name in accepted if name not in known]
+        if unknown:
+            raise InputError(
+                *(f"--accept-risk: no check named {name!r}; there are {', '.join(sorted(known))}." for name in unknown)
+            )
+        return Verdict(tuple(self._accept(check, accepted) for check in self.checks))
+
+    @staticmethod
+    def _accept(check: Check, accepted: Mapping[str, str]) -> Check:
+        reasons = [accepted[name] for name in _names(check) if name in accepted]
+        return replace(check, accepted=reasons[0]) if reasons and not check.passed else check
+
+
+def accepted_risks(texts: Sequence[str]) -> dict[str, str]:
+    """Return the reasons by name from texts of the form "name: reason".
+
+    Examples
+    --------
+    >>> accepted_risks(["max_individual: one record, consented in writing"])
+    {'max_individual': 'one record, consented in writing'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, colon, reason = (part.strip() for part in text.partition(":"))
+        if not (name and colon and reason):
+            raise InputError('--accept-risk: must have the form "name: reason", with a reason that can be signed.')
+        found[name] = reason
+    return found
 
 
 def judge(risk_sections: Mapping[str, Any], thresholds: Thresholds) -> Verdict:
@@ -96,7 +178,6 @@ def judge(risk_sections: Mapping[str, Any], thresholds: Thresholds) -> Verdict:
         The limits.
     """
     checks: list[Check] = []
-    reasons: list[str] = []
     attacks = [name for name in risk_sections if name.startswith("identity")]
     for limit_name, what in NAMES.items():
         limit = getattr(thresholds, limit_name)
@@ -111,10 +192,14 @@ def judge(risk_sections: Mapping[str, Any], thresholds: Thresholds) -> Verdict:
         for attack, target, found in measured:
             value = _finite(found)
             passed = value is not None and value <= limit
-            checks.append(Check(limit_name, attack, value, limit, passed))
-            if not passed:
-                reasons.append(_sentence(f"{attack}: {what}{target}", value, limit))
-    return Verdict(passed=not reasons, reasons=tuple(reasons), checks=tuple(checks))
+            sentence = "" if passed else _sentence(f"{attack}: {what}{target}", value, limit)
+            checks.append(Check(limit_name, attack, value, limit, passed, sentence))
+    return Verdict(tuple(checks))
+
+
+def _names(check: Check) -> tuple[str, str, str]:
+    """Return what an override may call a check, the most exact name first."""
+    return f"{check.attack}.{check.name}", check.attack, check.name
 
 
 def _matches(limit_name: str, sections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:

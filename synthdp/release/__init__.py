@@ -5,6 +5,7 @@ from synthdp.release.confidential import (
     Status,
     finish_manifest,
     read_manifest,
+    signed,
     start_manifest,
     write_confidential,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "read_manifest",
     "read_public",
     "readme",
+    "signed",
     "start_manifest",
     "verify",
     "write_atomic",

@@ -139,7 +139,12 @@ def read_manifest(out: Path) -> Manifest | None:
 
 
 def finish_manifest(
-    out: Path, *, status: Status, timings: Mapping[str, float], public: Mapping[str, str] | None = None
+    out: Path,
+    *,
+    status: Status,
+    timings: Mapping[str, float],
+    public: Mapping[str, str] | None = None,
+    signed: Mapping[str, Any] | None = None,
 ) -> None:
     """Say in the manifest how the run ended: the last thing a run does.
 
@@ -153,12 +158,30 @@ def finish_manifest(
         Seconds by stage.
     public
         The checksums `publish` returned.
+    signed
+        Which risks were accepted and why, and the earlier releases of the same data.
     """
     manifest = read_manifest(out)
     if manifest is None:
         raise ValueError("finish_manifest needs a manifest that start_manifest wrote")
-    end = {"status": status, "finished": _now(), "timings": timings, "public": public}
+    end = {"status": status, "finished": _now(), "timings": timings, "public": public, **(signed or {})}
     write_atomic(_folder(out) / MANIFEST, json_text({**manifest.contents, **end}).encode())
+
+
+def signed(folder: Path) -> list[str]:
+    """Return what was signed for, in sentences, when the confidential side of a release lies beside it."""
+    home = folder if (folder / CONFIDENTIAL).is_dir() else folder.parent
+    manifest = read_manifest(home)
+    if manifest is None:
+        return []
+    lines = [
+        f"accepted on signing: {risk['risk']} Reason: {risk['reason']}"
+        for risk in manifest.contents.get("accepted") or ()
+    ]
+    earlier = manifest.contents.get("earlier_releases") or ()
+    if earlier:
+        lines.append(f"judged together with {len(earlier)} earlier releases of the same data: {', '.join(earlier)}.")
+    return lines
 
 
 def write_confidential(

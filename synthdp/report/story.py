@@ -34,6 +34,8 @@ class Verdict:
     explanation: str
     reasons: tuple[str, ...]
     checks: Table | None
+    advice: tuple[str, ...] = ()
+    accepted: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ def verdict(content: ReportContent) -> Verdict:
             align="llrrl",
         )
     reasons = tuple(str(reason) for reason in gate.get("reasons") or ())
+    accepted = tuple((str(risk.get("risk")), str(risk.get("reason"))) for risk in gate.get("accepted") or ())
+    if passed is True and accepted:
+        over = f"{number(failed)} of {counted(len(checks), 'check')} went over the limit; whoever ran this accepted it."
+        headline = "Passed by override: risks above the limits were accepted by name"
+        return Verdict("passed", headline, over, reasons, table, accepted=accepted)
     if passed is True:
         within = f"All {counted(len(checks), 'check')} stayed within the limits." if checks else ""
         return Verdict("passed", "Passed: the release gate lets these files go out", within, reasons, table)
@@ -75,7 +82,9 @@ def verdict(content: ReportContent) -> Verdict:
             if judged_only
             else ("Nothing may be published from this run; no public files were written.")
         )
-        return Verdict("refused", "Refused: the release gate holds these files back", said, reasons, table)
+        advice = tuple(str(line) for line in gate.get("advice") or ())
+        headline = "Refused: the release gate holds these files back"
+        return Verdict("refused", headline, said, reasons, table, advice=advice, accepted=accepted)
     said = "No verdict was computed, so nothing here says that the files may be published."
     return Verdict("open", "Not judged: the release gate was not run", said, reasons, table)
 
@@ -87,7 +96,12 @@ def _check(check: Mapping[str, Any]) -> tuple[str, ...]:
     attack = str(check.get("attack") or "")
     passed = check.get("passed")
     result = "✔ within" if passed is True else "✘ over" if passed is False else NOT_COMPUTED
-    return words, ATTACKS.get(attack, (attack, ""))[0], say(check.get("value")), say(check.get("limit")), result
+    if passed is False and check.get("accepted") is not None:
+        result = "✘ over, accepted"
+    named = ATTACKS.get(attack, (attack, ""))[0]
+    if check.get("releases"):
+        named += f", with {counted(check['releases'], 'earlier release')}"
+    return words, named, say(check.get("value")), say(check.get("limit")), result
 
 
 def done(content: ReportContent) -> Done:

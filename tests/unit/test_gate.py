@@ -134,4 +134,6 @@ def test_section() -> None:
         "value": 2.0,
         "limit": 0.0,
         "passed": False,
+        "releases": 0,
+        "accepted": None,
     }

@@ -1,0 +1,201 @@
+"""Releases of the same data are recorded, recognised and judged together; a refusal can be overridden by name only."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from synthdp import pipeline, release
+from synthdp.cli import app
+from synthdp.config import parse
+from synthdp.errors import InputError
+from synthdp.evaluation.gate import Thresholds, accepted_risks, judge
+from synthdp.microdata import resolve
+from synthdp.release.register import INDEX, NAME, Register
+from synthdp.schema import Role, Variable
+
+SAFE = {"expected_match_rate": 0.01, "true_match": 0, "true_match_chance": 1, "max_individual": 0.1}
+N = 300
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def table(n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=n)
+    age = (50 + 10 * z + 12 * rng.normal(size=n)).round(1)
+    return pd.DataFrame({"z": z, "city": rng.choice(list("äbc"), n), "age": age})
+
+
+def microdata(frame: pd.DataFrame):
+    return resolve(frame, {"age": Variable(role=Role.REPLACE, key=True)})
+
+
+def copy_of(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+    return frame.assign(age=np.random.default_rng(seed).permutation(frame["age"].to_numpy()))
+
+
+def config_of(folder: Path, frame: pd.DataFrame, **more):
+    frame.to_csv(folder / "data.csv", index=False)
+    settings = {
+        "data": {"path": str(folder / "data.csv")},
+        "variables": {"age": {"kind": "continuous", "role": "replace", "key": True, "tolerance": 3}},
+        "masks": {"age": {"method": "gaussian", "sd": 1.0}},
+        "synthesis": {"copies": 3},
+    } | more
+    return parse(settings)
+
+
+def test_the_same_records_are_recognised_in_any_order(tmp_path):
+    frame = table()
+    register = Register(tmp_path / NAME)
+    released = [copy_of(frame, seed) for seed in (1, 2)]
+    register.record(microdata(frame), released)
+    order = np.random.default_rng(9).permutation(N)
+    shuffled = frame.iloc[order].reset_index(drop=True)
+    (found,) = register.earlier(microdata(shuffled), [copy_of(shuffled, 5)])
+    for before, now in zip(released, found.copies, strict=True):
+        expected = before.iloc[order].reset_index(drop=True)
+        assert np.array_equal(now["age"].to_numpy(), expected["age"].to_numpy())
+        assert now["city"].tolist() == expected["city"].tolist()
+
+
+def test_other_data_and_the_same_copies_are_no_earlier_release(tmp_path):
+    frame = table()
+    register = Register(tmp_path / NAME)
+    copies = [copy_of(frame, 1)]
+    register.record(microdata(frame), copies)
+    register.record(microdata(frame), copies)
+    assert len(json.loads((tmp_path / NAME / INDEX).read_text())["releases"]) == 1
+    assert register.earlier(microdata(frame), copies) == ()
+    other = frame.assign(z=frame["z"] + 1)
+    assert register.earlier(microdata(other), [copy_of(other, 2)]) == ()
+    assert register.earlier(microdata(frame.head(200)), [copy_of(frame.head(200), 2)]) == ()
+
+
+def test_a_column_that_was_kept_and_is_replaced_now_is_recognised(tmp_path):
+    frame = table()
+    register = Register(tmp_path / NAME)
+    register.record(microdata(frame), [copy_of(frame, 1)])
+    both = resolve(frame, {name: Variable(role=Role.REPLACE, key=True) for name in ("age", "z")})
+    (found,) = register.earlier(both, [copy_of(frame, 2)])
+    # the first release told z as it is
+    assert np.array_equal(found.copies[0]["z"].to_numpy(), frame["z"].to_numpy())
+
+
+@pytest.mark.parametrize("text", ["{", '{"version": 1}', '{"version": 2, "releases": []}'])
+def test_a_damaged_register_is_an_error_and_not_an_empty_one(tmp_path, text):
+    (tmp_path / INDEX).write_text(text)
+    with pytest.raises(InputError, match=r"register\.json: "):
+        Register(tmp_path).earlier(microdata(table()), [copy_of(table(), 1)])
+
+
+def test_a_lost_file_of_the_register_is_an_error(tmp_path):
+    frame = table()
+    register = Register(tmp_path / NAME)
+    register.record(microdata(frame), [copy_of(frame, 1)])
+    next((tmp_path / NAME).glob("*.parquet")).unlink()
+    with pytest.raises(InputError, match="an earlier release of these data is recorded"):
+        register.earlier(microdata(frame), [copy_of(frame, 2)])
+
+
+def test_a_register_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"release\.recorded_in: .* cannot be made"):
+        Register(tmp_path / "file").record(microdata(table()), [copy_of(table(), 1)])
+
+
+def test_a_second_release_is_judged_on_both_together(tmp_path):
+    frame = table()
+    wide = {"max_expected_match_rate": None, "max_excess_true_match": None, "max_individual": None}
+    first = pipeline.run(config_of(tmp_path, frame, release=wide), out=tmp_path / "a")
+    assert first.public is not None
+    assert "releases" not in first.metrics["risk"]
+    second = pipeline.run(config_of(tmp_path, frame, release=wide), out=tmp_path / "b")
+    together = second.metrics["risk"]["releases"]
+    assert len(together["earlier"]) == 1
+    assert together["copies"] == 6
+    alone = second.metrics["risk"]["identity_averaged"]["mean_individual"]
+    # six masks average to less noise than three
+    assert together["identity_averaged"]["mean_individual"] > alone
+    limit = (alone + together["identity_averaged"]["mean_individual"]) / 2
+    assert limit > alone
+    assert any("judged together with 1 earlier" in line for line in release.signed(tmp_path / "b"))
+    # the register lies beside the data, not in what is public
+    assert (tmp_path / NAME).is_dir()
+    assert not list((tmp_path / "b" / "public").glob("*register*"))
+
+
+def test_what_passes_alone_is_refused_when_earlier_releases_used_it_up(tmp_path):
+    frame = table()
+    open_gate = {"max_expected_match_rate": None, "max_excess_true_match": None, "max_individual": None}
+    more = {"evaluation": {"risk": ["identity_averaged"]}, "masks": {"age": {"method": "gaussian", "sd": 0.5}}}
+    for name in "abcd":
+        pipeline.run(config_of(tmp_path, frame, release=open_gate, **more), out=tmp_path / name)
+    risk = json.loads((tmp_path / "d" / "confidential" / "metrics.json").read_text())["risk"]
+    alone = risk["identity_averaged"]["expected_match_rate"]
+    together = risk["releases"]["identity_averaged"]["expected_match_rate"]
+    assert together > alone
+    limit = open_gate | {"max_expected_match_rate": (alone + together) / 2}
+    seed = json.loads((tmp_path / "d" / "confidential" / "manifest.json").read_text())["seed"]
+    # the same seed gives the same copies; the other three releases count as earlier ones
+    config = config_of(tmp_path, frame, release=limit, **more).model_copy(update={"seed": seed})
+    outcome = pipeline.run(config, out=tmp_path / "e")
+    assert not outcome.passed
+    assert outcome.public is None
+    assert all(reason.startswith("together with 3 earlier releases") for reason in outcome.metrics["gate"]["reasons"])
+    assert "earlier releases of the same data have used up" in outcome.metrics["gate"]["advice"][0]
+
+
+def test_nothing_is_recorded_when_nothing_is_published(tmp_path):
+    frame = table()
+    config = config_of(tmp_path, frame, release={"max_individual": 0})
+    assert not pipeline.run(config, out=tmp_path / "a").passed
+    assert not (tmp_path / NAME).exists()
+    pipeline.run(config_of(tmp_path, frame, release={"recorded_in": "none", "max_individual": None}), out=tmp_path / "b")
+    assert not (tmp_path / NAME).exists()
+
+
+def test_a_refusal_is_overridden_by_name_and_goes_on_record(tmp_path):
+    config = tmp_path / "config.yaml"
+    table().to_csv(tmp_path / "data.csv", index=False)
+    config.write_text(
+        "data: {path: data.csv}\n"
+        "variables: {age: {kind: continuous, role: replace, key: true, tolerance: 3}}\n"
+        "masks: {age: {method: gaussian, sd: 1.0}}\nsynthesis: {copies: 3}\n"
+        "release: {max_individual: 0.0001, max_excess_true_match: null, max_expected_match_rate: null}\n"
+    )
+    run = ("run", config, "--out", tmp_path / "out", "--quiet")
+    refused = invoke(*run)
+    assert refused.exit_code == 3
+    assert not (tmp_path / "out" / "public").exists()
+    assert "What would help" in refused.stderr
+    assert invoke(*run, "--resume", "--accept-risk", "max_individual").exit_code == 2
+    misspelt = invoke(*run, "--resume", "--accept-risk", "max_indivdual: typing error")
+    assert misspelt.exit_code == 2
+    assert "no check named 'max_indivdual'" in misspelt.stderr
+    assert invoke(*run, "--resume", "--accept-risk", "max_individual: agreed in writing").exit_code == 0
+    assert (tmp_path / "out" / "public").is_dir()
+    assert "agreed in writing" in invoke("verify", tmp_path / "out").stdout
+    public = "".join(path.read_text() for path in (tmp_path / "out" / "public").iterdir())
+    assert "agreed in writing" not in public
+
+
+def test_the_most_exact_name_of_an_override_counts():
+    verdict = judge({"identity": SAFE | {"max_individual": 1.0}, "identity_averaged": SAFE}, Thresholds())
+    assert not verdict.passed
+    accepted = verdict.accepting({"identity": "all of it", "identity.max_individual": "this one"})
+    assert accepted.passed
+    assert accepted.section()["accepted"][0]["reason"] == "this one"
+    assert not verdict.accepting({"identity_averaged": "another attack"}).passed
+
+
+@pytest.mark.parametrize("text", ["", "max_individual", "max_individual:", ": reason"])
+def test_an_override_needs_a_name_and_a_reason(text):
+    with pytest.raises(InputError, match="must have the form"):
+        accepted_risks([text])
