@@ -1,75 +1,68 @@
 """The analyses a data user would run: a model and a formula, estimated on one file."""
 
-import warnings
+import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from fnmatch import fnmatchcase
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import field_validator
+from pydantic import Field, field_validator, model_validator
 
-from synthdp.errors import InputError, Unfinished
-from synthdp.inference.formulas import Design, absent, build, columns_used, complete
+from synthdp.errors import InputError
+from synthdp.inference.estimates import Estimates
+from synthdp.inference.formulas import absent, build, columns_used, complete
+from synthdp.inference.models import descriptive
+from synthdp.inference.models.protocol import Fit, Problem
+from synthdp.inference.models.regression import Regression, events
+from synthdp.inference.models.settings import DESCRIPTIVE, LINKED, MODELS, Link, Model, ReplicateMethod
 from synthdp.inference.rules import unknown_rule
+from synthdp.inference.surveys import linearised, replicated, sample, weight_column
 from synthdp.microdata import Floats
 from synthdp.schema import Schema, Settings
 
 __all__ = ["Analysis", "Estimates", "columns_used"]
 
-NEWTON_STEPS = 30
-# least information left in any direction, as a share of what the null model has there: 30 steps of a separated fit
-# leave 1e-12, and fits with a maximum keep far more
-VANISHED = 1e-8
-
-
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """What one analysis says on one file.
-
-    Parameters
-    ----------
-    names
-        The terms, p of them.
-    values
-        Their estimates.
-    covariance
-        The sampling covariance of the estimates, p × p.
-    df_residual
-        Residual degrees of freedom for t intervals; None where intervals are normal.
-    """
-
-    names: tuple[str, ...]
-    values: Floats
-    covariance: Floats
-    df_residual: float | None
-
-    @property
-    def se(self) -> Floats:
-        """The standard errors."""
-        return np.sqrt(np.diag(self.covariance))
+Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Analysis(Settings):
-    """One analysis: a model, a formula and the rule that combines its estimates over copies.
+    """One analysis: a model, a formula, how the records were sampled, and the rule that combines copies.
 
     Parameters
     ----------
     name
         What reports call it.
     model
-        ``ols``, ``logit``, ``probit``, ``poisson``, or ``mean``.
+        Of numbers: ``mean``, ``quantile``, ``correlation``; of levels: ``proportion`` (each column), ``table`` (shares
+        of the columns crossed), ``count`` (the same as totals). Regressions: ``ols``, ``wls``, ``logit``, ``probit``,
+        ``poisson``, ``negative_binomial``, ``multinomial``, ``ordered_logit``, ``ordered_probit``, ``cox``, and the
+        generalised linear models ``gaussian``, ``binomial``, ``gamma``, ``inverse_gaussian``, ``tweedie``.
     formula
-        A patsy formula such as ``vote ~ age + C(region)``; for ``mean`` a column or several, separated by commas.
+        A patsy formula such as ``vote ~ age + C(region)``; columns separated by commas for those of numbers and levels.
     rule
         The combining rule; None leaves it to the design of the release.
+    status
+        For ``cox``, whose formula is ``time ~ terms``: the column that says whether the time ends with the event (1,
+        True, or the second of two levels) or the record is censored; without it all times end with the event.
+    probabilities
+        Of the quantiles.
+    link, power
+        Of a generalised linear model; canonical by default. The power p of Tweedie's variance μ^p.
+    weights, strata, cluster
+        Columns of the sampling design: standard errors are then linearised (robust), with clusters − strata degrees of
+        freedom. For ``wls`` the weights are inverse error variances and the covariance is the model's.
+    replicate_weights, replicate_method, replicate_scale
+        Columns of replicate weights (``rw*`` takes all that begin so) instead of strata and cluster; their kind; and
+        the factor of each squared deviation where the kind does not fix it.
 
     Notes
     -----
     Records with a missing value in a column the formula uses are left out. For ``logit`` and ``probit`` the response
     is 0/1, or takes two values that are not numbers: then the second one is coded 1, in the order of the schema's
-    levels, or sorted where there is no schema (NO/YES models YES; False/True models True). Standard errors are those
-    of the model, not robust ones. For ``mean`` the variance is s²/n.
+    levels, or sorted where there is no schema (NO/YES models YES; False/True models True). Without a sampling design
+    standard errors are those of the model, not robust ones. For ``mean`` the variance is s²/n; ``quantile`` and
+    ``correlation`` are linearised. Tied times of ``cox`` are Breslow's.
 
     Examples
     --------
@@ -80,9 +73,28 @@ class Analysis(Settings):
     """
 
     name: str
-    model: Literal["ols", "logit", "probit", "poisson", "mean"]
+    model: Model
     formula: str
     rule: str | None = None
+    status: str | None = None
+    probabilities: tuple[Share, ...] = Field(default=(0.25, 0.5, 0.75), min_length=1)
+    link: Link | None = None
+    power: float = Field(default=1.5, ge=1, le=2)
+    weights: str | None = None
+    strata: str | None = None
+    cluster: str | None = None
+    replicate_weights: tuple[str, ...] = ()
+    replicate_method: ReplicateMethod | None = None
+    replicate_scale: float | tuple[float, ...] | None = None
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _known_model(cls, model: object) -> object:
+        if isinstance(model, str) and model not in MODELS:
+            near = difflib.get_close_matches(model, MODELS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(MODELS)}"
+            raise ValueError(f"no model named {model!r}; {hint}")
+        return model
 
     @field_validator("rule")
     @classmethod
@@ -91,29 +103,68 @@ class Analysis(Settings):
             raise ValueError(sentence)
         return rule
 
+    @model_validator(mode="after")
+    def _settings_belong_together(self) -> Self:
+        if self.status is not None and self.model != "cox":
+            raise ValueError(f"status belongs to model cox, not {self.model}")
+        if self.link is not None and self.model not in LINKED:
+            raise ValueError(f"link belongs to generalised linear models ({', '.join(sorted(LINKED))})")
+        if self.model == "wls" and (self.weights is None or self.strata or self.cluster or self.replicate_weights):
+            raise ValueError("wls needs weights, and takes no other design; use ols for a weighted sample")
+        if self.replicate_weights:
+            if self.weights is None or self.replicate_method is None:
+                raise ValueError("replicate_weights need weights (the full sample's) and replicate_method")
+            if self.strata or self.cluster:
+                raise ValueError("replicate_weights carry strata and cluster already; leave these out")
+            if self.model == "quantile" and self.replicate_method in ("jk1", "jkn"):
+                raise ValueError("the jackknife does not work for quantiles; use strata and cluster, brr or bootstrap")
+        elif self.replicate_method is not None or self.replicate_scale is not None:
+            raise ValueError("replicate_method and replicate_scale need replicate_weights")
+        return self
+
     @property
     def where(self) -> str:
         """How messages name this analysis."""
         return f"analyses.{self.name}"
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns this analysis uses."""
-        if self.model == "mean":
+        """Return the columns this analysis estimates from."""
+        if self.model in DESCRIPTIVE:
             return tuple(dict.fromkeys(name.strip() for name in self.formula.split(",") if name.strip()))
-        return columns_used(self.formula, where=self.where)
+        beside = () if self.status is None else (self.status,)
+        return tuple(dict.fromkeys([*columns_used(self.formula, where=self.where), *beside]))
 
     def problems(self, names: Iterable[str]) -> list[str]:
         """Return what is wrong before any record is read, given the names of the columns there are."""
+        names = [str(name) for name in names]
         try:
             columns = self.columns()
         except InputError as error:
             return list(error.problems)
         if not columns:
-            return [f"{self.where}: the mean of what? Name a column in formula."]
-        return absent(columns, names, where=self.where)
+            return [f"{self.where}: the {self.model} of what? Name a column in formula."]
+        design = [name for name in (self.weights, self.strata, self.cluster) if name is not None]
+        unmatched = [name for name in self.replicate_weights if not any(fnmatchcase(known, name) for known in names)]
+        return absent(dict.fromkeys([*columns, *design, *unmatched]), names, where=self.where)
 
-    def estimate(self, frame: pd.DataFrame, schema: Schema | None = None) -> Estimates:
+    def describe(self) -> str:
+        """Return the analysis in a line, for printing: model, formula, and what else was asked for."""
+        extras = {name: getattr(self, name) for name in ("status", "link", "weights", "strata", "cluster")}
+        if self.replicate_weights:
+            extras["replicates"] = self.replicate_method
+        return ", ".join([f"{self.model} {self.formula}", *(f"{k} {v}" for k, v in extras.items() if v is not None)])
+
+    def estimate(
+        self, frame: pd.DataFrame, schema: Schema | None = None, *, levels: descriptive.Levels | None = None
+    ) -> Estimates:
         """Return the estimates on one file.
+
+        Parameters
+        ----------
+        frame, schema
+            The file, and what its columns are.
+        levels
+            Of the columns of a table; those of this file and the schema by default.
 
         Raises
         ------
@@ -125,109 +176,46 @@ class Analysis(Settings):
         """
         if problems := self.problems(frame.columns):
             raise InputError(*problems)
-        if self.model == "mean":
-            return _means(complete(frame, self.columns(), schema, where=self.where), self.where)
-        design = build(self.formula, frame, schema, where=self.where)
-        if self.model == "ols":
-            return _least_squares(design, self.where)
-        return _maximum_likelihood(self.model, design, self.where)
+        problem = self._problem(frame, schema, levels)
+        design = sample(frame, weights=self.weights, strata=self.strata, cluster=self.cluster, where=self.where)
+        weights = None if design.weights is None else design.weights[problem.rows]
+        if weights is not None and not weights.any():
+            raise InputError(f"{self.where}: no complete record has a weight above zero.")
+        fit = problem.fit(weights)
+        if self.replicate_weights:
+            covariance, df = self._replicated(frame, problem, fit)
+        elif self.model != "wls" and (self.weights or self.strata or self.cluster):
+            influence = np.zeros((len(frame), len(fit.names)))
+            influence[problem.rows] = fit.influence
+            covariance, df = linearised(influence, design, where=self.where)
+        else:
+            return Estimates(fit.names, fit.values, fit.covariance, fit.df_residual, len(problem.rows))
+        return Estimates(fit.names, fit.values, covariance, df, len(problem.rows))
 
+    def _problem(self, frame: pd.DataFrame, schema: Schema | None, levels: descriptive.Levels | None) -> Problem:
+        where, columns = self.where, self.columns()
+        if self.model in DESCRIPTIVE:
+            used = complete(frame, columns, schema, where=where)
+            if self.model == "mean":
+                return descriptive.means(used, where)
+            if self.model == "quantile":
+                return descriptive.quantiles(used, self.probabilities, where)
+            if self.model == "correlation":
+                return descriptive.correlations(used, where)
+            known = levels if levels is not None else descriptive.levels_of([frame], columns, schema)
+            crossed, total = self.model != "proportion", self.model == "count"
+            return descriptive.cells(used, known, where, crossed=crossed, total=total)
+        beside = () if self.status is None else (self.status,)
+        design = build(self.formula, frame, schema, beside=beside, where=where)
+        status = None
+        if self.status is not None:
+            status = events(complete(frame, columns, schema, where=where)[self.status], where)
+        return Regression(self.model, design, where, self.link, self.power, status)
 
-def _means(used: pd.DataFrame, where: str) -> Estimates:
-    if text := [str(name) for name in used.columns if isinstance(used[name].dtype, pd.CategoricalDtype)]:
-        raise InputError(f"{where}: a mean needs numbers, found text in {text[0]!r}.")
-    values = used.to_numpy(dtype=np.float64)
-    n = len(values)
-    if n < 2:
-        raise InputError(f"{where}: the variance of a mean needs at least 2 complete records, found {n}.")
-    return Estimates(
-        names=tuple(str(name) for name in used.columns),
-        values=values.mean(axis=0),
-        covariance=np.atleast_2d(np.cov(values, rowvar=False)) / n,
-        df_residual=n - 1.0,
-    )
-
-
-def _least_squares(design: Design, where: str) -> Estimates:
-    from statsmodels.regression.linear_model import OLS
-
-    if design.response.shape[1] != 1:
-        raise InputError(f"{where}: ols needs a numeric response, found text.")
-    rows, terms = design.matrix.shape
-    if rows == terms:
-        raise InputError(f"{where}: {terms} terms leave no degree of freedom in {rows} complete records.")
-    basis, upper = _orthogonal(design)
-    return _estimates(design, upper, OLS(design.response[:, 0], basis).fit(), df_residual=float(rows - terms))
-
-
-def _maximum_likelihood(model: str, design: Design, where: str) -> Estimates:
-    from statsmodels.discrete.discrete_model import Logit, Poisson, Probit
-
-    y, weight, centre = _counts(design, where) if model == "poisson" else _zero_one(design, model, where)
-    basis, upper = _orthogonal(design)
-    likelihood = {"logit": Logit, "probit": Probit, "poisson": Poisson}[model](y, basis)
-    start = centre * basis.mean(axis=0)
-    # statsmodels warns of separation and of no convergence; both become errors below
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            # statsmodels' ridge would stop a separated fit half-way and make it look slow instead
-            result = likelihood.fit(start, method="newton", maxiter=NEWTON_STEPS, ridge_factor=0.0, disp=0)
-        except np.linalg.LinAlgError:
-            result = None
-        information = None if result is None else -likelihood.hessian(result.params)
-    if information is not None and np.isfinite(information).all():
-        if np.linalg.eigvalsh(information)[0] < VANISHED * weight * len(y):
-            raise InputError(
-                f"{where}: the terms predict the response perfectly for some records (separation), "
-                "so there is no finite estimate; merge levels or leave a term out."
-            )
-        if result.mle_retvals["converged"]:
-            return _estimates(design, upper, result, df_residual=None)
-    raise Unfinished(f"{where}: the {model} fit did not converge; rescale or simplify the formula.")
-
-
-def _zero_one(design: Design, model: str, where: str) -> tuple[Floats, float, float]:
-    """Return the 0/1 response, its variance, and the linear predictor to start from."""
-    kinds = design.response.shape[1]
-    if kinds > 2:
-        raise InputError(f"{where}: {model} needs a response with two values, found {kinds}.")
-    # text and booleans come as one column per level: the second level is the one modelled
-    y = design.response[:, -1]
-    if not np.isin(y, (0.0, 1.0)).all():
-        raise InputError(f"{where}: {model} needs a response coded 0/1, found other numbers.")
-    share = float(y.mean())
-    if share in (0.0, 1.0):
-        raise InputError(f"{where}: {model} needs a response that takes both values, found one.")
-    return y, share * (1 - share), 0.0
-
-
-def _counts(design: Design, where: str) -> tuple[Floats, float, float]:
-    """Return the response as counts, their mean (and variance), and the linear predictor to start from."""
-    y = design.response[:, 0]
-    if design.response.shape[1] != 1 or (y < 0).any():
-        raise InputError(f"{where}: poisson needs a response of counts, found text or negative numbers.")
-    if not y.any():
-        raise InputError(f"{where}: poisson needs a response with at least one count above zero.")
-    return y, float(y.mean()), float(np.log(y.mean()))
-
-
-def _orthogonal(design: Design) -> tuple[Floats, Floats]:
-    """Return the design as basis · upper, the basis orthogonal with columns of unit mean square.
-
-    On that basis Newton's method and its stopping rule suit every scale and every correlation of the terms.
-    """
-    basis, upper = np.linalg.qr(design.matrix)
-    root = np.sqrt(len(design.matrix))
-    return basis * root, upper / root
-
-
-def _estimates(design: Design, upper: Floats, result: Any, df_residual: float | None) -> Estimates:
-    """Return the estimates of the terms from those of the basis."""
-    back = np.asarray(np.linalg.inv(upper), dtype=np.float64)
-    return Estimates(
-        names=design.names,
-        values=back @ np.asarray(result.params, dtype=np.float64),
-        covariance=back @ np.asarray(result.cov_params(), dtype=np.float64) @ back.T,
-        df_residual=df_residual,
-    )
+    def _replicated(self, frame: pd.DataFrame, problem: Problem, fit: Fit) -> tuple[Floats, float]:
+        assert self.replicate_method is not None  # the validator has seen to it
+        named = [
+            str(name) for name in frame.columns if any(fnmatchcase(str(name), one) for one in self.replicate_weights)
+        ]
+        found = [problem.fit(weight_column(frame, name, self.where)[problem.rows]).values for name in named]
+        return replicated(fit.values, found, self.replicate_method, self.replicate_scale, where=self.where)

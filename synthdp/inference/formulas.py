@@ -10,27 +10,41 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
+from synthdp.inference.vocabulary import FUNCTIONS, names_in
 from synthdp.microdata import Floats
 from synthdp.schema import Column, Schema
 
-FUNCTIONS = {"np": np, "log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
-# patsy's contrasts are named without being called: C(sex, Sum)
-CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Diff", "Helmert"})
-CODERS = frozenset({"I", "Q", "C", "center", "standardize", "scale", "bs", "cr", "cc", "te"})
+Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """The response (n rows; k columns when it is text with k levels) and the design matrix with its term names."""
+    """The response and the design matrix of the complete records.
+
+    Parameters
+    ----------
+    response
+        n rows; k columns when it is text with k levels.
+    matrix, names
+        n rows, one column per term, and what the terms are called.
+    levels
+        The k levels of a response that is text, in order; empty when it is a number.
+    rows
+        Where the complete records are in the table.
+    """
 
     response: Floats
     matrix: Floats
     names: tuple[str, ...]
+    levels: tuple[str, ...]
+    rows: Positions
 
 
 def columns_used(formula: str, *, where: str = "formula") -> tuple[str, ...]:
@@ -52,7 +66,7 @@ def columns_used(formula: str, *, where: str = "formula") -> tuple[str, ...]:
             tree = ast.parse(code, mode="eval")
         except SyntaxError:
             raise _unparsed(formula, where) from None
-        columns |= dict.fromkeys(_names(tree, where))
+        columns |= dict.fromkeys(names_in(tree, where))
     return tuple(columns)
 
 
@@ -73,17 +87,26 @@ def complete(frame: pd.DataFrame, columns: Iterable[str], schema: Schema | None,
 
     Numbers become floats whether or not the file had gaps, so that ``C(educ)`` gives the same term names in a file
     with missing values and in one without. Text becomes categories: those that occur, in the order of the schema
-    (sorted, where the schema does not say).
+    (sorted, where the schema does not say). The index says which rows of the table they are.
     """
-    used = frame[list(columns)].dropna()
+    if frame.empty:
+        raise InputError(f"{where}: the file has no records.")
+    used = frame[list(columns)].reset_index(drop=True).dropna()
     if used.empty:
         raise InputError(f"{where}: no record has a value in every column it uses.")
     known = {} if schema is None else {column.name: column for column in schema.columns}
     return pd.DataFrame({name: _plain(used[name], known.get(str(name))) for name in used.columns})
 
 
-def build(formula: str, frame: pd.DataFrame, schema: Schema | None = None, *, where: str = "formula") -> Design:
-    """Return the response and the design matrix of the complete records.
+def build(
+    formula: str,
+    frame: pd.DataFrame,
+    schema: Schema | None = None,
+    *,
+    beside: Iterable[str] = (),
+    where: str = "formula",
+) -> Design:
+    """Return the response and the design matrix of the records that are complete, also in the columns ``beside``.
 
     Raises
     ------
@@ -96,7 +119,7 @@ def build(formula: str, frame: pd.DataFrame, schema: Schema | None = None, *, wh
     columns = columns_used(formula, where=where)
     if problems := absent(columns, frame.columns, where=where):
         raise InputError(*problems)
-    used = complete(frame, columns, schema, where=where)
+    used = complete(frame, dict.fromkeys([*columns, *beside]), schema, where=where)
     # NaN made by the formula itself (the log of a negative number) is an error to report, not a record to leave out
     nothing_missing = patsy.NAAction(on_NA="raise", NA_types=[])
     try:
@@ -115,8 +138,8 @@ def build(formula: str, frame: pd.DataFrame, schema: Schema | None = None, *, wh
             f"{where}: gives infinite or undefined values in {int(bad.sum())} records; transform or recode first."
         )
     names = tuple(_readable(name) for name in right.design_info.column_names)
-    _check_rank(matrix, names, where)
-    return Design(response=response, matrix=matrix, names=names)
+    check_rank(matrix, names, where)
+    return Design(response=response, matrix=matrix, names=names, levels=_levels(left), rows=used.index.to_numpy())
 
 
 def _factors(formula: str, where: str) -> list[str]:
@@ -136,27 +159,6 @@ def _factors(formula: str, where: str) -> list[str]:
 
 def _unparsed(formula: str, where: str) -> InputError:
     return InputError(f"{where}: does not parse, found {formula!r}; write it like 'y ~ age + C(sex)'.")
-
-
-def _names(tree: ast.Expression, where: str) -> list[str]:
-    """Return the columns in one factor, in reading order."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    functions = {id(call.func): call.func.id for call in calls if isinstance(call.func, ast.Name)}
-    for function in functions.values():
-        if function not in FUNCTIONS and function not in CODERS | CONTRASTS:
-            hint = f"; write np.{function}" if hasattr(np, function) else ""
-            raise InputError(f"{where}: {function!r} is not a function that formulas know{hint}.")
-    quoted = [
-        (call.args[0].col_offset, call.args[0].value)
-        for call in calls
-        if functions.get(id(call.func)) == "Q" and call.args and isinstance(call.args[0], ast.Constant)
-    ]
-    named = [
-        (node.col_offset, node.id)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and id(node) not in functions and node.id not in CONTRASTS | {"np"}
-    ]
-    return [str(name) for _, name in sorted([*quoted, *named], key=lambda found: found[0])]
 
 
 def _plain(series: pd.Series, column: Column | None) -> pd.Series:
@@ -179,7 +181,8 @@ def _plain(series: pd.Series, column: Column | None) -> pd.Series:
     return pd.Series(pd.Categorical(series.astype(object), categories=categories), index=series.index)
 
 
-def _check_rank(matrix: Floats, names: tuple[str, ...], where: str) -> None:
+def check_rank(matrix: Floats, names: tuple[str, ...], where: str) -> None:
+    """Raise when a term is zero throughout or a combination of other terms."""
     from scipy.linalg import qr
 
     rows, terms = matrix.shape
@@ -193,6 +196,14 @@ def _check_rank(matrix: Floats, names: tuple[str, ...], where: str) -> None:
     if (weak := left < left[0] * max(rows, terms) * np.finfo(np.float64).eps).any():
         term = names[int(order[int(np.argmax(weak))])]
         raise InputError(f"{where}: the term {term!r} is a combination of the others; leave one of them out.")
+
+
+def _levels(left: Any) -> tuple[str, ...]:
+    """Return the levels of a response that is text, as a person writes them."""
+    (factor,) = left.design_info.factor_infos.values()
+    if factor.type != "categorical":
+        return ()
+    return tuple(re.sub(r"^(-?\d+)\.0$", r"\1", str(level)) for level in factor.categories)
 
 
 def _quoted(name: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.inference import analyses
+from synthdp.inference.models import likelihood
 from synthdp.inference.analyses import Analysis, columns_used
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
@@ -276,7 +276,7 @@ def test_rare_outcome_is_not_separation() -> None:
 
 
 def test_no_convergence_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(analyses, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(likelihood, "NEWTON_STEPS", 1)
     with pytest.raises(Unfinished, match=r"^analyses.a: the logit fit did not converge; rescale or simplify"):
         analysis("logit", "vote ~ age + sex").estimate(people())
     assert capsys.readouterr() == ("", "")

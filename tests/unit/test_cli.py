@@ -307,7 +307,7 @@ def test_analyse_pools_the_copies_in_the_codebooks_order(published):
 @pytest.mark.parametrize(
     ("model", "formula", "rule", "words"),
     [
-        ("strange", "y ~ age", None, "--model: input should be 'ols'"),
+        ("strange", "y ~ age", None, "--model: no model named 'strange'; choose from ols, logit"),
         ("ols", "y ~ age", "strange", "--rule: "),
         ("ols", "y ~ height", None, "copy 1: --formula: no column named 'height'"),
     ],

@@ -131,7 +131,7 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"analyses": [ANALYSIS | {"model": "olss"}]},
-            "analyses.0.model: must be 'ols', 'logit', 'probit', 'poisson' or 'mean'.",
+            "analyses.0.model: no model named 'olss'; did you mean 'ols'?",
         ),
         (
             {"analyses": [ANALYSIS | {"rule": "reiter"}]},

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.inference import analyses
+from synthdp.inference.models import likelihood
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import combine
 from synthdp.inference.pooling import pool
@@ -28,7 +28,7 @@ def test_pool_is_estimate_then_combine() -> None:
     files = copies()
     pooled, expected = pool(files, OLS), combine([OLS.estimate(file) for file in files])
     pd.testing.assert_frame_equal(pooled.table(), expected.table())
-    assert str(pooled).splitlines()[0] == "trend: ols y ~ x + g"
+    assert str(pooled).splitlines()[0] == "trend: ols y ~ x + g, n = 60"
 
 
 def test_rule_of_the_analysis_wins_over_the_default() -> None:
@@ -59,7 +59,7 @@ def test_messages_say_which_copy() -> None:
 
 
 def test_an_unfinished_fit_stays_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyses, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(likelihood, "NEWTON_STEPS", 1)
     logit = Analysis(name="sign", model="logit", formula="I(y > 0) ~ x + g")
     with pytest.raises(Unfinished, match=r"^copy 1: analyses.sign: the logit fit did not converge"):
         pool(copies(), logit)
