@@ -8,6 +8,8 @@ import numpy as np
 
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.lack_of_fit import lack_of_fit
+from synthdp.evaluation.spread import sizes_of
 from synthdp.inference.analyses import Analysis, Estimates
 from synthdp.inference.combining import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Pooled, half_width
 from synthdp.inference.pooling import pool
@@ -75,7 +77,9 @@ def evaluate_analyses(
     """Return, for each analysis, what the original says and what the copies say together.
 
     The original's interval is a t interval with the residual degrees of freedom for ``ols`` and ``mean``, normal
-    otherwise; that of the copies comes from the combining rule.
+    otherwise; that of the copies comes from the combining rule. ``mean_se`` stands for what synthpop's comparison of
+    fits shows, which gives both intervals the original's length, so its overlap is 1 − |std_diff|/(2z); every other
+    rule's overlap is that of the two intervals as they are.
 
     Parameters
     ----------
@@ -93,8 +97,11 @@ def evaluate_analyses(
     -------
     list of dict
         The ``utility.analyses`` entries of metrics.json; a measure that is not defined (an estimate without
-        variance) is None.
+        variance) is None. ``sign_agrees``: both estimates are on the same side of zero; ``significance_agrees``: both
+        intervals hold zero, or neither does; ``lack_of_fit``: the test of all terms together
+        (:func:`synthdp.evaluation.lack_of_fit.lack_of_fit`).
     """
+    sizes = sizes_of(comparison)
     rule = SINGLE_COPY_RULE if len(comparison.copies) < RULES[default_rule].fewest else default_rule
     entries = []
     for analysis in analyses:
@@ -104,7 +111,10 @@ def evaluate_analyses(
             # the same error, saying which file it came from
             raise type(error)(f"original: {error}") from None
         pooled = pool(comparison.copies, analysis, schema=comparison.schema, default_rule=rule, level=level)
-        entries.append(_entry(analysis.name, original, _ordered(pooled, original, analysis), pooled, level))
+        order = _ordered(pooled, original, analysis)
+        difference = pooled.estimate[order] - original.values
+        fit = lack_of_fit(difference, original.covariance, pooled, order, records=sizes.first, rows=sizes.second)
+        entries.append(_entry(analysis.name, original, order, pooled, level) | {"lack_of_fit": fit})
     return entries
 
 
@@ -128,8 +138,11 @@ def _entry(name: str, original: Estimates, order: list[int], pooled: Pooled, lev
     half = half_width(original.se, df, level)
     low, high = original.values - half, original.values + half
     estimate, se = pooled.estimate[order], pooled.se[order]
-    overlaps = ci_overlap(low, high, pooled.low[order], pooled.high[order])
     differences = std_diff(original.values, estimate, original.se)
+    if pooled.rule == "mean_se":
+        overlaps = 1 - np.abs(differences) / (2 * half_width(np.ones(1), math.inf, level))
+    else:
+        overlaps = ci_overlap(low, high, pooled.low[order], pooled.high[order])
     observed = _summaries(original.values, original.se, low, high)
     synthetic = _summaries(estimate, se, pooled.low[order], pooled.high[order])
     defined = overlaps[np.isfinite(overlaps)]
@@ -143,6 +156,8 @@ def _entry(name: str, original: Estimates, order: list[int], pooled: Pooled, lev
                 "synthetic": synthetic[j],
                 "ci_overlap": _number(overlaps[j]),
                 "std_diff": _number(differences[j]),
+                "sign_agrees": bool(np.sign(original.values[j]) == np.sign(estimate[j])),
+                "significance_agrees": _holds_zero(observed[j]) == _holds_zero(synthetic[j]),
             }
             for j, term in enumerate(original.names)
         ],
@@ -154,6 +169,10 @@ def _entry(name: str, original: Estimates, order: list[int], pooled: Pooled, lev
 def _summaries(estimate: Floats, se: Floats, low: Floats, high: Floats) -> list[dict[str, float]]:
     keys = ("estimate", "se", "low", "high")
     return [dict(zip(keys, map(float, row), strict=True)) for row in zip(estimate, se, low, high, strict=True)]
+
+
+def _holds_zero(interval: dict[str, float]) -> bool:
+    return interval["low"] <= 0 <= interval["high"]
 
 
 def _number(value: float) -> float | None:

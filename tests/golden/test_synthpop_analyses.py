@@ -50,8 +50,7 @@ def test_terms(content: dict[str, Any]) -> None:
         half = z * ours["se"]
         ends = [estimate + side * half for estimate in (ours["estimate"], theirs["estimate"]) for side in (-1, 1)]
         assert ci_overlap(*map(np.asarray, ends)) == pytest.approx(expected["ci_overlap"], rel=1e-6)
-        # ours gives each its own: the two standard errors differ by less than 3%
-        assert found[name]["ci_overlap"] == pytest.approx(expected["ci_overlap"], abs=0.03)
+        assert found[name]["ci_overlap"] == pytest.approx(expected["ci_overlap"], rel=1e-6)
 
 
 def _as_r_writes(term: str) -> str:

@@ -104,9 +104,10 @@ def test_section_has_the_fixed_structure() -> None:
     json.dumps(section, allow_nan=False)
     assert [entry["name"] for entry in section] == ["trend", "sign"]
     for entry in section:
-        assert list(entry) == ["name", "rule", "terms", "mean_ci_overlap", "min_ci_overlap"]
+        assert list(entry) == ["name", "rule", "terms", "mean_ci_overlap", "min_ci_overlap", "lack_of_fit"]
         for term in entry["terms"]:
-            assert list(term) == ["term", "original", "synthetic", "ci_overlap", "std_diff"]
+            assert list(term)[:5] == ["term", "original", "synthetic", "ci_overlap", "std_diff"]
+            assert list(term)[5:] == ["sign_agrees", "significance_agrees"]
             assert list(term["original"]) == list(term["synthetic"]) == ["estimate", "se", "low", "high"]
         overlaps = [term["ci_overlap"] for term in entry["terms"]]
         assert entry["mean_ci_overlap"] == pytest.approx(np.mean(overlaps))
