@@ -1,6 +1,6 @@
 """Identity risk: whether somebody who knows a person's keys can find that person's row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,12 +9,16 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import Floats
-from synthdp.neighbours import Matches, average, encode_keys, match
+from synthdp.microdata import Codes, Floats
+from synthdp.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
 from synthdp.neighbours.loops import Booleans
-from synthdp.schema import Column
 
 CHANCE_LEVEL = 0.95
+# above this many pairs of a target and a candidate in one copy, targets are sampled
+MOST_PAIRS = 10**9
+FEWEST_TARGETS = 1000
+# the two-sided 95% point of the normal
+WIDTH = 1.959964
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +55,10 @@ class IdentityRisk:
     per_group
         Records, expected and true matches and mean_individual for each risk group.
     individual, true_match_mask
-        Record by record; confidential, not part of :meth:`section`.
+        Record by record; confidential, not part of :meth:`section`. NaN and False for records that were not attacked.
+    sampled
+        None, or how many targets the figures rest on and their 95% intervals, when the file was too large to attack
+        every record: counts are then estimates for all records, and the largest risk is that of the sample.
 
     References
     ----------
@@ -61,9 +68,9 @@ class IdentityRisk:
     expected_match: float
     expected_match_rate: float
     expected_match_reference: float
-    true_match: int
+    true_match: float
     true_match_rate: float
-    true_match_chance: int
+    true_match_chance: float
     false_match_rate: float | None
     no_candidate: int
     mean_individual: float
@@ -72,15 +79,17 @@ class IdentityRisk:
     per_group: tuple[dict[str, Any], ...]
     individual: Floats
     true_match_mask: Booleans
+    sampled: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"IdentityRisk({len(self.individual)} targets)"
 
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json: numbers about the file, none about a record."""
-        by_record = ("individual", "true_match_mask")
-        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in by_record}
-        return found | {"per_group": [dict(line) for line in self.per_group]}
+        apart = ("individual", "true_match_mask", "sampled")
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in apart}
+        found |= {"per_group": [dict(line) for line in self.per_group]}
+        return found if self.sampled is None else found | {"sampled": dict(self.sampled)}
 
 
 def evaluate_identity(
@@ -104,11 +113,6 @@ def evaluate_identity(
     InputError
         If the attack cannot be made on these files.
 
-    Notes
-    -----
-    Permuting the rows of all copies alike moves candidates but changes neither their number nor their probabilities,
-    so a replicate only asks whether the one best row now stands where the target is: O(n), without matching again.
-
     Examples
     --------
     >>> from synthdp.microdata import resolve
@@ -120,15 +124,10 @@ def evaluate_identity(
     >>> risk.expected_match, risk.true_match
     (2.0, 1)
     """
-    name = "identity_averaged" if averaged else "identity"
     keys = comparison.schema.keys()
-    _refuse_unless_possible(comparison, keys, name)
+    refuse_unless_aligned(comparison, "identity_averaged" if averaged else "identity")
     copies = (average(comparison.copies, keys),) if averaged else comparison.copies
-    targets, *files = encode_keys([comparison.original, *copies], keys)
-    found = match(targets, files)
-    n = len(targets)
-    chance = [int(np.sum(found.winner == rng.permutation(n))) for _ in range(permutations)]
-    return _summarise(found, int(np.quantile(chance, CHANCE_LEVEL, method="higher")), comparison.groups)
+    return attack_by_matching(comparison, copies, rng=rng, permutations=permutations)
 
 
 def evaluate_original(comparison: Comparison, *, rng: np.random.Generator, permutations: int = 200) -> IdentityRisk:
@@ -137,12 +136,77 @@ def evaluate_original(comparison: Comparison, *, rng: np.random.Generator, permu
     return evaluate_identity(itself, averaged=False, rng=rng, permutations=permutations)
 
 
-def _refuse_unless_possible(comparison: Comparison, keys: Sequence[Column], name: str) -> None:
+def attack_by_matching(
+    comparison: Comparison,
+    copies: Sequence[pd.DataFrame],
+    *,
+    rng: np.random.Generator,
+    permutations: int = 200,
+    presence: Floats | None = None,
+    most_pairs: int = MOST_PAIRS,
+) -> IdentityRisk:
+    """Match the original's keys against files whose row i stands for record i.
+
+    Parameters
+    ----------
+    presence
+        Probability that a person like record i is in the file at all; None: the intruder knows that the target is.
+        Every probability and every expected count is multiplied by it.
+    most_pairs
+        Above this many pairs of a target and its candidates in the first file, targets are sampled.
+
+    Notes
+    -----
+    Permuting the rows of all copies alike moves candidates but changes neither their number nor their probabilities,
+    so a replicate only asks whether the one best row now stands where the target is: O(n), without matching again.
+    """
+    targets, *files = encode_keys([comparison.original, *copies], comparison.schema.keys())
+    n = len(targets)
+    sample = _sample(targets, files[0], most_pairs, rng)
+    found = match(targets, files, sample=sample)
+    rows = np.arange(n) if sample is None else sample
+    weight = np.ones(len(rows)) if presence is None else presence[rows]
+    chance = [float(weight[found.winner == rng.permutation(n)[rows]].sum()) for _ in range(permutations)]
+    return _summarise(found, chance, comparison.groups, rows=rows, weight=weight, n=n)
+
+
+def _sample(targets: Keys, file: Keys, most_pairs: int, rng: np.random.Generator) -> Codes | None:
+    """Return which targets to attack, or None for all of them."""
+    n = len(targets)
+    if n * len(file) <= most_pairs:
+        return None
+    # targets with equal keys are looked up once
+    held = pd.DataFrame(np.column_stack([targets.cells, targets.numbers]))
+    distinct = np.flatnonzero(~held.duplicated().to_numpy())
+    if len(distinct) * len(file) <= most_pairs:
+        return None
+    few = np.sort(rng.choice(distinct, min(FEWEST_TARGETS, len(distinct)), replace=False))
+    mean = float(count_neighbours(Keys(targets.cells[few], targets.numbers[few], targets.tolerances), file).mean())
+    if len(distinct) * mean <= most_pairs:
+        return None
+    size = min(n, max(FEWEST_TARGETS, int(most_pairs / mean)))
+    return np.sort(rng.choice(n, size, replace=False))
+
+
+def refuse_unless_aligned(comparison: Comparison, name: str) -> None:
+    """Raise InputError, by the attack's name, when it cannot be made on these files."""
     if not comparison.aligned:
         raise InputError(
             f"{name}: needs to know which row of a copy belongs to which record; "
             "set evaluation.rows to aligned or to a file with the row order."
         )
+    refuse_without_keys(comparison, name)
+    for number, copy in enumerate(comparison.copies, start=1):
+        if len(copy) != len(comparison.original):
+            raise InputError(
+                f"{name}: aligned copies need as many rows as the original ({len(comparison.original)}), "
+                f"copy {number} has {len(copy)}."
+            )
+
+
+def refuse_without_keys(comparison: Comparison, name: str) -> None:
+    """Raise InputError, by the attack's name, when there is nothing to attack or nothing to attack it with."""
+    keys = comparison.schema.keys()
     if not keys:
         raise InputError(f"{name}: needs to know what an intruder knows; set key: true for at least one column.")
     if not comparison.copies:
@@ -151,53 +215,77 @@ def _refuse_unless_possible(comparison: Comparison, keys: Sequence[Column], name
         absent = [key.name for key in keys if key.name not in copy.columns]
         if absent:
             raise InputError(f"{name}: copy {number} has no column {absent[0]!r}, which is a key.")
-        if len(copy) != len(comparison.original):
-            raise InputError(
-                f"{name}: aligned copies need as many rows as the original ({len(comparison.original)}), "
-                f"copy {number} has {len(copy)}."
-            )
 
 
-def _summarise(found: Matches, chance: int, groups: pd.Series | None) -> IdentityRisk:
-    n = len(found.best)
+def _summarise(
+    found: Matches, chance: Sequence[float], groups: pd.Series | None, *, rows: Codes, weight: Floats, n: int
+) -> IdentityRisk:
     unique = found.best == 1
     true_match = unique & found.hit
-    share = np.where(found.hit, 1.0, 0.0) / np.maximum(found.best, 1)
-    no_candidate = int(np.sum(~found.any_candidate))
+    share = np.where(found.hit, weight, 0.0) / np.maximum(found.best, 1)
+    individual = found.individual * weight
+    scale = n / len(rows)
+    expected, nobody = float(share.sum()) * scale, int(np.sum(~found.any_candidate))
+    by_record, hit_by_record = np.full(n, np.nan), np.zeros(n, dtype=bool)
+    by_record[rows], hit_by_record[rows] = individual, true_match
     return IdentityRisk(
-        expected_match=float(share.sum()),
-        expected_match_rate=float(share.sum()) / n,
-        expected_match_reference=float(share.sum()) + no_candidate / n,
-        true_match=int(true_match.sum()),
-        true_match_rate=float(true_match.mean()),
-        true_match_chance=chance,
+        expected_match=expected,
+        expected_match_rate=expected / n,
+        expected_match_reference=expected + float(weight[~found.any_candidate].sum()) * scale / n,
+        true_match=_count(float(weight[true_match].sum()) * scale),
+        true_match_rate=float(weight[true_match].sum()) * scale / n,
+        true_match_chance=_count(float(np.quantile(chance, CHANCE_LEVEL, method="higher")) * scale),
         false_match_rate=float(np.mean(~found.hit[unique])) if unique.any() else None,
-        no_candidate=no_candidate,
-        mean_individual=float(found.individual.mean()),
-        max_individual=float(found.individual.max()),
-        mean_unconditional=float(found.unconditional.mean()),
-        per_group=_by_group(groups, share, true_match, found.individual),
-        individual=found.individual,
-        true_match_mask=true_match,
+        no_candidate=round(nobody * scale),
+        mean_individual=float(individual.mean()),
+        max_individual=float(individual.max()),
+        mean_unconditional=float((found.unconditional * weight).mean()),
+        per_group=_by_group(groups, rows, share, weight * true_match, individual),
+        individual=by_record,
+        true_match_mask=hit_by_record,
+        sampled=None if len(rows) == n else _intervals(n, share, weight * true_match, individual),
     )
 
 
+def _count(value: float) -> float:
+    """Return a count as a whole number where it is one: it is not when targets were sampled or may be absent."""
+    return int(value) if value.is_integer() else value
+
+
+def _intervals(n: int, share: Floats, true_match: Floats, individual: Floats) -> dict[str, Any]:
+    """Return 95% intervals of what a simple random sample of targets says about all of them."""
+    size = len(share)
+    found: dict[str, Any] = {"targets": size}
+    for name, values, scale in (
+        ("expected_match", share, n),
+        ("true_match", true_match, n),
+        ("mean_individual", individual, 1),
+    ):
+        error = WIDTH * float(values.std(ddof=1)) * np.sqrt((1 - size / n) / size)
+        found[name] = {"low": max(0.0, float(values.mean()) - error) * scale, "high": (values.mean() + error) * scale}
+    return found
+
+
 def _by_group(
-    groups: pd.Series | None, share: Floats, true_match: Booleans, individual: Floats
+    groups: pd.Series | None, rows: Codes, share: Floats, true_match: Floats, individual: Floats
 ) -> tuple[dict[str, Any], ...]:
     if groups is None:
         return ()
     labels = groups.astype("category")
+    everyone = labels.cat.codes.to_numpy()
+    codes = everyone[rows]
     lines = []
     for position, group in enumerate(labels.cat.categories):
-        members = labels.cat.codes.to_numpy() == position
+        members = codes == position
         if members.any():
+            records = int(np.sum(everyone == position))
+            scale = records / int(members.sum())
             lines.append(
                 {
                     "group": str(group),
-                    "records": int(members.sum()),
-                    "expected_match": float(share[members].sum()),
-                    "true_match": int(true_match[members].sum()),
+                    "records": records,
+                    "expected_match": float(share[members].sum()) * scale,
+                    "true_match": _count(float(true_match[members].sum()) * scale),
                     "mean_individual": float(individual[members].mean()),
                 }
             )

@@ -94,63 +94,134 @@ def count_sorted(
 
 
 @_compiled
+def _is_candidate(target_cell: int, target: Floats, reach: int, cell: int, row: Floats, tolerances: Floats) -> bool:
+    # neighbours lie at most ``reach`` strips apart, and strips of different cells never touch
+    if abs(target_cell - cell) > reach or abs(target[0] - row[0]) > tolerances[0]:
+        return False
+    return _close(row, target, tolerances)
+
+
+@_compiled
+def _collect(
+    cell: int,
+    target: Floats,
+    reach: int,
+    rows: npt.NDArray[np.int32],
+    cells: Codes,
+    lead: Floats,
+    second: Floats,
+    row_numbers: Floats,
+    tolerances: Floats,
+    found: npt.NDArray[np.int32],
+) -> int:
+    """Write the candidates of a target in one copy to ``found`` and return how many there are."""
+    size = 0
+    for strip in range(cell - reach, cell + reach + 1):
+        left, right = _window(cells, lead, strip, target[0], tolerances[0])
+        if len(tolerances) == 1:
+            for k in range(left, right):
+                found[size] = rows[k]
+                size += 1
+            continue
+        value, tolerance = target[1], tolerances[1]
+        for k in range(left, right):
+            # written first and kept by moving on: a branch that is taken at random costs more than the write
+            found[size] = rows[k]
+            size += abs(second[k] - value) <= tolerance
+    if len(tolerances) > 2:
+        kept = 0
+        for k in range(size):
+            record = found[k]
+            found[kept] = record
+            kept += _close(row_numbers[record], target, tolerances)
+        return kept
+    return size
+
+
+@_compiled
 def match_sorted(
-    order: Codes,
+    wanted: Codes,
     target_cells: Codes,
     target_numbers: Floats,
     reach: int,
-    rows: Codes,
+    rows: npt.NDArray[np.int32],
     cells: Codes,
-    numbers: Floats,
+    lead: Floats,
+    second: Floats,
+    row_cells: Codes,
+    row_numbers: Floats,
     tolerances: Floats,
 ) -> tuple[Floats, Floats, Codes, Booleans, Codes]:
     """Return individual, unconditional, best, hit and winner as ``Matches`` defines them.
 
-    ``rows``, ``cells`` and ``numbers`` hold one sorted copy per first index; ``rows`` says which record a row is.
+    Records are numbered so that equal keys follow each other and candidates of one target lie close together in
+    memory; ``wanted`` says, in ascending order, which of them are targets. ``rows``, ``cells`` and the first and
+    second numeric key hold one sorted copy per first index, ``row_cells`` and ``row_numbers`` the same copy in the
+    order of the records.
+
+    Copies are visited by ascending number of candidates s. Once the remaining Σ 1/s is less than what the best record
+    leads by, no further record is taken up: the few that can still win are looked up one by one.
     """
-    n, copies = len(order), rows.shape[0]
-    individual, unconditional = np.zeros(n), np.zeros(n)
-    best, winner = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    hit = np.zeros(n, dtype=np.bool_)
+    n, copies = rows.shape[1], rows.shape[0]
+    individual, unconditional = np.zeros(len(wanted)), np.zeros(len(wanted))
+    best, winner = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), -1, dtype=np.int64)
+    hit = np.zeros(len(wanted), dtype=np.bool_)
     score = np.zeros(n)
-    touched, found = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    touched = np.empty(n, dtype=np.int32)
+    # one place more: a candidate is written before it is known to be one
+    found = np.empty((copies, n + 1), dtype=np.int32)
+    sizes = np.zeros(copies, dtype=np.int64)
     reached, ties, pointed, previous = 0, 0, -1, -1
     total, threshold = 0.0, 0.0
-    for i in order:
+    for place in range(len(wanted)):
+        i = wanted[place]
+        cell, target = target_cells[i], target_numbers[i]
         if not _alike(target_cells, target_numbers, i, previous):
             for k in range(reached):
                 score[touched[k]] = 0.0
-            reached, total = 0, 0.0
+            reached, total, largest = 0, 0.0, 0.0
             for j in range(copies):
-                size = 0
-                for cell in range(target_cells[i] - reach, target_cells[i] + reach + 1):
-                    left, right = _window(cells[j], numbers[j, :, 0], cell, target_numbers[i, 0], tolerances[0])
-                    for k in range(left, right):
-                        if _close(numbers[j, k], target_numbers[i], tolerances):
-                            found[size] = rows[j, k]
-                            size += 1
-                if size == 0:
+                size = _collect(
+                    cell, target, reach, rows[j], cells[j], lead[j], second[j], row_numbers[j], tolerances, found[j]
+                )
+                sizes[j] = size
+                if size > 0:
+                    total += 1.0 / size
+            remaining = total
+            for j in np.argsort(sizes):
+                if sizes[j] == 0:
                     continue
-                total += 1.0 / size
-                for k in range(size):
-                    record = found[k]
-                    if score[record] == 0.0:
-                        touched[reached] = record
-                        reached += 1
-                    score[record] += 1.0 / size
-            largest = 0.0
-            for k in range(reached):
-                largest = max(largest, score[touched[k]])
+                share = 1.0 / sizes[j]
+                if remaining >= largest - TIE * copies:
+                    for k in range(sizes[j]):
+                        record = found[j, k]
+                        if score[record] == 0.0:
+                            touched[reached] = record
+                            reached += 1
+                        score[record] += share
+                        largest = max(largest, score[record])
+                else:
+                    floor = largest - remaining - TIE * copies
+                    for k in range(reached):
+                        record = touched[k]
+                        if score[record] >= floor and _is_candidate(
+                            cell, target, reach, row_cells[j, record], row_numbers[j, record], tolerances
+                        ):
+                            score[record] += share
+                            largest = max(largest, score[record])
+                remaining -= share
             threshold = largest - TIE * copies
             ties, pointed = 0, -1
             for k in range(reached):
                 if score[touched[k]] >= threshold:
                     ties += 1
                     pointed = touched[k]
-        individual[i] = score[i] / copies
-        unconditional[i] = total / copies
-        best[i] = ties
-        hit[i] = ties > 0 and score[i] >= threshold
-        winner[i] = pointed if ties == 1 else -1
+        for j in range(copies):
+            if sizes[j] > 0 and _is_candidate(cell, target, reach, row_cells[j, i], row_numbers[j, i], tolerances):
+                individual[place] += 1.0 / sizes[j] / copies
+        unconditional[place] = total / copies
+        best[place] = ties
+        hit[place] = ties > 0 and score[i] >= threshold
+        winner[place] = pointed if ties == 1 else -1
         previous = i
     return individual, unconditional, best, hit, winner

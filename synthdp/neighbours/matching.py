@@ -137,14 +137,23 @@ def count_neighbours(targets: Keys, file: Keys) -> Codes:
     )
 
 
-def match(targets: Keys, copies: Sequence[Keys]) -> Matches:
+def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None) -> Matches:
     """Match every target against all copies, where row i of every copy stands for record i.
+
+    Parameters
+    ----------
+    targets
+        The keys the intruder holds, one per record.
+    copies
+        The keys of each file.
+    sample
+        Only these targets, increasing; the results are then theirs, in this order.
 
     Notes
     -----
     Time is proportional to the number of candidates (as the two sharpest numeric keys see them), summed over copies
-    and over targets with distinct keys, plus sorting; memory to the number of records times copies. A million targets
-    with 200 candidates in each of 5 copies take 9 seconds with one numeric key and 22 with two, on one core.
+    and over targets with distinct keys, plus sorting; memory to the number of records times copies. Seconds and
+    memory for a million targets are printed by benchmarks/identity.py.
 
     Raises
     ------
@@ -154,18 +163,29 @@ def match(targets: Keys, copies: Sequence[Keys]) -> Matches:
     if not copies or len(targets) == 0 or any(len(copy) != len(targets) for copy in copies):
         raise ValueError("match: needs targets and at least one copy, each with as many rows as there are targets.")
     reach, (targets, *files) = _arrange(targets, *copies)
+    order = _alike_together(targets)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    places = np.sort(rank) if sample is None else np.sort(rank[sample])
     orders = [_sorted_rows(file) for file in files]
-    found = match_sorted(
-        _alike_together(targets),
-        targets.cells,
-        targets.numbers,
+    second = min(1, targets.numbers.shape[1] - 1)
+    individual, unconditional, best, hit, winner = match_sorted(
+        places,
+        targets.cells[order],
+        targets.numbers[order],
         reach,
-        np.stack(orders),
+        np.stack([rank[rows].astype(np.int32) for rows in orders]),
         np.stack([file.cells[rows] for file, rows in zip(files, orders, strict=True)]),
-        np.stack([file.numbers[rows] for file, rows in zip(files, orders, strict=True)]),
+        np.stack([file.numbers[rows, 0] for file, rows in zip(files, orders, strict=True)]),
+        np.stack([file.numbers[rows, second] for file, rows in zip(files, orders, strict=True)]),
+        np.stack([file.cells[order] for file in files]),
+        np.stack([file.numbers[order] for file in files]),
         targets.tolerances,
     )
-    return Matches(*found)
+    # from the kernel's numbering back to the records'
+    back = np.argsort(order[places])
+    named = np.where(winner >= 0, order[winner], -1)
+    return Matches(individual[back], unconditional[back], best[back], hit[back], named[back])
 
 
 def _encode(series: pd.Series, column: Column) -> tuple[Codes, Floats]:
