@@ -6,7 +6,7 @@ drawn for it, so their variance alone says too little, and all m·r copies taken
 
 import numpy as np
 
-from synthdp.inference.replicates import Replicates, Spread, added, over
+from synthdp.inference.replicates import Replicates, Spread, added, over, t_df
 from synthdp.microdata import Floats
 
 
@@ -24,7 +24,7 @@ def reiter2004(replicates: Replicates) -> Spread:
     imputed, drawn = (1 + 1 / m) * replicates.between, replicates.within / r
     total = imputed - drawn + v_bar
     sound = total > 0
-    kept = added(v_bar, imputed, (m - 1) * (1 + over(v_bar, imputed)) ** 2)
+    kept = added(v_bar, imputed, t_df(m, v_bar, imputed))
     variance = np.where(sound, total, kept.variance)
     df = np.where(sound, _satterthwaite(variance, (imputed, m - 1), (drawn, m * (r - 1))), kept.df)
     return Spread(variance, df, _beyond(v_bar, variance))
@@ -58,13 +58,14 @@ def reiter2003_nested(replicates: Replicates) -> Spread:
     """
     m, v_bar = replicates.nests, replicates.v_bar
     extra = replicates.between / m
-    return added(v_bar, extra, (m - 1) * (1 + over(v_bar, extra)) ** 2)
+    return added(v_bar, extra, t_df(m, v_bar, extra))
 
 
 def _satterthwaite(total: Floats, *parts: tuple[Floats, int]) -> Floats:
     """Return ν of a sum of independent mean squares: 1/ν = Σ (part/total)²/its degrees of freedom."""
     inverse = np.sum([np.square(part) / df for part, df in parts], axis=0)
-    return over(np.square(total), np.asarray(inverse))
+    with np.errstate(over="ignore"):
+        return over(np.square(total), np.asarray(inverse))
 
 
 def _beyond(complete: Floats, total: Floats) -> Floats:

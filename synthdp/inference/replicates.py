@@ -79,6 +79,12 @@ def added(complete: Floats, extra: Floats, df: Floats) -> Spread:
     return Spread(total, df, np.divide(extra, total, out=np.zeros_like(total), where=total > 0))
 
 
+def t_df(count: int, complete: Floats, extra: Floats) -> Floats:
+    """Return ν = (count − 1)(1 + complete/extra)², infinite where nothing is extra."""
+    with np.errstate(over="ignore"):  # next to nothing extra: as good as infinite
+        return np.asarray((count - 1) * (1 + over(complete, extra)) ** 2)
+
+
 def over(numerator: Floats, denominator: Floats) -> Floats:
     """Return the ratio, infinite where the denominator is zero (copies that agree exactly need no t)."""
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.inf), where=denominator > 0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synthdp.inference import nested
-from synthdp.inference.replicates import Replicates, Spread, added, over
+from synthdp.inference.replicates import Replicates, Spread, added, over, t_df
 
 __all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Replicates", "Rule", "Spread", "unknown_rule"]
 
@@ -36,7 +36,7 @@ def reiter2003(replicates: Replicates) -> Spread:
     distribution.
     """
     extra = replicates.b / replicates.m
-    return added(replicates.v_bar, extra, (replicates.m - 1) * (1 + over(replicates.v_bar, extra)) ** 2)
+    return added(replicates.v_bar, extra, t_df(replicates.m, replicates.v_bar, extra))
 
 
 def rubin1987(replicates: Replicates) -> Spread:
@@ -47,7 +47,7 @@ def rubin1987(replicates: Replicates) -> Spread:
     Rubin (1987), Multiple Imputation for Nonresponse in Surveys, equations 3.1.5 and 3.1.6.
     """
     extra = (1 + 1 / replicates.m) * replicates.b
-    return added(replicates.v_bar, extra, (replicates.m - 1) * (1 + over(replicates.v_bar, extra)) ** 2)
+    return added(replicates.v_bar, extra, t_df(replicates.m, replicates.v_bar, extra))
 
 
 def raghunathan2003(replicates: Replicates) -> Spread:
