@@ -1,22 +1,30 @@
 """The command line's verbs for notebooks: tables in memory instead of files."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 
 from synthdp.config import Config, parse
-from synthdp.inference.analyses import Analysis
-from synthdp.inference.combining import Pooled
-from synthdp.inference.pooling import pool as pool_analysis
+from synthdp.errors import InputError
+from synthdp.inference.analyses import analysis_of
+from synthdp.inference.bootstrap import bootstrap_estimator, bootstrap_statistic, waiting
+from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
+from synthdp.inference.estimates import Estimates
+from synthdp.inference.models.settings import Model
+from synthdp.inference.pooling import estimate_each, records
+from synthdp.inference.results import fitted, from_pair
 from synthdp.intake import lay_beside, prepare
 from synthdp.pipeline import assess_comparison
 from synthdp.planning import plan_of
+from synthdp.release.opening import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
 from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Release
 from synthdp.tagging.groups import tag
 
+Copies = str | Path | Release | Sequence[Any]
 Settings = Config | Mapping[str, Any]
 
 
@@ -41,15 +49,87 @@ def synthesize(frame: pd.DataFrame, settings: Settings, *, seed: int | None = No
 
 
 def pool(
-    copies: Sequence[pd.DataFrame],
+    copies: Copies,
+    fit: Callable[[pd.DataFrame], Any] | None = None,
     *,
-    model: Literal["ols", "logit", "probit", "poisson", "mean"],
-    formula: str,
+    model: Model | None = None,
+    formula: str | None = None,
+    estimator: Any = None,
+    statistic: Callable[[Any], Any] | None = None,
+    bootstrap: int = 200,
+    seed: int | None = None,
+    names: Sequence[str] | None = None,
     rule: str | None = None,
     level: float = 0.95,
+    **settings: Any,
 ) -> Pooled:
-    """Return one analysis of several copies, combined (Reiter 2003 unless another rule is named)."""
-    return pool_analysis(copies, Analysis(name=model, model=model, formula=formula, rule=rule), level=level)
+    """Return one analysis of several copies, combined into estimates with honest intervals.
+
+    Parameters
+    ----------
+    copies
+        A folder (``public/`` or its parent), files, tables, a release in memory, or the (estimate, covariance) pairs
+        that were found on the copies elsewhere; a covariance may be a vector of variances.
+    fit
+        A function from a table to a fitted statsmodels model, or to an (estimate, covariance) pair.
+    model, formula
+        Or a model by name and its formula; see :class:`synthdp.inference.analyses.Analysis`, whose other fields
+        (``weights``, ``strata``, ``cluster``, ``replicate_weights``, ``status``, ``link``, …) are ``settings`` here.
+    estimator, statistic, bootstrap, seed
+        Or a scikit-learn-like estimator and the formula that gives its y and X: its coefficients or importances, or
+        ``statistic(fitted)``, with a covariance from ``bootstrap`` resamples of each copy. Without an estimator,
+        ``statistic(table)`` itself is resampled. The same seed gives the same resamples.
+    names
+        Of the estimates, where they have none.
+    rule
+        The combining rule; by default the one that the release calls for, ``reiter2003`` for files and tables.
+    level
+        Coverage of the intervals.
+
+    Raises
+    ------
+    InputError, Unfinished
+        In one sentence, which names the copy.
+
+    Examples
+    --------
+    >>> print(pool([(1.0, 0.01), (1.1, 0.01), (1.2, 0.01)], names=["effect"]))
+    estimates
+    term    estimate      se  95% low  95% high    df       p
+    ---------------------------------------------------------
+    effect       1.1  0.1155   0.8648     1.335  32.0  <0.001
+    3 copies combined by reiter2003
+    """
+    ways = {"fit": fit, "model": model, "estimator": estimator}
+    asked = [name for name, value in ways.items() if value is not None] or (["statistic"] if statistic else [])
+    if len(asked) > 1:
+        raise InputError(f"pool: give one of {' and '.join(asked)}, not both.")
+    way = asked[0] if asked else None
+    if settings and way != "model":
+        raise InputError(f"pool: {', '.join(sorted(settings))} belong to an analysis by model and formula.")
+    if way is None:
+        each = copies if isinstance(copies, Sequence) and not isinstance(copies, str) else [copies]
+        found = [_pair(one, number, names) for number, one in enumerate(each, start=1)]
+        return combine(found, rule or DEFAULT_RULE, level, title="estimates")
+    opened = open_copies(copies)
+    opened.check(rule)
+    if not opened.copies:
+        raise InputError("copies: needs at least one copy, found none.")
+    if way == "model":
+        analysis = analysis_of({"name": model, "model": model, "formula": formula, "rule": rule, **settings})
+        return pool_opened(opened, analysis, level=level, called="formula")
+    if way == "fit":
+        function = cast(Callable[[pd.DataFrame], Any], fit)
+        title = getattr(function, "__name__", type(function).__name__)
+        found = estimate_each(opened.copies, lambda frame: fitted(frame, function, names))
+    else:
+        if estimator is not None and formula is None:
+            raise InputError("formula: an estimator needs one, such as 'y ~ age + C(sex)', for its y and X.")
+        title = f"{type(estimator).__name__} {formula}" if estimator is not None else "statistic"
+        title += f", {bootstrap} resamples"
+        streams = Streams(fresh_seed() if seed is None else seed)
+        found = _resampled(opened, estimator, formula, statistic, bootstrap, streams)
+    return combine(found, rule or opened.rule, level, title=title + records(found), **opened.layout)
 
 
 def evaluate(frame: pd.DataFrame, copies: Sequence[pd.DataFrame], settings: Settings) -> dict[str, Any]:
@@ -73,3 +153,39 @@ def _config(settings: Settings) -> Config:
     if isinstance(settings, Config):
         return settings
     return parse({"data": {"path": "in memory"}, **settings})
+
+
+def _pair(one: Any, number: int, names: Sequence[str] | None) -> Estimates:
+    if isinstance(one, Estimates):
+        return one
+    if isinstance(one, pd.DataFrame | str | Path | Release):
+        raise InputError("pool: what shall be estimated? Give model and formula, fit, estimator or statistic.")
+    try:
+        return from_pair(one, names)
+    except InputError as error:
+        raise InputError(f"copy {number}: {error}") from None
+
+
+def _resampled(
+    opened: Opened, estimator: Any, formula: str | None, statistic: Any, draws: int, streams: Streams
+) -> list[Estimates]:
+    """Return the bootstrap's estimates, every copy with a stream of its own."""
+    generators = iter([streams.generator("bootstrap", m) for m in range(1, len(opened.copies) + 1)])
+    with waiting("bootstrap") as advance:
+
+        def one(frame: pd.DataFrame) -> Estimates:
+            rng = next(generators)
+            if estimator is None:
+                return bootstrap_statistic(frame, statistic, draws=draws, rng=rng, advance=advance)
+            return bootstrap_estimator(
+                frame,
+                estimator,
+                str(formula),
+                draws=draws,
+                rng=rng,
+                statistic=statistic,
+                schema=opened.schema,
+                advance=advance,
+            )
+
+        return estimate_each(opened.copies, one)

@@ -13,16 +13,15 @@ from typer.core import TyperCommand
 
 from synthdp import __version__
 from synthdp.cli import terminal
+from synthdp.cli.analysing import EXAMPLES, analyse
+from synthdp.cli.arguments import Log, ReleaseFolder
 from synthdp.cli.guard import INTERRUPTED, guarded
-from synthdp.errors import GateRefused, InputError, SynthdpError
+from synthdp.errors import GateRefused, InputError
 
 if TYPE_CHECKING:
     from synthdp.pipeline import Outcome
 
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The config file (YAML).", show_default=False)]
-ReleaseFolder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="public/, or the folder that holds it.", show_default=False)
-]
 Out = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Where the results go: an empty or new folder. [default: synthdp-out/<time>]"),
@@ -37,7 +36,6 @@ Set = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Processes to use; the results do not depend on it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show errors only.")]
-Log = Annotated[Path | None, typer.Option(metavar="FILE", help="Append what happened to this file; no data values.")]
 
 app = typer.Typer(
     name="synthdp",
@@ -230,52 +228,7 @@ def evaluate(
     _show(outcome, quiet=quiet)
 
 
-@app.command(
-    epilog="""\b
-Examples:
-  synthdp analyse results --model logit --formula "vote ~ age + C(region)"
-  synthdp analyse public --model mean --formula "age, income\""""
-)
-@guarded
-def analyse(
-    folder: ReleaseFolder,
-    model: Annotated[
-        str, typer.Option(metavar="MODEL", help="ols, logit, probit, poisson or mean.", show_default=False)
-    ],
-    formula: Annotated[
-        str, typer.Option(metavar="FORMULA", help="The model's formula, or the columns of a mean.", show_default=False)
-    ],
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE", help="Combining rule. [default: the one the release calls for]", show_default=False
-        ),
-    ] = None,
-    log: Log = None,
-) -> None:
-    """Fit a model to every copy and combine the results."""
-    from pydantic import ValidationError
-
-    from synthdp.inference.analyses import Analysis
-    from synthdp.inference.designs import Design, unfit
-    from synthdp.inference.pooling import pool
-    from synthdp.release import read_public
-
-    release = read_public(folder)
-    try:
-        analysis = Analysis.model_validate({"name": "analyse", "model": model, "formula": formula, "rule": rule})
-    except ValidationError as error:
-        wrong = (f"--{problem['loc'][0]}: {_sentence(problem['msg'])}" for problem in error.errors())
-        raise InputError(*wrong) from None
-    design = Design.of(release.contents)
-    if rule is not None and design is not None and (why := unfit(rule, design)):
-        raise InputError(f"--rule: {why}")
-    try:
-        pooled = pool(release.copies, analysis, schema=release.schema, default_rule=release.contents["rule"])
-    except SynthdpError as error:
-        # in a config the analysis has a place and a name; here it has an option
-        raise type(error)(str(error).replace(analysis.where, "--formula")) from None
-    terminal.show(str(pooled))
+app.command(epilog=EXAMPLES)(analyse)
 
 
 @app.command(
@@ -341,8 +294,3 @@ def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
         for line in outcome.metrics["gate"].get("advice", ()):
             terminal.say(f"  What would help: {line}")
         raise typer.Exit(GateRefused.exit_code)
-
-
-def _sentence(message: str) -> str:
-    plain = message.removeprefix("Value error, ").rstrip(".")
-    return f"{plain[:1].lower()}{plain[1:]}."

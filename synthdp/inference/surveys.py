@@ -123,7 +123,7 @@ def replicated(
             raise InputError(f"{where}: jkn needs replicate_scale, (n_h - 1)/n_h of the stratum of each replicate.")
         scale = (count - 1) / count if method == "jk1" else 1 / count
     scales = np.asarray(scale, dtype=np.float64)
-    scales = np.full(count, scales) if scales.ndim == 0 else scales
+    scales = np.full(count, scales.item()) if scales.size == 1 else scales
     if scales.shape != (count,) or not (np.isfinite(scales).all() and (scales > 0).all()):
         raise InputError(f"{where}: replicate_scale must be one positive number, or {count}, one per replicate.")
     spread = np.stack(list(replicates)) - full
