@@ -4,7 +4,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "sequential", "trees")
+STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "sequential", "trees", "rules")
 
 
 def main() -> None:
