@@ -73,6 +73,11 @@ def recompute(frame: pd.DataFrame, data: Microdata) -> pd.DataFrame:
     return frame[list(data.schema.names())]
 
 
+def computed(column: Column, frame: pd.DataFrame) -> pd.Series:
+    """Return a derived column as its formula gives it from the columns of a table."""
+    return _released(column, frame, pd.Series(index=frame.index, dtype=object, name=column.name))
+
+
 def _order(schema: Schema) -> list[Column]:
     """Return the derived columns, each after those its formula names."""
     derived = {column.name: column for column in schema.derived()}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from synthdp import derived, io
+from synthdp import applicability, derived, io
 from synthdp.coarsening import coarsen
 from synthdp.config import Config
 from synthdp.errors import InputError
@@ -61,7 +61,7 @@ def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
         raise InputError(*problems, *error.problems) from None
     if problems:
         raise InputError(*problems)
-    return _with_derived(_with_design(data, config), given)
+    return _with_conditions(_with_derived(_with_design(data, config), given))
 
 
 def _design_problems(frame: pd.DataFrame, config: Config) -> list[str]:
@@ -102,6 +102,14 @@ def _with_derived(data: Microdata, given: pd.DataFrame) -> Microdata:
     if problems:
         raise InputError(*problems)
     return Microdata(derived.recompute(data.frame, data), data.schema)
+
+
+def _with_conditions(data: Microdata) -> Microdata:
+    """Return the records after checking when columns apply, which is said of the columns as they are released."""
+    problems = applicability.problems(data)
+    if problems:
+        raise InputError(*problems)
+    return Microdata(data.frame, applicability.settled(data.schema))
 
 
 def unique_share(data: Microdata) -> float:

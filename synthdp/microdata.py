@@ -138,6 +138,7 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
         key=variable.key,
         derived=variable.derived,
         coarsened=tuple(name for name in COARSENINGS if getattr(variable, name) is not None),
+        applies_when=variable.applies_when,
         keep_anyway=variable.keep_anyway,
         bounds=variable.bounds,
         bounds_public=variable.bounds is not None,

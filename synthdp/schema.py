@@ -13,7 +13,7 @@ NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
 # what makes a column coarser before anything else happens, in the order it is done
 COARSENINGS = ("recode", "bottomcode", "topcode", "round", "rare")
 NUMERIC_COARSENINGS = ("bottomcode", "topcode", "round")
-NOT_DERIVED = ("bounds", "bounds_from", "keep_anyway", *COARSENINGS)
+NOT_DERIVED = ("bounds", "bounds_from", "keep_anyway", "applies_when", *COARSENINGS)
 
 
 class Kind(StrEnum):
@@ -78,6 +78,9 @@ class Variable(Settings):
     recode, bottomcode, topcode, round, rare
         Make the column coarser before anything else happens: values replaced by others, small and large ones cut off,
         numbers rounded to a step, levels of fewer than ``rare`` records grouped as "other".
+    applies_when
+        A condition over other released columns, such as ``employed == 'YES'``, without which the column has no value
+        (a question that was not asked). True of the data, as they are after coarsening, and of every copy.
     keep_anyway
         Keeps a column although it gives a replaced one away (see ``synthdp.relations``).
 
@@ -102,6 +105,7 @@ class Variable(Settings):
     topcode: FiniteFloat | None = None
     round: FiniteFloat | None = Field(default=None, gt=0)
     rare: int | None = Field(default=None, ge=2)
+    applies_when: str | None = None
     keep_anyway: bool = False
 
     @model_validator(mode="after")
@@ -155,7 +159,10 @@ class Variable(Settings):
 
 
 class Column(Settings):
-    """A column with everything resolved: the kind is known, levels are listed, tolerance is a number."""
+    """A column with everything resolved: the kind is known, levels are listed, tolerance is a number.
+
+    ``applies_through`` holds the derived columns that ``applies_when`` needs, in the order they are computed.
+    """
 
     name: str
     kind: Kind
@@ -170,6 +177,8 @@ class Column(Settings):
     transform: Transform = "none"
     derived: str | None = None
     coarsened: tuple[str, ...] = ()
+    applies_when: str | None = None
+    applies_through: tuple["Column", ...] = ()
     keep_anyway: bool = False
     design: Design | None = None
 

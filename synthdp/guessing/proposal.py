@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from synthdp import applicability
 from synthdp.guessing import identifiers, kinds, missing, names, relatives, skips
 from synthdp.guessing.keys import MOST_KEYS, Key, with_shares
 from synthdp.guessing.keys import find as find_keys
@@ -14,11 +15,12 @@ from synthdp.guessing.missing import Code
 from synthdp.guessing.skips import Skip
 from synthdp.imputation.regression import MOST_COUNT, MOST_LEVELS
 from synthdp.microdata import Floats, Microdata, resolve
-from synthdp.schema import Kind, Level, Role, Variable
+from synthdp.schema import Kind, Level, Role, Schema, Variable
 
 Method = Literal["regression", "cart"]
 MANY_LONELY = 0.01
 FEW_TWICE = 0.8
+_CONDITIONS = ("derived", "applies_when")
 _COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
 
 
@@ -43,6 +45,7 @@ class Guess:
     decimals: int | None = None
     log: bool = False
     derived: str | None = None
+    applies_when: str | None = None
     evidence: tuple[str, ...] = ()
     decide: tuple[str, ...] = ()
 
@@ -111,6 +114,10 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
         if guesses[skip.because].role is Role.REPLACE and guesses[skip.column].role is Role.KEEP:
             sentence = f"its gaps tell {skip.because}, which is replaced; drop it, or keep {skip.because}."
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
+        elif guesses[skip.because].role is Role.DERIVED and guesses[skip.column].role is Role.KEEP:
+            sentence = f"its gaps tell {skip.because}, which follows from a replaced column; drop it, or keep that."
+            guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
+        _condition(guesses, data, skip)
     columns = tuple(guesses[name] for name in frame.columns)
     return Proposal(len(frame), columns, codes, words, found, method)
 
@@ -234,6 +241,21 @@ def _protect(guesses: dict[str, Guess], data: Microdata) -> None:
                 changed = Guess(guess.name, Role.DROP)
             seen = dict.fromkeys((*guess.evidence, relative.words, note))
             guesses[relation.kept] = replace(changed, evidence=tuple(seen), decide=())
+
+
+def _condition(guesses: dict[str, Guess], data: Microdata, skip: Skip) -> None:
+    """Let a column apply only where its skip says so, if that is true of every record and ``check`` accepts it."""
+    if skip.exceptions or guesses[skip.column].role not in (Role.KEEP, Role.REPLACE):
+        return
+    tried = replace(guesses[skip.column], applies_when=skip.applies_when())
+    settled = guesses | {skip.column: tried}
+    columns = [
+        column.model_copy(update={name: getattr(settled[column.name], name) for name in ("role", *_CONDITIONS)})
+        for column in data.schema.columns
+        if settled[column.name].role is not Role.DROP
+    ]
+    if not applicability.problems(Microdata(data.frame, Schema(columns=tuple(columns)))):
+        guesses[skip.column] = tried
 
 
 def _declared(guess: Guess) -> Variable:

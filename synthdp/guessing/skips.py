@@ -29,6 +29,8 @@ class Skip:
         How many of them have a value all the same: 0 when the rule holds exactly.
     explained
         The share of the column's missing values the rule accounts for.
+    unanswered
+        Whether the column has values where ``because`` is missing.
     """
 
     column: str
@@ -37,12 +39,22 @@ class Skip:
     records: int
     exceptions: int
     explained: float
+    unanswered: bool = False
 
     def condition(self) -> str:
         """Return when the column is missing, in the language of :mod:`synthdp.expressions`."""
-        name = self.because if self.because.isidentifier() else f"`{self.because}`"
         shown = [_literal(level) for level in self.levels]
-        return f"{name} == {shown[0]}" if len(shown) == 1 else f"{name} in [{', '.join(shown)}]"
+        return f"{self._named()} == {shown[0]}" if len(shown) == 1 else f"{self._named()} in [{', '.join(shown)}]"
+
+    def applies_when(self) -> str:
+        """Return when the column applies, in the same language."""
+        shown = [_literal(level) for level in self.levels]
+        name = self._named()
+        asked = f"{name} != {shown[0]}" if len(shown) == 1 else f"{name} not in [{', '.join(shown)}]"
+        return f"{asked} or isnull({name})" if self.unanswered else asked
+
+    def _named(self) -> str:
+        return self.because if self.because.isidentifier() else f"`{self.because}`"
 
 
 def find(frame: pd.DataFrame, askable: Sequence[str]) -> dict[str, Skip]:
@@ -108,6 +120,7 @@ def _rule(column: str, because: str, codes: npt.NDArray[np.int64], levels: pd.In
         records=int(sizes[chosen].sum()),
         exceptions=int((sizes - blank)[chosen].sum()),
         explained=explained,
+        unanswered=bool((~answered & ~absent).any()),
     )
 
 

@@ -107,6 +107,8 @@ def _variable(guess: Guess, proposal: Proposal) -> list[str]:
             f"  # skip: missing {exactly} when {one_line(skip.condition())} ({skip.records} records, "
             f"{skip.explained:.0%} of its missing values)"
         )
+        if skip.exceptions:
+            comments.append(f"  # once those are corrected: applies_when: {scalar(one_line(skip.applies_when()))}")
     comments += [f"  # DECIDE: {sentence}" for sentence in guess.decide]
     settings = ", ".join(f"{name}: {value}" for name, value in _settings(guess))
     return [*comments, f"  {scalar(guess.name)}: {{{settings}}}"]
@@ -134,31 +136,22 @@ def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
         yield "decimals", str(guess.decimals)
     if guess.log:
         yield "transform", "log"
+    if guess.applies_when is not None:
+        yield "applies_when", scalar(guess.applies_when)
 
 
 def _method(proposal: Proposal) -> list[str]:
     lines = ["# Fewer than 5 others alike on the keys puts a record into the medium or high group."]
     lines += ["groups: {method: neighbours, k: 5}", ""]
     if proposal.method == "cart":
-        return [*lines, "# Trees, column after column; nothing is masked.", *_cart(proposal)]
+        method = "synthesis: {method: sequential, model: {method: cart}, copies: 5}"
+        return [*lines, "# Trees, column after column; nothing is masked.", method]
     replaced = [guess for guess in proposal.having(Role.REPLACE) if guess.kind in MASKS]
     if replaced:
         lines += ["# How much is hidden: larger sd, smaller alpha, smaller keep hide more.", "masks:"]
         lines += [f"  {scalar(guess.name)}: {MASKS[guess.kind]}" for guess in replaced if guess.kind is not None]
         lines.append("")
     return [*lines, "synthesis: {method: da_mi, model: {method: regression}, copies: 5}"]
-
-
-def _cart(proposal: Proposal) -> list[str]:
-    order = [guess.name for guess in proposal.having(Role.REPLACE)]
-    kept = {guess.name for guess in proposal.having(Role.KEEP)}
-    rules = [
-        f"      {scalar(name)}: {scalar(skip.condition())}"
-        for name, skip in proposal.skips.items()
-        if skip.exceptions == 0 and name in order and skip.because in kept | set(order[: order.index(name)])
-    ]
-    lines = ["synthesis:", "  method: sequential", "  model:", "    method: cart"]
-    return [*lines, *(["    rules:", *rules] if rules else []), "  copies: 5"]
 
 
 def _examples(proposal: Proposal) -> list[str]:

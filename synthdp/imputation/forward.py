@@ -4,7 +4,8 @@
 
 D_j holds the kept columns and the replaced columns before x_j: the ORIGINAL ones when β is fitted, the SYNTHETIC ones
 when x̃_j is drawn. Each column is drawn given those before it only, so nothing here uses a mask. A column with missing
-values has a regression for missing or not first.
+values has a regression for missing or not first. Where a column does not apply (``applies_when``) it is missing, and
+both regressions are fitted to the records to which it does.
 
 References
 ----------
@@ -19,9 +20,10 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import expit, ndtr
 
+from synthdp.applicability import holds, visits
 from synthdp.imputation import predictors
 from synthdp.imputation.binary import BinaryPosterior, LinkName
-from synthdp.imputation.checks import settings_problems
+from synthdp.imputation.checks import order_problems, settings_problems
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.writing import settled, write
 from synthdp.links import Link
@@ -38,7 +40,8 @@ class NormLogit(Settings):
     Parameters
     ----------
     order
-        The replaced columns in the order they are drawn; default: file order.
+        The replaced columns in the order they are drawn; default: file order, a column that does not apply to everyone
+        after those its condition names.
     link
         ``logit`` or ``probit`` for binary columns.
     prior_sd
@@ -63,7 +66,7 @@ class NormLogit(Settings):
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these regressions cannot replace the columns the schema asks for."""
-        found = settings_problems(data, self.order, self.exclude)
+        found = settings_problems(data, self.order, self.exclude) + order_problems(data, self.order, joint=False)
         return found + [
             f"variables.{column.name}: the sequential regression replaces numbers and binary columns, this one is "
             f"{column.kind}; use model: {{method: cart}}, or set role: keep."
@@ -73,16 +76,16 @@ class NormLogit(Settings):
 
     def prepare(self, data: Microdata) -> "Regressions":
         """Return the data made ready for the regressions."""
-        visits = self.order or tuple(column.name for column in data.schema.replaced())
+        order = self.order or visits(data.schema.replaced())
         base = predictors.build(data, exclude=self.exclude)
-        links = {name: Link.of(data, name) for name in visits if not data.schema[name].kind.categorical}
+        links = {name: Link.of(data, name) for name in order if not data.schema[name].kind.categorical}
         earlier: list[Floats] = []
         fits: dict[str, ColumnRegression] = {}
-        for name in visits:
+        for name in order:
             design = np.column_stack([base.matrix, *earlier])
             fits[name] = self._regress(data, data.schema[name], design, base, links.get(name))
             earlier.append(fits[name].entries(data.frame[name]))
-        return Regressions(data, base.matrix, visits, fits)
+        return Regressions(data, base.matrix, order, fits)
 
     def _regress(
         self, data: Microdata, column: Column, design: Floats, base: predictors.Predictors, link: Link | None
@@ -93,33 +96,39 @@ class NormLogit(Settings):
         pilot = np.random.default_rng(PILOT_SEED)
         y = _working(data.frame[column.name], column, link)
         present = np.isfinite(y)
+        asked = holds(column, data.frame)
         gaps = None
-        if not present.all():
-            gaps = BinaryPosterior.fit(design, (~present).astype(np.float64), prior, link=self.link, rng=pilot)
+        if not present[asked].all():
+            absent = (~present[asked]).astype(np.float64)
+            gaps = BinaryPosterior.fit(design[asked], absent, prior, link=self.link, rng=pilot)
         seen: BinaryPosterior | LinearPosterior
         if link is None:
             seen = BinaryPosterior.fit(design[present], y[present], prior, link=self.link, rng=pilot)
         else:
             seen = LinearPosterior.fit(design[present], y[present], linear_prior)
-        return ColumnRegression(column, link, self.link, gaps, seen)
+        return ColumnRegression(column, link, self.link, gaps, seen, complete=bool(present.all()))
 
 
 @dataclass(frozen=True, repr=False)
 class ColumnRegression:
-    """The posteriors of one column's regressions: missing or not, and the value."""
+    """The posteriors of one column's regressions: missing or not where it applies, and the value.
+
+    ``complete`` says whether the original has a value for every record.
+    """
 
     column: Column
     link: Link | None
     link_name: LinkName
     gaps: BinaryPosterior | None
     seen: BinaryPosterior | LinearPosterior
+    complete: bool
 
     def entries(self, series: pd.Series) -> Floats:
         """Return how the column enters later regressions: its working value, and an indicator of its gaps."""
         values = _working(series, self.column, self.link)
         present = np.isfinite(values)
         filled = np.where(present, values, 0.0)
-        return filled[:, None] if self.gaps is None else np.column_stack([filled, ~present])
+        return filled[:, None] if self.complete else np.column_stack([filled, ~present])
 
     def coefficients(self, *, rng: np.random.Generator | None) -> "ColumnModel":
         """Return θ: the estimate, or a draw from the posterior."""
@@ -176,6 +185,7 @@ class ColumnModel:
         missing = np.zeros(len(eta), dtype=bool)
         if self.gaps is not None:
             missing = gap_chance < self._probability(copy.design @ self.gaps)
+        missing |= ~holds(column, copy.frame)
         if of.link is None:
             positions = (chance < self._probability(eta)).astype(np.int64)
             released = decode(positions, column, like)

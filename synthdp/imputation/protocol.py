@@ -1,10 +1,11 @@
 """What every association model can do."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from synthdp.evidence import Evidence
@@ -29,6 +30,8 @@ class Task:
         The working scale of each replaced numeric column.
     sweeps
         How long a chain runs, where the joint draw is not exact.
+    applies
+        Of each replaced column that does not apply to everyone (``applies_when``): to which records it does.
     """
 
     data: Microdata
@@ -36,6 +39,7 @@ class Task:
     working: Mapping[str, Floats]
     links: Mapping[str, Link]
     sweeps: int = 20
+    applies: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
 
 class Parameters(Protocol):
@@ -43,6 +47,10 @@ class Parameters(Protocol):
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ), given what W says about each."""
+        ...
+
+    def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Return the original's replaced columns, drawn from p(x | z, x_known, θ) where they do not apply."""
         ...
 
 

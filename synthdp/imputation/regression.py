@@ -13,9 +13,11 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from synthdp.applicability import visits
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.imputation.applying import certain, filled, learnt
 from synthdp.imputation.binary import BinaryPosterior, LinkName
-from synthdp.imputation.checks import gap_problems, settings_problems
+from synthdp.imputation.checks import gap_problems, order_problems, settings_problems
 from synthdp.imputation.joint import JointModel
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.protocol import Task
@@ -34,7 +36,8 @@ class Regression(Settings):
     Parameters
     ----------
     order
-        The replaced columns in the order of the regressions; default: file order, continuous ones last.
+        The replaced columns in the order of the regressions; default: file order, continuous ones last, and after all
+        others those that do not apply to everyone (see ``applying``).
     link
         ``probit`` or ``logit`` for binary columns.
     prior_sd
@@ -73,7 +76,8 @@ class Regression(Settings):
                 )
             if column.kind is Kind.COUNT:
                 found += _count_problems(column, data.numbers(column.name))
-        return found + gap_problems(data, "regression needs") + settings_problems(data, self.order, self.exclude)
+        found += gap_problems(data, "regression needs") + settings_problems(data, self.order, self.exclude)
+        return found + order_problems(data, self.order, joint=True)
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> "RegressionPosterior | SequencePosterior":
         """Return the posterior of every column's regression. Cost O(n·d²) per column.
@@ -84,7 +88,8 @@ class Regression(Settings):
         order = self.order or tuple(column.name for column in schema.replaced())
         if self.order is None:
             # numbers last: what can be integrated out exactly is
-            order = tuple(sorted(order, key=lambda name: schema[name].kind is Kind.CONTINUOUS))
+            by_kind = sorted(schema.replaced(), key=lambda column: column.kind is Kind.CONTINUOUS)
+            order = visits(sorted(by_kind, key=lambda column: column.applies_when is not None))
         kinds = [schema[name].kind for name in order]
         count = sum(kind is Kind.BINARY for kind in kinds)
         exact = set(kinds) <= {Kind.BINARY, Kind.CONTINUOUS} and Kind.BINARY not in kinds[count:]
@@ -95,24 +100,21 @@ class Regression(Settings):
         design = task.predictors.matrix
         binary_fits: list[BinaryPosterior] = []
         for j, name in enumerate(binary):
-            full = np.column_stack([design, *(task.working[earlier] for earlier in binary[:j])])
-            prior = np.concatenate([task.predictors.prior_sd(self.prior_sd), np.full(j, self.prior_sd)])
-            binary_fits.append(BinaryPosterior.fit(full, task.working[name], prior, link=self.link, rng=rng))
+            before = [(earlier, task.working[earlier][:, None]) for earlier in binary[:j]]
+            full, rows, prior = learnt(task, name, self.prior_sd, before)
+            binary_fits.append(BinaryPosterior.fit(full, task.working[name][rows], prior, link=self.link, rng=rng))
         number_fits: list[LinearPosterior] = []
         for j, name in enumerate(numbers):
-            earlier = binary + numbers[:j]
-            full = np.column_stack([design, *(task.working[other] for other in earlier)])
-            prior = np.concatenate(
-                [task.predictors.prior_sd(self.linear_prior_sd), np.full(len(earlier), self.linear_prior_sd)]
-            )
-            number_fits.append(LinearPosterior.fit(full, task.working[name], prior))
+            before = [(earlier, task.working[earlier][:, None]) for earlier in binary + numbers[:j]]
+            full, rows, prior = learnt(task, name, self.linear_prior_sd, before)
+            number_fits.append(LinearPosterior.fit(full, task.working[name][rows], prior))
         limits = np.asarray([task.links[name].limits() for name in numbers], dtype=np.float64).reshape(-1, 2).T
         return RegressionPosterior(design, binary, numbers, tuple(binary_fits), tuple(number_fits), limits, self.link)
 
 
 def _count_problems(column: Column, values: Floats) -> list[str]:
     where = f"variables.{column.name}"
-    bad = int(np.sum((values < 0) | (values != np.round(values))))
+    bad = int(np.sum((values < 0) | (np.isfinite(values) & (values != np.round(values)))))
     if bad:
         return [f"{where}: a count needs whole numbers from 0, found {bad} others; set kind: continuous."]
     largest = float(np.nanmax(values)) if column.bounds is None else column.bounds[1]
@@ -186,3 +188,7 @@ class RegressionParameters:
         binary, numbers = self.model.draw(self.design, levels, centers, precisions, rng=rng)
         drawn = {name: binary[:, j].astype(np.float64) for j, name in enumerate(self.binary)}
         return drawn | {name: numbers[:, j] for j, name in enumerate(self.numbers)}
+
+    def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Return the original's replaced columns, drawn where they do not apply given all that is known."""
+        return filled(task.working, self.draw(certain(task.working, task.data.schema.replaced()), rng=rng))

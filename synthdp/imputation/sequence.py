@@ -1,12 +1,13 @@
 """Sequential regressions of any family: one per replaced column, drawn by Gibbs sampling."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from synthdp.evidence import Evidence
+from synthdp.imputation.applying import certain, filled, learnt
 from synthdp.imputation.binary import LinkName
 from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts, Encoding
 from synthdp.imputation.families.binary import Binary
@@ -89,11 +90,9 @@ class SequencePosterior:
         design = task.predictors.matrix
         fits = []
         for j, step in enumerate(steps):
-            before = [earlier.encoding.columns(earlier.values) for earlier in steps[:j]]
-            full = np.column_stack([design, *before])
-            extra = full.shape[1] - design.shape[1]
-            prior = np.concatenate([task.predictors.prior_sd(step.prior_sd), np.full(extra, step.prior_sd)])
-            fits.append(step.family.fit(full, step.values, prior, rng=rng))
+            before = [(earlier.name, earlier.encoding.columns(earlier.values)) for earlier in steps[:j]]
+            full, rows, prior = learnt(task, step.name, step.prior_sd, before)
+            fits.append(step.family.fit(full, step.values[rows], prior, rng=rng))
         return cls(design, tuple(steps), tuple(fits), task.sweeps)
 
     def draw(self, *, rng: np.random.Generator) -> "SequenceParameters":
@@ -125,3 +124,9 @@ class SequenceParameters:
                 drawn = step.link.forward(values[step.name]) if step.counted else values[step.name]
                 values[step.name] = np.clip(drawn, *step.link.limits())
         return values, trace
+
+    def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Return the original's replaced columns, drawn where they do not apply: forward, which is exact here."""
+        known = certain(task.working, task.data.schema.replaced())
+        forward = replace(self, gibbs=replace(self.gibbs, sweeps=0))
+        return filled(task.working, forward.draw(known, rng=rng))

@@ -31,7 +31,9 @@ def write(values: Floats, column: Column, like: pd.Series) -> pd.Series:
         return _dates(values, like)
     numeric = pd.Series(values, index=like.index, name=like.name)
     if pd.api.types.is_numeric_dtype(like.dtype):
-        return numeric.astype(like.dtype)
+        # numpy's whole numbers cannot be missing, as they are in a copy where a column does not apply
+        whole = isinstance(like.dtype, np.dtype) and like.dtype.kind in "iu"
+        return numeric if whole and numeric.hasnans else numeric.astype(like.dtype)
     if _is_text(like):
         places = column.decimals
         text = [None if np.isnan(v) else f"{v:.{places}f}" if places is not None else repr(float(v)) for v in values]

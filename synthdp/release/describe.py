@@ -26,7 +26,7 @@ def codebook(
     declared_levels: Collection[str] = (),
     labels: Labels | None = None,
 ) -> pd.DataFrame:
-    """Return one row per released column: name, kind, role, levels, public bounds, decimals, labels.
+    """Return one row per released column: name, kind, role, levels, public bounds, decimals, labels, when it applies.
 
     Parameters
     ----------
@@ -56,6 +56,7 @@ def codebook(
                 "decimals": None if column.kind.categorical else column.decimals,
                 "label": labels.variables.get(column.name),
                 "value_labels": _value_labels(labels, column.name),
+                "applies_when": column.applies_when,
             }
         )
     return pd.DataFrame(rows).astype({"lower": "float64", "upper": "float64", "decimals": "float64"})
@@ -137,6 +138,7 @@ def readme(release: Mapping[str, Any]) -> str:
         "replaced": _listed(columns, "replaced"),
         "kept": _listed(columns, "kept"),
         "derived": _computed(columns),
+        "conditional": _conditional(columns),
         "pandas_read": pandas_read,
         "r_read": r_read,
         **_example(columns),
@@ -147,7 +149,11 @@ def readme(release: Mapping[str, Any]) -> str:
 
 def _column(column: Column) -> dict[str, str]:
     described = {"name": column.name, "kind": str(column.kind), "role": _ROLES[column.role]}
-    return described | ({"formula": column.derived} if column.derived is not None else {})
+    if column.derived is not None:
+        described["formula"] = column.derived
+    if column.applies_when is not None:
+        described["applies_when"] = column.applies_when
+    return described
 
 
 def _value_labels(labels: Labels, name: str) -> str | None:
@@ -189,6 +195,11 @@ def _computed(columns: Sequence[Mapping[str, str]]) -> str:
     return f"\n- computed from the others: {', '.join(derived)}" if derived else ""
 
 
+def _conditional(columns: Sequence[Mapping[str, str]]) -> str:
+    asked = [f"`{c['name']}` when `{c['applies_when']}`" for c in columns if "applies_when" in c]
+    return f"\n- missing for all others, as it does not apply to them: {', '.join(asked)}" if asked else ""
+
+
 def _formula_name(name: str) -> str:
     return name if name.isidentifier() else f"Q({_quoted(name)})"
 
@@ -216,7 +227,7 @@ _README = """\
 then combine the results as below.
 
 - drawn anew from a model: {replaced}
-- as in the confidential file: {kept}{derived}
+- as in the confidential file: {kept}{derived}{conditional}
 
 `codebook.csv` describes the columns, `release.json` says how the data were made, and `sha256sum -c SHA256SUMS` (or
 `synthdp verify .`) checks that nothing was damaged on the way.

@@ -1,7 +1,8 @@
 """Making the copies by any method: what must hold of all of them is done here, once.
 
 A synthesizer never holds a derived column, nor the survey's cluster. Derived columns are computed afterwards from the
-columns that are released, clusters are carried, and constraints are checked in every copy.
+columns that are released, clusters are carried, and in every copy constraints are checked, and that no column has a
+value where it does not apply.
 """
 
 from dataclasses import replace
@@ -9,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from synthdp.applicability import broken as misapplied
 from synthdp.derived import recompute
 from synthdp.errors import Unfinished
 from synthdp.microdata import Microdata
@@ -34,7 +36,8 @@ def make(
     Raises
     ------
     Unfinished
-        When a copy breaks a constraint: the method does not know how to keep it.
+        When a copy breaks a constraint, or has a value where the column does not apply: the method does not know how
+        to keep it.
     """
     made = method.synthesize(plan, streams=streams, jobs=jobs, advance=advance)
     for number, copy in enumerate(made.copies, start=1):
@@ -43,6 +46,13 @@ def make(
             raise Unfinished(
                 f"constraints: method {made.method} does not keep them ({broken} records of copy {number} break one); "
                 "use da_mi, mi or sequential."
+            )
+        wrong = misapplied(copy, plan.data.schema)
+        if wrong:
+            name, count = next(iter(wrong.items()))
+            raise Unfinished(
+                f"variables.{name}.applies_when: method {made.method} does not keep it ({count} records of copy "
+                f"{number} have a value where it does not apply); use da_mi, mi or sequential."
             )
     return complete(made, plan)
 

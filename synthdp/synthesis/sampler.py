@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from synthdp.applicability import blanked, holds
 from synthdp.designs import Design, rule_for
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation import predictors
 from synthdp.imputation.gibbs import drift
-from synthdp.imputation.protocol import Chained, ImputationModel, Posterior, Task
+from synthdp.imputation.protocol import Chained, ImputationModel, Parameters, Task
 from synthdp.links import Link
 from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
 from synthdp.masking.protocol import MaskSettings, Target
@@ -80,15 +81,25 @@ def sample(
         chain: list[Mapping[str, object]] = []
         shared = None
         if mask_draw in ("once", "once_orthogonal"):
-            residuals = _residuals(task) if mask_draw == "once_orthogonal" else None
-            shared = _draw_masks(masks, task.working, streams, "all copies", residuals)
+            known = task.working
+            if task.applies:
+                parameters = posterior.draw(rng=streams.generator("parameters", "all copies"))
+                known = parameters.complete(task, rng=streams.generator("latent", "all copies"))
+            residuals = _residuals(task, known) if mask_draw == "once_orthogonal" else None
+            shared = _draw_masks(masks, known, streams, "all copies", residuals)
 
         def copy(m: int) -> pd.DataFrame:
+            parameters = posterior.draw(rng=streams.generator("parameters", m))
             if mask_draw is None:
                 evidence = {name: _flat(mask, len(plan.data)) for name, mask in masks.items()}
+            elif shared is not None:
+                evidence = shared
             else:
-                evidence = shared or _draw_masks(masks, task.working, streams, m, None)
-            frame, trace = _draw_copy(task, posterior, evidence, streams, m, plan.constraints)
+                # a column that does not apply has no value to mask: it is masked as if it applied (see ``applying``)
+                latent = streams.generator("latent", m)
+                known = parameters.complete(task, rng=latent) if task.applies else task.working
+                evidence = _draw_masks(masks, known, streams, m, None)
+            frame, trace = _draw_copy(task, parameters, evidence, streams, m, plan.constraints)
             if m == 1 and trace is not None:
                 chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
             return frame
@@ -126,7 +137,8 @@ def _prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dic
         else None,
     )
     working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
-    return Task(data, seen, working, links, sweeps), masks
+    applies = {c.name: holds(c, data.frame) for c in replaced if c.applies_when is not None}
+    return Task(data, seen, working, links, sweeps, applies), masks
 
 
 def _working(data: Microdata, column: Column, link: Link | None) -> Floats:
@@ -162,19 +174,18 @@ def _flat(mask: ColumnMask, n: int) -> Evidence:
     return LevelEvidence.flat(n, len(column.levels)) if column.kind.categorical else GaussianEvidence.flat(n)
 
 
-def _residuals(task: Task) -> Residuals:
-    return residual_maker(np.column_stack([task.predictors.matrix, *task.working.values()]))
+def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
+    return residual_maker(np.column_stack([task.predictors.matrix, *known.values()]))
 
 
 def _draw_copy(
     task: Task,
-    posterior: Posterior,
+    parameters: Parameters,
     evidence: Mapping[str, Evidence],
     streams: Streams,
     m: int,
     constraints: tuple[str, ...],
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    parameters = posterior.draw(rng=streams.generator("parameters", m))
     rng = streams.generator("values", m)
     traces: list[pd.DataFrame] = []
 
@@ -187,7 +198,7 @@ def _draw_copy(
         frame = task.data.frame.copy()
         for column in task.data.schema.replaced():
             frame[column.name] = _released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
-        return frame
+        return blanked(frame, task.data.schema)
 
     frame = constrained(draw, constraints, copy=m)
     return frame, traces[0] if traces else None

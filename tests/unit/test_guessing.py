@@ -263,16 +263,34 @@ def test_a_skip_that_holds_exactly():
     skip = skips.find(frame, ["smoke"])["number"]
     assert skip.condition() == "smoke == 'NO'"
     assert (skip.exceptions, skip.explained) == (0, 1.0)
-    text = to_yaml(propose(frame), "x.csv")
+    text = to_yaml(propose(frame.assign(age=RNG.integers(18, 90, N), sex=RNG.choice(["F", "M"], N))), "x.csv")
     assert "# skip: missing always when smoke == 'NO'" in text
+    assert yaml.load(text, _Loader)["variables"]["number"]["applies_when"] == "smoke != 'NO'"
 
 
 def test_a_skip_with_exceptions_is_told_with_their_number():
     asked = np.array(["NO"] * 1000 + ["YES"] * 300)
     values = np.where(asked == "YES", 5.0, np.nan)
     values[:2] = 7
-    skip = skips.find(pd.DataFrame({"asked": asked, "x": values}), ["asked"])["x"]
+    frame = pd.DataFrame({"asked": asked, "x": values, "age": 18 + np.arange(1300) % 70})
+    skip = skips.find(frame, ["asked"])["x"]
     assert (skip.records, skip.exceptions) == (1000, 2)
+    text = to_yaml(propose(frame), "x.csv")
+    assert "# once those are corrected: applies_when: \"asked != 'NO'\"" in text
+    assert "applies_when" not in yaml.load(text, _Loader)["variables"]["x"]
+
+
+def test_a_skip_says_what_it_does_where_nobody_answered():
+    asked = np.array(["NO", "NEVER", "YES", None], dtype=object)[np.arange(N) % 4]
+    values = np.where(np.isin(asked.astype(str), ["YES", "None"]), np.arange(N) % 7, np.nan)
+    frame = pd.DataFrame({"why not": asked, "x": values, "age": 18 + np.arange(N) % 70})
+    assert guess_of(frame, "x").applies_when == "`why not` not in ['NO', 'NEVER'] or isnull(`why not`)"
+
+
+def test_no_condition_that_check_would_refuse_is_written():
+    sex = np.where(RNG.random(N) < 0.5, "F", "M")
+    births = np.where(sex == "F", RNG.integers(0, 4, N), np.nan)
+    assert guess_of(pd.DataFrame({"sex": sex, "births": births}), "births").applies_when is None
 
 
 def test_gaps_that_tell_a_replaced_column_are_asked_about():
@@ -286,11 +304,12 @@ def test_gaps_at_random_are_no_skip():
     assert skips.find(frame, ["a"]) == {}
 
 
-def test_rules_of_trees_come_from_exact_skips():
+def test_what_trees_replace_applies_where_exact_skips_say():
     smoke = np.where(RNG.random(N) < 0.4, "YES", "NO")
     frame = pd.DataFrame({"smoke": smoke, "income": np.where(smoke == "YES", RNG.integers(1, 4000, N), np.nan)})
     raw = yaml.load(to_yaml(propose(frame, method="cart"), "x.csv"), _Loader)
-    assert raw["synthesis"]["model"]["rules"] == {"income": "smoke == 'NO'"}
+    assert raw["variables"]["income"]["role"] == "replace"
+    assert raw["variables"]["income"]["applies_when"] == "smoke != 'NO'"
 
 
 def test_derived_columns_are_recomputed_or_dropped():
@@ -401,4 +420,6 @@ def test_sd2011():
     assert by["wkabintdur"] == by["emcc"] == "wkabint"
     assert by["ymarr"] == "marital"
     assert proposal.skips["wkabintdur"].exceptions == 0
+    assert found["wkabintdur"].applies_when == "wkabint != 'NO' or isnull(wkabint)"
+    assert found["nociga"].applies_when is None
     assert {guess.name for guess in proposal.having(Role.REPLACE)} == {"sex", "age", "placesize", "region"}

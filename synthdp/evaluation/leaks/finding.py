@@ -25,6 +25,7 @@ class Kind(StrEnum):
     PATH = "path"
     NAME = "user or host name"
     DERIVED = "derived column"
+    SKIP = "skip not kept"
     LEVEL = "unreleased level"
     BOUNDS = "true extremes"
     UNLISTED = "unlisted file"

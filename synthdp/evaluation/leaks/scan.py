@@ -72,7 +72,7 @@ def scan(
     ['unlisted file', 'path']
     """
     manifest = manifest or {}
-    derived = dict(derived) if derived is not None else _derived(schema, manifest)
+    derived = dict(derived) if derived is not None else _settings(schema, manifest, "derived")
     files = [PublicFile(path, public) for path in sorted(public.rglob("*")) if path.is_file()]
     copies, leaks = _copies(public, files)
     leaks += _unlisted(files)
@@ -87,6 +87,9 @@ def scan(
         leaks += statements.lists_by_record(file, sizes)
     leaks += _told(public, files, original, list(copies.values()), schema, manifest)
     leaks += statements.kept_functions(original, schema, derived)
+    conditions = _settings(schema, manifest, "applies_when")
+    for name, copy in copies.items():
+        leaks += statements.skips(copy, name, conditions, original)
     leaks += _records(original, copies, schema, derived, rng=rng)
     return tuple(leaks)
 
@@ -156,11 +159,12 @@ def _told(
     yield from statements.hidden_levels(files, original, copies, schema, declared)
 
 
-def _derived(schema: Schema, manifest: Mapping[str, Any]) -> dict[str, str]:
+def _settings(schema: Schema, manifest: Mapping[str, Any], setting: str) -> dict[str, str]:
+    """Return a setting of text by column: the schema's, or else the manifest's."""
     variables = manifest.get("config", {}).get("variables", {})
-    found = {name: variable.get("derived") for name, variable in variables.items()}
-    found |= {column.name: getattr(column, "derived", None) or found.get(column.name) for column in schema.columns}
-    return {name: formula for name, formula in found.items() if isinstance(formula, str)}
+    found = {name: variable.get(setting) for name, variable in variables.items() if variable.get("role") != "drop"}
+    found |= {column.name: getattr(column, setting, None) or found.get(column.name) for column in schema.columns}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
 def _user() -> str:

@@ -1,4 +1,4 @@
-"""What a release says beside its records: extra columns, lists by record, codebook, derived columns."""
+"""What a release says beside its records: extra columns, lists by record, codebook, derived columns, skips."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.errors import InputError
 from synthdp.evaluation.leaks.finding import Kind, Leak, rank_correlation
 from synthdp.evaluation.leaks.records import Beside
 from synthdp.evaluation.leaks.traces import PublicFile
@@ -125,6 +126,30 @@ def derived_columns(copy: pd.DataFrame, name: str, derived: Mapping[str, str], s
                 name,
                 f"{column} does not follow from its sources in {int(wrong.sum())} of {len(copy)} rows.",
             )
+
+
+def skips(copy: pd.DataFrame, name: str, conditions: Mapping[str, str], original: pd.DataFrame) -> Iterator[Leak]:
+    """Find columns with a value where they do not apply, or with gaps where they do and the original has none.
+
+    Either way the gaps are not the copy's own: they are then likely to be the original's, and tell the true values of
+    the condition's columns.
+    """
+    for column, condition in conditions.items():
+        try:
+            applies = np.asarray(evaluate(condition, copy), dtype=bool)
+            known = original.loc[np.asarray(evaluate(condition, original), dtype=bool), column].notna()
+            present = np.asarray(copy[column].notna(), dtype=bool)
+        except (
+            InputError,
+            KeyError,
+        ):  # a file that spells its levels otherwise, or lacks a column, is judged elsewhere
+            continue
+        if (present & ~applies).any():
+            count = int((present & ~applies).sum())
+            yield Leak(Kind.SKIP, name, f"{column} has a value in {count} of {len(copy)} rows where it does not apply.")
+        if known.all() and (applies & ~present).any():
+            count = int((applies & ~present).sum())
+            yield Leak(Kind.SKIP, name, f"{column} has gaps in {count} of {len(copy)} rows where it applies.")
 
 
 def kept_functions(original: pd.DataFrame, schema: Schema, derived: Mapping[str, str]) -> Iterator[Leak]:

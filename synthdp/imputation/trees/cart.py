@@ -11,9 +11,9 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from synthdp import expressions
+from synthdp import applicability, expressions
 from synthdp.errors import InputError
-from synthdp.imputation.checks import settings_problems
+from synthdp.imputation.checks import order_problems, settings_problems
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.orchard import Orchard
 from synthdp.imputation.trees.tree import Growth
@@ -33,7 +33,8 @@ class Cart(Settings):
     smoothing
         Whether numbers that fewer than ``min_leaf`` records share get noise inside their leaf.
     order
-        The replaced columns in the order they are drawn; default: file order.
+        The replaced columns in the order they are drawn; default: file order, a column that does not apply to everyone
+        after those its condition names.
     exclude
         Kept columns the trees must not see.
     rules
@@ -56,11 +57,11 @@ class Cart(Settings):
 
     def visits(self, data: Microdata) -> tuple[str, ...]:
         """Return the replaced columns in the order they are drawn."""
-        return self.order or tuple(column.name for column in data.schema.replaced())
+        return self.order or applicability.visits(data.schema.replaced())
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these trees cannot replace the columns the schema asks for."""
-        found = settings_problems(data, self.order, self.exclude)
+        found = settings_problems(data, self.order, self.exclude) + order_problems(data, self.order, joint=False)
         if any(".order:" in problem for problem in found):  # rules cannot be read without an order
             return found
         where = "synthesis.model"

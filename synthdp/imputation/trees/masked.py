@@ -25,7 +25,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from synthdp.imputation.checks import gap_problems, settings_problems
+from synthdp.applicability import visits as in_order
+from synthdp.imputation.applying import nested, rows_of
+from synthdp.imputation.checks import gap_problems, order_problems, settings_problems
 from synthdp.imputation.protocol import Task
 from synthdp.imputation.trees.arrays import Bins
 from synthdp.imputation.trees.binning import Binned, Binning, is_ordered
@@ -45,7 +47,7 @@ class MaskedCart(Settings):
     Parameters
     ----------
     order
-        The replaced columns in the order they are drawn; default: file order.
+        The replaced columns in the order they are drawn; default: file order, those that do not apply to everyone last.
     min_leaf
         Fewest donors of a leaf.
     complexity
@@ -90,14 +92,14 @@ class MaskedCart(Settings):
             for column in data.schema.replaced()
             if column.kind is Kind.DATE
         ]
-        found += gap_problems(data, "trees given a mask need")
+        found += gap_problems(data, "trees given a mask need") + order_problems(data, self.order, joint=True)
         return found + settings_problems(data, self.order, self.exclude)
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> "TreePosterior":
         """Bin the columns once. Trees are grown per copy, or here when every copy has the same."""
         schema = task.data.schema
         kept = [column.name for column in schema.kept() if column.name not in self.exclude]
-        visits = self.order or tuple(column.name for column in schema.replaced())
+        visits = self.order or in_order(sorted(schema.replaced(), key=lambda column: column.applies_when is not None))
         posterior = TreePosterior(task, _binned(task, kept, visits), visits, self, None)
         if self.proper:
             return posterior
@@ -141,12 +143,20 @@ class TreePosterior:
     def _branch(self, name: str, predictors: tuple[str, ...], weights: Floats) -> Branch:
         column, values = self.task.data.schema[name], self.task.working[name]
         growth = Growth(self.settings.min_leaf, self.settings.complexity)
-        tree = Tree.grow(self.binned, predictors, values, classes=len(column.levels), weights=weights, growth=growth)
+        tree = Tree.grow(
+            self.binned,
+            [other for other in predictors if nested(self.task, name, other)],
+            values,
+            classes=len(column.levels),
+            rows=rows_of(self.task, name),
+            weights=weights,
+            growth=growth,
+        )
         limits, smoother = None, None
         if not column.kind.categorical:
             low, high = self.task.links[name].limits()
             # without bounds the data's own range: a kernel around a zero must not go below it
-            limits = (low, high) if column.bounds is not None else (float(values.min()), float(values.max()))
+            limits = (low, high) if column.bounds is not None else (float(np.nanmin(values)), float(np.nanmax(values)))
             smoother = Smoother.of(tree, values, limits, growth.min_leaf) if self.settings.smoothing else None
         return Branch(
             name=name,

@@ -4,7 +4,8 @@
     draw of column j:  the kept columns and the SYNTHETIC x̃_1 … x̃_(j-1) are run down that tree;
                        x̃_j is the value of a donor drawn from the leaf
 
-A column with missing values has two trees: missing or not, then the value among those that have one.
+A column with missing values has two trees: missing or not, then the value among those that have one. Where a column
+does not apply (``applies_when``) it is missing, and the records to which it does not apply teach neither tree.
 
 References
 ----------
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp import expressions
+from synthdp.applicability import holds, without
 from synthdp.imputation.trees.arrays import Bins, Booleans
 from synthdp.imputation.trees.binning import Binned, ordinates
 from synthdp.imputation.trees.smoothing import Smoother
@@ -69,12 +71,13 @@ class Orchard:
         if name in self.rules:
             held = expressions.evaluate(self.rules[name], data.frame).to_numpy(dtype=bool)
         absent = None
-        if (missing & ~held).any():
+        asked = ~held & holds(column, data.frame)
+        if (missing & asked).any():
             absent = Tree.grow(
                 self.binned,
                 predictors,
                 missing.astype(np.float64),
-                rows=np.flatnonzero(~held),
+                rows=np.flatnonzero(asked),
                 weights=weights,
                 growth=self.growth,
             )
@@ -147,9 +150,9 @@ class ColumnTrees:
             drawn = ~self.missing[found]
             donors = np.where(drawn, donors, found)
         if self.rule is not None:
-            holds = expressions.evaluate(self.rule, copy.frame).to_numpy(dtype=bool)
-            donors[holds] = self.held[0]
-            drawn &= ~holds
+            ruled = expressions.evaluate(self.rule, copy.frame).to_numpy(dtype=bool)
+            donors[ruled] = self.held[0]
+            drawn &= ~ruled
         values = self.values[donors]
         moved = drawn & self.smoother.rare[donors] if self.smoother is not None else np.zeros(len(donors), dtype=bool)
         if self.smoother is not None and moved.any():
@@ -161,5 +164,7 @@ class ColumnTrees:
             changed = moved | (values != self.values[donors]) & ~np.isnan(values)
             if changed.any():
                 released = released.where(~changed, write(values, self.column, like))
-        copy.frame[name] = released
-        copy.codes[self.binned.names.index(name)] = self.binned.binnings[name].bins(values)
+        skipped = ~holds(self.column, copy.frame)
+        copy.frame[name] = without(released, skipped)
+        bins = self.binned.binnings[name].bins(np.where(skipped, np.nan, values))
+        copy.codes[self.binned.names.index(name)] = bins

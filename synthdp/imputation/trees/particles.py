@@ -27,12 +27,13 @@ from typing import NamedTuple
 import numpy as np
 
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels
+from synthdp.imputation.protocol import Task
 from synthdp.imputation.trees import donors
 from synthdp.imputation.trees.arrays import Bins
 from synthdp.imputation.trees.binning import Binning
 from synthdp.imputation.trees.donors import About, Donors
 from synthdp.imputation.trees.tree import Tree
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 
 # records times particles that are worked on at a time: bounds the memory
 BLOCK = 2**17
@@ -61,6 +62,18 @@ class Branch:
 
     def __repr__(self) -> str:
         return f"Branch({self.tree})"
+
+    def draw(self, leaves: Codes, about: About, *, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Draw a value for every record and particle from its leaf; return them and each leaf's ``log_norm``."""
+        x, norms = donors.draw(
+            leaves,
+            self.donors,
+            about,
+            rng.random(leaves.shape),
+            np.zeros(leaves.shape) if self.limits is None else rng.standard_normal(leaves.shape),
+            int(np.diff(self.donors.offsets).max()),
+        )
+        return (x if self.limits is None else np.clip(x, *self.limits)), norms
 
 
 class Paths(NamedTuple):
@@ -107,6 +120,19 @@ class TreeParameters:
             drawn[:, rows] = paths.values
         return {branch.name: drawn[j] for j, branch in enumerate(self.branches)}
 
+    def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Return the original's replaced columns, drawn from the leaf of the true values where they do not apply."""
+        here, found = self.codes.copy(), dict[str, Floats]()
+        silent = About(np.zeros(here.shape[1]), np.zeros(here.shape[1]), np.empty((here.shape[1], 0)))
+        for branch in self.branches:
+            x = task.working[branch.name]
+            if not np.isfinite(x).all():
+                drawn = branch.draw(branch.tree.apply(here)[:, None], silent, rng=rng)[0][:, 0]
+                x = np.where(np.isfinite(x), x, drawn)
+            found[branch.name] = x
+            here[branch.row] = branch.binning.bins(x)
+        return found
+
     def start(self, codes: Bins, heard: list[About], *, rng: np.random.Generator) -> Paths:
         """Return one of P forward paths for each record, chosen by weight."""
         count = self.particles if len(self.branches) > 1 else 1
@@ -133,15 +159,7 @@ class TreeParameters:
         for j, branch in enumerate(self.branches):
             # a record's particles have nothing of their own before the first column
             leaves = branch.tree.apply(here) if j > 0 else branch.tree.apply(codes).repeat(count)
-            x, norms = donors.draw(
-                leaves.reshape(shape),
-                branch.donors,
-                heard[j],
-                rng.random(shape),
-                np.zeros(shape) if branch.limits is None else rng.standard_normal(shape),
-                int(np.diff(branch.donors.offsets).max()),
-            )
-            values[j] = x if branch.limits is None else np.clip(x, *branch.limits)
+            values[j], norms = branch.draw(leaves.reshape(shape), heard[j], rng=rng)
             log_weight += norms
             here[branch.row] = branch.binning.bins(values[j].ravel())
         return Paths(values, log_weight)
