@@ -1,0 +1,108 @@
+"""Which records share a combination of values: the coding behind uniqueness, attribute disclosure and anonymity."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.schema import Column, Kind
+
+Booleans = npt.NDArray[np.bool_]
+
+# 0.6 / 0.2 is a hair below 3: a value on a border belongs to the class above it
+ROUNDING = 1e-9
+
+
+def classes(series: Sequence[pd.Series], column: Column, *, exact: bool = False) -> list[Codes]:
+    """Code one column of several files alike, in the order of its values.
+
+    Levels are compared as levels. Numbers fall into classes of width 2 × tolerance, that is, into what an intruder who
+    knows them up to the tolerance can tell apart; with ``exact`` or a tolerance of 0 every number is its own class.
+    Missing is a class of its own, the last but one, as in synthpop; a value that is no level, or no number, comes last
+    and matches nothing in a checked original.
+
+    Raises
+    ------
+    InputError
+        If a date column holds something that is no date, or a numeric one holds dates.
+
+    Notes
+    -----
+    Cost O(n log n) for numbers, O(n) for levels. Codes are dense over all files together.
+
+    Examples
+    --------
+    >>> age = Column(name="age", kind="continuous", role="keep", key=True, tolerance=2)
+    >>> [found.tolist() for found in classes([pd.Series([3.0, 4.0, 9.0]), pd.Series([7.9, None])], age)]
+    [[0, 1, 2], [1, 3]]
+    """
+    if column.kind.categorical:
+        found = [_levels(one, column) for one in series]
+    else:
+        found = [_numbers(one, column, exact=exact) for one in series]
+    stacked = np.concatenate(found)
+    dense = np.unique(stacked, return_inverse=True)[1].astype(np.int64)
+    return np.split(dense, np.cumsum([len(one) for one in series])[:-1])
+
+
+def combine(frames: Sequence[pd.DataFrame], columns: Sequence[Column], *, exact: bool = False) -> list[Codes]:
+    """Code the combination of several columns: records have equal codes when they are in equal classes everywhere.
+
+    Codes are dense, from 0, over all files together; without columns everybody is alike.
+    """
+    sizes = [len(frame) for frame in frames]
+    joint = np.zeros(sum(sizes), dtype=np.int64)
+    for column in columns:
+        part = np.concatenate(classes([frame[column.name] for frame in frames], column, exact=exact))
+        joint = merge(joint, part)
+    return np.split(joint, np.cumsum(sizes)[:-1])
+
+
+def merge(one: Codes, other: Codes) -> Codes:
+    """Return dense codes of the pairs. Cost O(n)."""
+    if len(one) == 0:
+        return one
+    # renumbered at every step: products of many large columns would overflow
+    return np.asarray(pd.factorize(one * (int(other.max()) + 1) + other)[0], dtype=np.int64)
+
+
+def require_columns(frames: Sequence[pd.DataFrame], columns: Sequence[Column], measure: str) -> None:
+    """Raise InputError unless every copy has every column."""
+    for number, frame in enumerate(frames, start=1):
+        absent = [column.name for column in columns if column.name not in frame.columns]
+        if absent:
+            raise InputError(f"{measure}: copy {number} has no column {absent[0]!r}, which is needed; add it.")
+
+
+def require_targets(names: Sequence[str], known: Sequence[Column], measure: str) -> tuple[Column, ...]:
+    """Return the columns of these names, or raise InputError for one that the data do not have."""
+    by_name = {column.name: column for column in known}
+    for name in names:
+        if name not in by_name:
+            raise InputError(f"{measure}: {name!r} is no column of the data; correct the name.")
+    return tuple(by_name[name] for name in dict.fromkeys(names))
+
+
+def _levels(series: pd.Series, column: Column) -> Floats:
+    found = codes(series, column)
+    outside = np.where(series.isna().to_numpy(dtype=bool), len(column.levels), len(column.levels) + 1)
+    return np.where(found == MISSING, outside, found).astype(np.float64)
+
+
+def _numbers(series: pd.Series, column: Column, *, exact: bool) -> Floats:
+    try:
+        values = numbers(series, column)
+    except (ValueError, TypeError):
+        wanted = "dates" if column.kind is Kind.DATE else "numbers"
+        raise InputError(
+            f"{column.name}: a {column.kind} column needs {wanted}, found values that are not; correct the file."
+        ) from None
+    absent = series.isna().to_numpy(dtype=bool)
+    known = np.isfinite(values)
+    if not exact and column.tolerance > 0:
+        values = np.floor(values / (2 * column.tolerance) + ROUNDING)
+    # beyond every finite number: missing, then what is no number
+    return np.where(known, values, np.where(absent, np.inf, np.nan))

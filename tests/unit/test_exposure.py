@@ -1,0 +1,81 @@
+"""Uniqueness on kept columns, against counting by hand."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthdp.evaluation import exposure
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.exposure import evaluate_exposure
+from synthdp.microdata import resolve
+from synthdp.schema import Variable
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def compare(frame: pd.DataFrame, **variables: Variable) -> Comparison:
+    data = resolve(frame, variables)
+    return Comparison(data.frame, (), data.schema, aligned=True)
+
+
+def alone(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
+    rows = [tuple(row) for row in frame[names].astype(str).to_numpy()]
+    return np.array([rows.count(row) == 1 for row in rows])
+
+
+rows = st.lists(
+    st.tuples(st.sampled_from("xyz"), st.sampled_from([1.0, 1.5, np.nan]), st.integers(0, 3), st.integers(0, 1)),
+    min_size=3,
+    max_size=60,
+)
+
+
+@settings(max_examples=25)
+@given(rows)
+def test_every_subset_is_counted(drawn) -> None:
+    frame = pd.DataFrame(drawn, columns=NAMES)
+    frame.loc[0, "b"] = 2.0
+    variables = {name: Variable(kind="nominal", key=True) for name in "acd"}
+    found = evaluate_exposure(compare(frame, b=Variable(kind="continuous", key=True, tolerance=5), **variables))
+    assert found.unique.tolist() == alone(frame, NAMES).tolist()
+    wanted = [list(names) for size in (1, 2, 3) for names in combinations(NAMES, size)]
+    assert [line["columns"] for line in found.subsets] == wanted
+    assert [line["unique"] for line in found.subsets] == [int(alone(frame, names).sum()) for names in wanted]
+    for size, mask in enumerate(found.unique_on_some, start=1):
+        some = [alone(frame, names) for names in wanted if len(names) <= size]
+        assert mask.tolist() == np.any(some, axis=0).tolist()
+
+
+def test_only_kept_columns_count_and_only_keys_are_knowable() -> None:
+    frame = pd.DataFrame({"id": range(5), "sex": list("FFMMM"), "age": range(5), "note": list("uvwxy")})
+    replaced = {"age": Variable(role="replace", key=True), "id": Variable(role="drop")}
+    found = evaluate_exposure(compare(frame, sex=Variable(key=True), **replaced)).section()
+    assert found["columns"] == ["sex", "note"]
+    assert found["unique"] == 5
+    assert found["knowable"] == ["sex"]
+    assert found["subsets"] == [{"columns": ["sex"], "unique": 0, "unique_rate": 0.0}]
+
+
+def test_nothing_kept_exposes_nobody() -> None:
+    frame = pd.DataFrame({"age": range(5)})
+    found = evaluate_exposure(compare(frame, age=Variable(role="replace", key=True)))
+    assert found.section()["unique"] == 0
+    assert found.subsets == ()
+    assert repr(found) == "Exposure(5 records, 0 subsets)"
+
+
+def test_too_many_subsets_are_cut_by_size(monkeypatch) -> None:
+    monkeypatch.setattr(exposure, "MOST_SUBSETS", 10)
+    frame = pd.DataFrame({name: list("FFMM") for name in NAMES})
+    found = evaluate_exposure(compare(frame, **{name: Variable(key=True) for name in NAMES})).section()
+    assert found["largest_subset"] == 2
+    assert len(found["subsets"]) == 10
+
+
+def test_a_date_and_a_missing_value() -> None:
+    frame = pd.DataFrame({"born": pd.to_datetime(["2000-01-01", "2000-01-01", None, "2001-05-05"])})
+    found = evaluate_exposure(compare(frame, born=Variable(key=True)))
+    assert found.unique.tolist() == [False, False, True, True]
