@@ -12,6 +12,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError, field_validator
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.propensity.settings import Propensity
+from synthdp.evaluation.usefulness import UtilitySettings
 from synthdp.inference.analyses import Analysis
 from synthdp.masking.registry import MASKS, AnyMask
 from synthdp.schema import Level, Settings, Variable
@@ -20,7 +21,7 @@ from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
-Utility = Literal["pmse", "analyses"]
+Utility = Literal["pmse", "analyses", "tables", "distributions", "correlations", "prediction"]
 Risk = Literal["identity", "identity_averaged"]
 
 
@@ -107,15 +108,37 @@ class Evaluation(Settings):
     rows
         Whether row i of a file is record i: ``aligned``, ``none``, or a file with the row order of each copy.
     utility, risk
-        Which measures are taken.
+        Which measures are taken. ``distributions``, ``correlations`` and ``prediction`` only when asked for.
+    targets
+        Columns that matter most: ``prediction`` learns them from the others, attribute risk guesses them.
+    table_ways, table_columns, most_tables
+        Of how many columns tables are, of which (all by default), and how many of each number of ways at most:
+        where there are more, so many are drawn at random.
+    subgroups
+        A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
     propensity
         How synthetic records are told from original ones (``pmse``).
     """
 
     rows: str = "aligned"
-    utility: tuple[Utility, ...] = ("pmse", "analyses")
+    utility: tuple[Utility, ...] = ("pmse", "analyses", "tables")
     risk: tuple[Risk, ...] = ("identity", "identity_averaged")
     propensity: Propensity = Propensity()
+    targets: tuple[str, ...] = ()
+    table_ways: tuple[Literal[1, 2, 3], ...] = (1, 2)
+    table_columns: tuple[str, ...] = ()
+    most_tables: int = Field(default=500, ge=1)
+    subgroups: str | None = None
+
+    def utility_settings(self) -> UtilitySettings:
+        """Return what the measures of usefulness need to know beside the files."""
+        return UtilitySettings(
+            targets=self.targets,
+            ways=self.table_ways,
+            columns=self.table_columns,
+            most=self.most_tables,
+            subgroups=self.subgroups,
+        )
 
     @field_validator("rows")
     @classmethod
@@ -132,7 +155,7 @@ class ReleaseSettings(Thresholds):
     ----------
     recorded_in
         Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
-        Default: ``synthdp-register`` beside the data.
+        Default: what the environment variable ``SYNTHDP_REGISTER`` says, else ``synthdp-register`` beside the data.
     """
 
     format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"

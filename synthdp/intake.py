@@ -1,6 +1,7 @@
 """From files to checked records: the original, and synthetic files that are laid beside it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from synthdp.coarsening import coarsen
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import Microdata, numbers, resolve
-from synthdp.schema import Column, Design, Kind, Level, Role, Schema, Variable
+from synthdp.foreign import File, Findings, harmonise
+from synthdp.microdata import Microdata, resolve
+from synthdp.schema import Design, Level, Role, Schema, Variable
 
 
 def load(config: Config) -> Microdata:
@@ -120,8 +122,17 @@ def unique_share(data: Microdata) -> float:
     return float((~data.frame.duplicated(subset=names, keep=False)).mean())
 
 
-def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.Series | None) -> Comparison:
+def align(
+    config: Config,
+    data: Microdata,
+    paths: Sequence[Path],
+    *,
+    groups: pd.Series | None,
+    labels: io.Labels | None = None,
+) -> Comparison:
     """Read synthetic files and lay them beside the original.
+
+    ``labels`` are those of the original's file.
 
     ``evaluation.rows`` says whether row i of a file is record i. A folder with a release.json holds shuffled rows, so
     there the default is ``none``.
@@ -130,12 +141,13 @@ def align(config: Config, data: Microdata, paths: Sequence[Path], *, groups: pd.
     rows = config.evaluation.rows
     if "rows" not in config.evaluation.model_fields_set and any((p.parent / "release.json").exists() for p in paths):
         rows = "none"
-    names = [str(path) for path in paths]
-    tables = [io.read(path, _dialect_of_copy(config, path)) for path in paths]
-    copies = _checked(config, data, tables, names, same_length=rows == "aligned")
+    tables = [io.read_table(path, _dialect_of_copy(config, path)) for path in paths]
+    files = [File(str(path), table.frame, table.labels) for path, table in zip(paths, tables, strict=True)]
+    copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(Path(rows), paths, copies)
-    return Comparison(data.frame, tuple(copies), data.schema, aligned=rows != "none", groups=groups)
+    aligned = rows != "none"
+    return Comparison(data.frame, tuple(copies), data.schema, aligned=aligned, groups=groups, cautions=found.cautions)
 
 
 def lay_beside(
@@ -143,31 +155,29 @@ def lay_beside(
 ) -> Comparison:
     """Lay synthetic tables in memory beside the original."""
     aligned = config.evaluation.rows != "none"
-    names = [f"copy {number}" for number in range(1, len(tables) + 1)]
-    copies = _checked(config, data, tables, names, same_length=aligned)
-    return Comparison(data.frame, tuple(copies), data.schema, aligned=aligned, groups=groups)
+    files = [File(f"copy {number}", table) for number, table in enumerate(tables, start=1)]
+    copies, found = _checked(config, data, files, io.Labels(), same_length=aligned)
+    return Comparison(data.frame, tuple(copies), data.schema, aligned=aligned, groups=groups, cautions=found.cautions)
 
 
 def _checked(
-    config: Config, data: Microdata, tables: Sequence[pd.DataFrame], names: Sequence[str], *, same_length: bool
-) -> list[pd.DataFrame]:
-    """Return the tables with the original's columns and missing codes gone, or list everything that is wrong."""
-    problems: list[str] = []
+    config: Config, data: Microdata, files: Sequence[File], labels: io.Labels, *, same_length: bool
+) -> tuple[list[pd.DataFrame], Findings]:
+    """Return the tables spelt as the original and missing codes gone, or list everything that is wrong."""
     missing = config.data.missing_codes
-    copies = [
-        _columns(_without_codes(table, missing), name, data, problems)
-        for table, name in zip(tables, names, strict=True)
-    ]
+    given = [replace(file, frame=_without_codes(file.frame, missing)) for file in files]
+    copies, found = harmonise(given, data, config.variables, labels)
+    problems = found.problems
     if same_length:
         problems += [
-            f"{name}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(copy)}; "
+            f"{file.name}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(file.frame)}; "
             "set evaluation.rows: none for files whose rows are not the records."
-            for name, copy in zip(names, copies, strict=True)
-            if len(copy) != len(data)
+            for file in files
+            if len(file.frame) != len(data)
         ]
     if problems:
         raise InputError(*problems)
-    return copies
+    return copies, found
 
 
 def _files(path: Path) -> list[Path]:
@@ -184,28 +194,6 @@ def _files(path: Path) -> list[Path]:
 def _dialect_of_copy(config: Config, path: Path) -> io.Dialect:
     """Return how a synthetic file is written: a release of ours is plain, other files are as the original is."""
     return io.Dialect() if (path.parent / "release.json").exists() else _dialect(config)
-
-
-def _columns(frame: pd.DataFrame, name: str, data: Microdata, problems: list[str]) -> pd.DataFrame:
-    absent = [column for column in data.schema.names() if column not in frame.columns]
-    if absent:
-        problems.append(
-            f"{name}: lacks the columns {', '.join(absent)}; add them, or give them role: drop in the config."
-        )
-        return frame
-    for column in data.schema.columns:
-        try:
-            fits = column.kind.categorical or _all_numbers(frame[column.name], column)
-        except (ValueError, TypeError):
-            fits = False
-        if not fits:
-            wanted = "dates" if column.kind is Kind.DATE else "numbers"
-            problems.append(f"{name}: {column.name} is {column.kind} and needs {wanted}, found values that are not.")
-    return frame[list(data.schema.names())]
-
-
-def _all_numbers(series: pd.Series, column: Column) -> bool:
-    return bool(np.all(np.isfinite(numbers(series, column)) | series.isna().to_numpy()))
 
 
 def _without_codes(frame: pd.DataFrame, codes: Mapping[str, Sequence[Level]]) -> pd.DataFrame:

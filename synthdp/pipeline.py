@@ -13,7 +13,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.gating import decide, register_of
-from synthdp.intake import align, load, prepare, read
+from synthdp.intake import align, prepare, read
 from synthdp.microdata import Microdata
 from synthdp.planning import analysis_problems, notes_of, plan_of, raise_if
 from synthdp.progress import Progress, Silent, Timer
@@ -60,7 +60,7 @@ def check(config: Config) -> CheckResult:
     """
     table = read(config)
     try:
-        data = prepare(table.frame, config, unread=table.unread)
+        data = prepare(table.frame, config)
     except InputError as error:
         # formulas can be checked without the records, so that everything wrong is said at once
         dropped = {name for name, variable in config.variables.items() if variable.role is Role.DROP}
@@ -107,7 +107,7 @@ def run(
     timer = Timer(progress or Silent())
     with timer.stage("read"):
         table = read(config)
-        data = prepare(table.frame, config, unread=table.unread)
+        data = prepare(table.frame, config)
     inputs = {"data": io.digest(config.data.path)}
     return execute(
         config,
@@ -202,19 +202,20 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     """Judge files made by any tool against the original; writes metrics.json and report.html into ``out``."""
     timer = Timer(progress or Silent())
     with timer.stage("read"):
-        data = load(config)
-        comparison = align(config, data, synthetic, groups=tag(data, config.groups).labels)
+        table = read(config)
+        data = prepare(table.frame, config)
+        comparison = align(config, data, synthetic, groups=tag(data, config.groups).labels, labels=table.labels)
     raise_if(analysis_problems(config, data.schema.names()))
     with release.prepare_out(out, resume=False):
         with timer.stage("evaluate"):
             # permutations that give the chance level need no secrecy, and the same files should give the same numbers
             found = assess_comparison(config, comparison, RULE, Streams(0))
-        metrics = _metrics(found, (), timer)
-        content = report_content(config, comparison, metrics, None, (), {})
+        metrics = _metrics(found, (), timer) | {"cautions": list(comparison.cautions)}
+        content = report_content(config, comparison, metrics, None, comparison.cautions, {})
         with timer.stage("report"):
             release.write_atomic(out / "metrics.json", json_text(metrics).encode())
             release.write_atomic(out / "report.html", page.render(content).encode())
-    summary = summary_rows(metrics)
+    summary = (*summary_rows(metrics), *(("caution", sentence) for sentence in comparison.cautions))
     return Outcome(metrics, out / "report.html", None, found.verdict.passed, summary)
 
 
@@ -228,6 +229,7 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
         thresholds=config.release,
         default_rule=rule,
         streams=streams,
+        settings=config.evaluation.utility_settings(),
         propensity=config.evaluation.propensity,
     )
 

@@ -54,8 +54,14 @@ def plan_of(config: Config, data: Microdata) -> Plan:
 
 
 def analysis_problems(config: Config, names: Sequence[str]) -> list[str]:
-    """Return what is wrong with the analyses, given the names of the columns there are."""
-    return [problem for analysis in config.analyses for problem in analysis.problems(tuple(names))]
+    """Return what is wrong with the analyses and the evaluation, given the names of the columns there are."""
+    problems = [problem for analysis in config.analyses for problem in analysis.problems(tuple(names))]
+    named = {"targets": config.evaluation.targets, "table_columns": config.evaluation.table_columns}
+    if config.evaluation.subgroups is not None:
+        named["subgroups"] = (config.evaluation.subgroups,)
+    for setting, columns in named.items():
+        problems += [f"evaluation.{setting}: no column named {name!r}." for name in columns if name not in names]
+    return problems
 
 
 def rule_problems(config: Config, design: Design) -> list[str]:

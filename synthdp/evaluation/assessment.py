@@ -12,7 +12,8 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict, judge
 from synthdp.evaluation.identity import IdentityRisk, evaluate_identity, evaluate_original
 from synthdp.evaluation.overlap import evaluate_analyses
-from synthdp.evaluation.propensity import evaluate_propensity
+from synthdp.evaluation.propensity import Propensity, evaluate_propensity
+from synthdp.evaluation.usefulness import DEFAULT, UtilitySettings, evaluate_utility
 from synthdp.inference.analyses import Analysis
 from synthdp.seeding import Streams
 
@@ -48,13 +49,16 @@ def assess(
     thresholds: Thresholds,
     default_rule: str,
     streams: Streams,
+    propensity: Propensity | None = None,
+    settings: UtilitySettings = DEFAULT,
 ) -> Assessment:
     """Take every measure that was asked for; one that cannot be taken says why in its place."""
     useful: dict[str, Any] = {}
     if "pmse" in utility:
-        useful |= evaluate_propensity(comparison)
+        useful |= evaluate_propensity(comparison, propensity, rng=streams.generator("evaluate", "pmse"))
     if "analyses" in utility:
         useful["analyses"] = [_analysis(comparison, analysis, default_rule) for analysis in analyses]
+    useful |= evaluate_utility(comparison, utility, settings, streams=streams)
     risky: dict[str, Any] = {}
     attacks: dict[str, IdentityRisk] = {}
     has_keys = bool(comparison.schema.keys())

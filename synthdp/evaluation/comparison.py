@@ -23,6 +23,10 @@ class Comparison:
         Whether row i of every copy was made from record i.
     groups
         The risk group of each original record, or None when records were not tagged.
+    proper
+        Whether the parameters behind the copies were drawn from their posterior, or None when it is not known.
+    cautions
+        What whoever reads the numbers should know of how the files were read.
     """
 
     original: pd.DataFrame
@@ -30,6 +34,8 @@ class Comparison:
     schema: Schema
     aligned: bool
     groups: pd.Series | None = None
+    proper: bool | None = None
+    cautions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

@@ -49,7 +49,7 @@ def split(n: int, *, share: float, cluster: Codes | None, rng: np.random.Generat
 def folds(n: int, *, parts: int, cluster: Codes | None, rng: np.random.Generator) -> Codes:
     """Return the fold (0 to parts − 1) of each of n records; a cluster is in one fold.
 
-    Clusters are dealt in random order, each to the fold that has fewest records so far.
+    Clusters are dealt the largest first, in random order among equals, each to the fold that has fewest records.
     """
     unit, sizes = _units(n, cluster)
     order = rng.permutation(len(sizes))
@@ -58,7 +58,7 @@ def folds(n: int, *, parts: int, cluster: Codes | None, rng: np.random.Generator
         dealt[order] = np.arange(len(sizes)) % parts
         return dealt[unit]
     held = np.zeros(parts, dtype=np.int64)
-    for one in order:
+    for one in order[np.argsort(-sizes[order], kind="stable")]:
         smallest = int(held.argmin())
         dealt[one] = smallest
         held[smallest] += sizes[one]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from synthdp.evaluation.spread import Sizes
 from synthdp.inference.combining import Pooled
 from synthdp.microdata import Floats
 
@@ -13,15 +14,15 @@ RANK = 1e-10
 
 
 def lack_of_fit(
-    difference: Floats, covariance: Floats, pooled: Pooled, order: list[int], *, records: float, rows: float
+    difference: Floats, covariance: Floats, pooled: Pooled, order: list[int], *, sizes: Sizes, proper: bool | None
 ) -> dict[str, Any]:
     """Return the test that the mean coefficients of the copies are those of the original, all at once.
 
     With d the p differences, V the original's covariance, n its records, k those of a copy and M copies:
 
-    * X = d′ (V n/(k M))⁻¹ d ~ χ²(p) for copies drawn whole from a model fitted to the original (plug-in); this is the
-      lack-of-fit test that synthpop's comparison of fits prints. Parameters drawn from a posterior make X about
-      1 + n/k times as large, kept columns make it smaller.
+    * X = d′ (V n/(k M))⁻¹ d ~ χ²(p) for copies drawn whole from a model fitted to the original (plug-in, and where
+      nothing is known); this is the lack-of-fit test that synthpop's comparison of fits prints. Where parameters were
+      drawn from their posterior (``proper``) the variance is V (1 + n/k)/M. Kept columns make X smaller than χ².
     * ``from_copies`` holds for any design with M ≥ 2: the variance of synthesis is what the copies themselves show.
       With B the covariance between copies and ρ = tr(B V⁻¹)/p, F = d′V⁻¹d M/(p ρ) ~ F(p, p(M − 1)) when B is
       proportional to V.
@@ -32,8 +33,10 @@ def lack_of_fit(
         d and V, in the order of the original's terms.
     pooled
         The combined estimates; ``order`` says where each term of the original is among them.
-    records, rows
+    sizes
         n and k.
+    proper
+        Whether the parameters behind the copies were drawn from their posterior; None when it is not known.
 
     Returns
     -------
@@ -51,7 +54,8 @@ def lack_of_fit(
     if rank == 0:
         return {"statistic": None, "df": 0, "p_value": None, "from_copies": None}
     squared = max(0.0, float(difference @ inverse @ difference))
-    statistic = squared * rows * pooled.copies / records
+    ratio = sizes.first / sizes.second
+    statistic = squared * pooled.copies / (1 + ratio if proper else ratio)
     return {
         "statistic": statistic,
         "df": rank,

@@ -113,7 +113,7 @@ def evaluate_analyses(
         pooled = pool(comparison.copies, analysis, schema=comparison.schema, default_rule=rule, level=level)
         order = _ordered(pooled, original, analysis)
         difference = pooled.estimate[order] - original.values
-        fit = lack_of_fit(difference, original.covariance, pooled, order, records=sizes.first, rows=sizes.second)
+        fit = lack_of_fit(difference, original.covariance, pooled, order, sizes=sizes, proper=comparison.proper)
         entries.append(_entry(analysis.name, original, order, pooled, level) | {"lack_of_fit": fit})
     return entries
 

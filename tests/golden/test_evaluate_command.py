@@ -116,7 +116,7 @@ def test_as_a_process(matching: tuple[Path, list[Path]], expected: dict[str, Any
     found = metrics(tmp_path / "out")
     check(found["risk"]["identity"], expected["tolerance 3"]["copies"])
     check(found["risk"]["identity_averaged"], expected["tolerance 3"]["averaged"])
-    assert set(found) == {"version", "utility", "risk", "privacy", "gate", "timings"}
+    assert set(found) == {"version", "utility", "risk", "privacy", "gate", "timings", "cautions"}
     assert found["privacy"] == {"epsilon": None, "masking": []}
 
 

@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "applicability",
         "relations",
         "coarsening",
+        "foreign",
         "cautions",
         "evidence",
         "links",

@@ -173,3 +173,23 @@ def test_messages_say_which_file() -> None:
         evaluate_analyses(Comparison(flat[0], made.copies, made.schema, aligned=True), [OLS])
     with pytest.raises(InputError, match=r"^original: analyses.trend: no column named 'z'."):
         evaluate_analyses(Comparison(made.original[["y", "g"]], made.copies, made.schema, aligned=True), [OLS])
+
+
+def test_sign_and_significance() -> None:
+    made = make()
+    (entry,) = evaluate_analyses(made, [OLS])
+    # the slope of z is 2 with a small error in every file
+    assert (entry["terms"][2]["sign_agrees"], entry["terms"][2]["significance_agrees"]) == (True, True)
+    turned = Comparison(made.original, tuple(c.assign(y=-c["y"]) for c in made.copies), made.schema, aligned=True)
+    (entry,) = evaluate_analyses(turned, [OLS])
+    assert (entry["terms"][2]["sign_agrees"], entry["terms"][2]["significance_agrees"]) == (False, True)
+    assert entry["lack_of_fit"]["p_value"] < 1e-6
+    noisy = tuple(c.assign(y=np.random.default_rng(1).normal(size=len(c)) * 100) for c in made.copies)
+    (entry,) = evaluate_analyses(Comparison(made.original, noisy, made.schema, aligned=True), [OLS])
+    assert entry["terms"][2]["significance_agrees"] is False
+
+
+def test_mean_se_overlaps_as_synthpop_does() -> None:
+    (entry,) = evaluate_analyses(make(), [OLS.model_copy(update={"rule": "mean_se"})])
+    for term in entry["terms"]:
+        assert term["ci_overlap"] == pytest.approx(1 - abs(term["std_diff"]) / (2 * stats.norm.ppf(0.975)))
