@@ -17,6 +17,7 @@ from synthdp.release.register import NAME, Register
 WIDE = 3.0
 STEP = (1.25, 3.0)
 NONE = "none"
+VARIABLE = "SYNTHDP_REGISTER"
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,12 +36,12 @@ class Decision:
 def register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, ...]]:
     """Return the register of releases, and what a person should know of where it is.
 
-    By default it lies beside the data; where nothing may be written there, beside the folder of the run.
+    The config says where, else the environment variable ``SYNTHDP_REGISTER`` (one place for a whole agency). Without
+    either it lies beside the data; where nothing may be written there, beside the folder of the run.
     """
-    if config.release.recorded_in == NONE:
-        return None, ()
-    if config.release.recorded_in is not None:
-        return Register(Path(config.release.recorded_in)), ()
+    chosen = config.release.recorded_in or os.environ.get(VARIABLE)
+    if chosen is not None:
+        return (None if chosen == NONE else Register(Path(chosen))), ()
     home = config.data.path.resolve().parent
     if os.access(home, os.W_OK):
         return Register(home / NAME), ()

@@ -9,6 +9,8 @@ import os
 # before numpy is imported anywhere: afterwards the thread pools exist
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+# tests release the same data again and again; the tests of the register turn it on
+os.environ["SYNTHDP_REGISTER"] = "none"
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

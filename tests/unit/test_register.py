@@ -21,6 +21,11 @@ SAFE = {"expected_match_rate": 0.01, "true_match": 0, "true_match_chance": 1, "m
 N = 300
 
 
+@pytest.fixture(autouse=True)
+def _register_beside_the_data(monkeypatch):
+    monkeypatch.delenv("SYNTHDP_REGISTER")
+
+
 def invoke(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
@@ -158,6 +163,14 @@ def test_nothing_is_recorded_when_nothing_is_published(tmp_path):
     assert not pipeline.run(config, out=tmp_path / "a").passed
     assert not (tmp_path / NAME).exists()
     pipeline.run(config_of(tmp_path, frame, release={"recorded_in": "none", "max_individual": None}), out=tmp_path / "b")
+    assert not (tmp_path / NAME).exists()
+
+
+def test_one_place_for_a_whole_agency(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTHDP_REGISTER", str(tmp_path / "agency"))
+    open_gate = {"max_expected_match_rate": None, "max_excess_true_match": None, "max_individual": None}
+    pipeline.run(config_of(tmp_path, table(), release=open_gate), out=tmp_path / "a")
+    assert (tmp_path / "agency" / INDEX).is_file()
     assert not (tmp_path / NAME).exists()
 
 
