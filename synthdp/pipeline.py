@@ -60,7 +60,7 @@ def check(config: Config) -> CheckResult:
     """
     table = read(config)
     try:
-        data = prepare(table.frame, config)
+        data = prepare(table.frame, config, unread=table.unread)
     except InputError as error:
         # formulas can be checked without the records, so that everything wrong is said at once
         dropped = {name for name, variable in config.variables.items() if variable.role is Role.DROP}
@@ -107,7 +107,7 @@ def run(
     timer = Timer(progress or Silent())
     with timer.stage("read"):
         table = read(config)
-        data = prepare(table.frame, config)
+        data = prepare(table.frame, config, unread=table.unread)
     inputs = {"data": io.digest(config.data.path)}
     return execute(
         config,
@@ -203,7 +203,7 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     timer = Timer(progress or Silent())
     with timer.stage("read"):
         table = read(config)
-        data = prepare(table.frame, config)
+        data = prepare(table.frame, config, unread=table.unread)
         comparison = align(config, data, synthetic, groups=tag(data, config.groups).labels, labels=table.labels)
     raise_if(analysis_problems(config, data.schema.names()))
     with release.prepare_out(out, resume=False):
@@ -230,6 +230,7 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
         default_rule=rule,
         streams=streams,
         settings=config.evaluation.utility_settings(),
+        intruders=config.evaluation.intruders,
         propensity=config.evaluation.propensity,
     )
 
