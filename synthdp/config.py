@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError, field_validator
 
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.knowledge import Intruder
 from synthdp.evaluation.propensity.settings import Propensity
 from synthdp.evaluation.usefulness import UtilitySettings
 from synthdp.inference.analyses import Analysis
@@ -22,7 +23,7 @@ from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
 Utility = Literal["pmse", "analyses", "tables", "distributions", "correlations", "prediction"]
-Risk = Literal["identity", "identity_averaged"]
+Risk = Literal["identity", "identity_averaged", "identity_linked", "identity_likelihood"]
 
 
 def _method(default: str) -> Any:
@@ -116,6 +117,8 @@ class Evaluation(Settings):
         where there are more, so many are drawn at random.
     subgroups
         A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
+    intruders
+        More intruders by name: who knows some of the keys, knows them with error, is not sure of the target.
     propensity
         How synthetic records are told from original ones (``pmse``).
     """
@@ -124,6 +127,7 @@ class Evaluation(Settings):
     utility: tuple[Utility, ...] = ("pmse", "analyses", "tables")
     risk: tuple[Risk, ...] = ("identity", "identity_averaged")
     propensity: Propensity = Propensity()
+    intruders: dict[str, Intruder] = Field(default_factory=dict)
     targets: tuple[str, ...] = ()
     table_ways: tuple[Literal[1, 2, 3], ...] = (1, 2)
     table_columns: tuple[str, ...] = ()

@@ -56,6 +56,12 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
     3
     """
     refuse_without_keys(comparison, NAME)
+    averaged = linked_file(comparison, comparison.schema.keys(), rng=rng)
+    return attack_by_matching(replace(comparison, aligned=True), [averaged], rng=rng, permutations=permutations)
+
+
+def linked_file(comparison: Comparison, keys: Sequence[Column], *, rng: np.random.Generator) -> pd.DataFrame:
+    """Return the file the intruder makes: each row of the first copy averaged with those linked to it, keys only."""
     kept = comparison.schema.kept()
     labels = _labels(comparison, kept)
     first, *others = labels[1:]
@@ -64,8 +70,7 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
     for copy, label in zip(comparison.copies[1:], others, strict=True):
         linked.append(copy.iloc[_pair(first[base], label, rng)])
     plain = [frame.reset_index(drop=True) for frame in linked]
-    averaged = average(plain, comparison.schema.keys())
-    return attack_by_matching(replace(comparison, aligned=True), [averaged], rng=rng, permutations=permutations)
+    return average(plain, keys)
 
 
 def _labels(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]:

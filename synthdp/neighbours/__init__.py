@@ -6,6 +6,6 @@ by the sharpest numeric key, so a record's neighbours lie in a few stretches fou
 """
 
 from synthdp.neighbours.averaging import average
-from synthdp.neighbours.matching import Keys, Matches, count_neighbours, encode_keys, match
+from synthdp.neighbours.matching import Keys, Matches, count_neighbours, encode_keys, match, sum_neighbours
 
-__all__ = ["Keys", "Matches", "average", "count_neighbours", "encode_keys", "match"]
+__all__ = ["Keys", "Matches", "average", "count_neighbours", "encode_keys", "match", "sum_neighbours"]

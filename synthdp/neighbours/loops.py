@@ -94,6 +94,34 @@ def count_sorted(
 
 
 @_compiled
+def sum_sorted(
+    order: Codes,
+    target_cells: Codes,
+    target_numbers: Floats,
+    reach: int,
+    cells: Codes,
+    numbers: Floats,
+    tolerances: Floats,
+    weights: Floats,
+) -> Floats:
+    """Add up the weights of the records that ``count_sorted`` counts."""
+    sums = np.zeros(len(order))
+    previous = -1
+    total = 0.0
+    for i in order:
+        if not _alike(target_cells, target_numbers, i, previous):
+            total = 0.0
+            for cell in range(target_cells[i] - reach, target_cells[i] + reach + 1):
+                left, right = _window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
+                for k in range(left, right):
+                    if _close(numbers[k], target_numbers[i], tolerances):
+                        total += weights[k]
+        sums[i] = total
+        previous = i
+    return sums
+
+
+@_compiled
 def _is_candidate(target_cell: int, target: Floats, reach: int, cell: int, row: Floats, tolerances: Floats) -> bool:
     # neighbours lie at most ``reach`` strips apart, and strips of different cells never touch
     if abs(target_cell - cell) > reach or abs(target[0] - row[0]) > tolerances[0]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
-from synthdp.neighbours.loops import Booleans, count_sorted, match_sorted
+from synthdp.neighbours.loops import Booleans, count_sorted, match_sorted, sum_sorted
 from synthdp.schema import Column, Kind
 
 MOST_STRIPS = 2**20
@@ -134,6 +134,31 @@ def count_neighbours(targets: Keys, file: Keys) -> Codes:
         file.cells[rows],
         file.numbers[rows],
         file.tolerances,
+    )
+
+
+def sum_neighbours(targets: Keys, file: Keys, weights: Floats) -> Floats:
+    """Add up the weights of the records that :func:`count_neighbours` counts, at the cost of reading each of them.
+
+    Examples
+    --------
+    >>> keys = Keys(np.zeros(3, dtype=np.int64), np.array([[1.0], [2.0], [9.0]]), np.array([1.5]))
+    >>> sum_neighbours(keys, keys, np.array([10.0, 5.0, 2.0]))
+    array([15., 15.,  2.])
+    """
+    if len(targets) == 0 or len(file) == 0:
+        return np.zeros(len(targets))
+    reach, (targets, file) = _arrange(targets, file)
+    rows = _sorted_rows(file)
+    return sum_sorted(
+        _alike_together(targets),
+        targets.cells,
+        targets.numbers,
+        reach,
+        file.cells[rows],
+        file.numbers[rows],
+        file.tolerances,
+        weights[rows],
     )
 
 
