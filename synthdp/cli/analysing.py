@@ -85,7 +85,7 @@ def analyse(
 
     analysis = analysis_of(
         {
-            "name": "analyse",
+            "name": model,
             "model": model,
             "formula": formula,
             "rule": rule,

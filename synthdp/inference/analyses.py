@@ -77,7 +77,7 @@ class Analysis(Settings):
     formula: str
     rule: str | None = None
     status: str | None = None
-    probabilities: tuple[Share, ...] = Field(default=(0.25, 0.5, 0.75), min_length=1)
+    probabilities: tuple[Share, ...] = (0.25, 0.5, 0.75)
     link: Link | None = None
     power: float = Field(default=1.5, ge=1, le=2)
     weights: str | None = None
@@ -111,6 +111,8 @@ class Analysis(Settings):
             raise ValueError(f"link belongs to generalised linear models ({', '.join(sorted(LINKED))})")
         if self.model == "wls" and (self.weights is None or self.strata or self.cluster or self.replicate_weights):
             raise ValueError("wls needs weights, and takes no other design; use ols for a weighted sample")
+        if not self.probabilities:
+            raise ValueError("probabilities must hold at least one number between 0 and 1")
         if self.replicate_weights:
             if self.weights is None or self.replicate_method is None:
                 raise ValueError("replicate_weights need weights (the full sample's) and replicate_method")

@@ -74,12 +74,13 @@ def pool(
         levels = levels_of(copies, analysis.columns(), schema)
     found = estimate_each(copies, lambda frame: analysis.estimate(frame, schema, levels=levels))
     fisher = analysis.model == "correlation" and all((np.abs(one.values) < PERFECT).all() for one in found)
+    named = "" if analysis.name == analysis.model else f"{analysis.name}: "
     try:
         pooled = combine(
             [_to_z(one) for one in found] if fisher else found,
             rule=analysis.rule or default_rule,
             level=level,
-            title=f"{analysis.name}: {analysis.describe()}{records(found)}",
+            title=f"{named}{analysis.describe()}{records(found)}",
             nests=nests,
             ratio=ratio,
         )

@@ -9,8 +9,9 @@ from synthdp.release.confidential import (
     start_manifest,
     write_confidential,
 )
-from synthdp.release.describe import codebook, describe, readme
+from synthdp.release.describe import codebook, describe
 from synthdp.release.folder import prepare_out, write_atomic
+from synthdp.release.guide import readme
 from synthdp.release.public import PublicRelease, file_names, publish, read_public, verify
 
 __all__ = [

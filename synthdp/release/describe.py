@@ -1,7 +1,6 @@
-"""What a data user is told about a release: codebook, release.json and README, none of it from the true values."""
+"""What a data user is told about a release: codebook and release.json, none of it from the true values."""
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ from synthdp import __version__
 from synthdp.designs import Design
 from synthdp.io import Labels
 from synthdp.microdata import codes
-from synthdp.release import formulas
 from synthdp.release.public import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
 
@@ -115,38 +113,6 @@ def describe(
     }
 
 
-def readme(release: Mapping[str, Any]) -> str:
-    """Return the README of a release, written for the person who analyses it.
-
-    The example takes the mean of a replaced column, so that every line can be run as it stands.
-
-    References
-    ----------
-    Reiter, J. P. (2003). Inference for partially synthetic, public use microdata sets. Survey Methodology 29, 181-188.
-    Raab, G. M., Nowok, B., Dibben, C. (2016). Practical data synthesis for large samples. Journal of Privacy and
-    Confidentiality 7(3), 67-97.
-    """
-    columns = release["columns"]
-    pandas_read, r_read = _READERS[release["format"]]
-    single = len(release["files"]) == 1
-    texts = formulas.texts(release["rule"])
-    parts = {
-        "files": "One synthetic data set" if single else f"{len(release['files'])} synthetic data sets",
-        "single": _SINGLE if single and not formulas.takes_one(release["rule"]) else "",
-        "format": release["format"],
-        "records": str(release["records"]),
-        "replaced": _listed(columns, "replaced"),
-        "kept": _listed(columns, "kept"),
-        "derived": _computed(columns),
-        "conditional": _conditional(columns),
-        "pandas_read": pandas_read,
-        "r_read": r_read,
-        **_example(columns),
-    }
-    whole = re.sub(r"\{(\w+)\}", lambda match: texts.get(match[1], match[0]), _README)
-    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], whole)
-
-
 def _column(column: Column) -> dict[str, str]:
     described = {"name": column.name, "kind": str(column.kind), "role": _ROLES[column.role]}
     if column.derived is not None:
@@ -166,115 +132,3 @@ def _released_levels(column: Column, copies: Sequence[pd.DataFrame]) -> tuple[An
         return ()
     found = [np.unique(codes(copy[column.name], column)) for copy in copies]
     return tuple(column.levels[i] for i in np.unique(np.concatenate(found)) if i >= 0)
-
-
-def _example(columns: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the worked example in three languages: a mean if a column is numeric, else a proportion."""
-    numeric = ("continuous", "semicontinuous", "count")
-    column = min(columns, key=lambda c: (c["kind"] not in numeric, c["role"] != "replaced"))
-    name = column["name"]
-    value, formula, r_formula = f"copy[{_quoted(name)}]", _formula_name(name), f"`{name}`"
-    if column["kind"] not in numeric:
-        level = '"A LEVEL"'
-        value, formula = f"1.0 * ({value} == {level})", f"I(1.0 * ({formula} == {level}))"
-        r_formula = f"I({r_formula} == {level})"
-    return {"value": value, "formula": f"{formula} ~ 1", "r_formula": f"{r_formula} ~ 1"}
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
-    names = [f"`{column['name']}`" for column in columns if column["role"] == role]
-    return ", ".join(names) if names else "none"
-
-
-def _computed(columns: Sequence[Mapping[str, str]]) -> str:
-    derived = [f"`{c['name']}` = `{c['formula']}`" for c in columns if c["role"] == "derived"]
-    return f"\n- computed from the others: {', '.join(derived)}" if derived else ""
-
-
-def _conditional(columns: Sequence[Mapping[str, str]]) -> str:
-    asked = [f"`{c['name']}` when `{c['applies_when']}`" for c in columns if "applies_when" in c]
-    return f"\n- missing for all others, as it does not apply to them: {', '.join(asked)}" if asked else ""
-
-
-def _formula_name(name: str) -> str:
-    return name if name.isidentifier() else f"Q({_quoted(name)})"
-
-
-# how a user of pandas and of R reads a file of each format
-_READERS = {
-    "csv": ("read_csv(path)", "read.csv(file, check.names = FALSE)"),
-    "tsv": ('read_csv(path, sep="\\t")', "read.delim(file, check.names = FALSE)"),
-    "parquet": ("read_parquet(path)", "arrow::read_parquet(file)"),
-    "feather": ("read_feather(path)", "arrow::read_feather(file)"),
-    "dta": ("read_stata(path, convert_categoricals=False)", "haven::read_dta(file)"),
-    "sav": ("read_spss(path, convert_categoricals=False)", "haven::read_sav(file)"),
-    "xpt": ('read_sas(path, encoding="utf-8")', "haven::read_xpt(file)"),
-}
-
-_SINGLE = """\
-With a single data set b cannot be computed: you get estimates, but no valid interval.
-
-"""
-
-_README = """\
-# A synthetic public-use file
-
-{files} of {records} records, made by synthdp to stand for a confidential file. Analyse each data set,
-then combine the results as below.
-
-- drawn anew from a model: {replaced}
-- as in the confidential file: {kept}{derived}{conditional}
-
-`codebook.csv` describes the columns, `release.json` says how the data were made, and `sha256sum -c SHA256SUMS` (or
-`synthdp verify .`) checks that nothing was damaged on the way.
-
-The rows of each data set are in an order of their own: row 1 of one is not the person in row 1 of another. Do not link,
-stack or average the data sets.
-
-## How to analyse them
-
-Compute your estimate q and its variance u (the squared standard error) in each of the M data sets as if it were the
-original. Then ({source}):
-
-{steps}
-
-{single}**Not Rubin's rule.** Software for missing data (`mi estimate` in Stata; `MIcombine` of mitools and `pool` of
-mice in R) uses T = ū + (1 + 1/M) b. That is right when values were missing, and wrong here: the intervals come out too
-wide.
-
-### With synthdp
-
-    synthdp analyse . --model ols --formula '{formula}'
-
-Models: ols, logit, probit, poisson, mean.
-
-### With numpy and pandas
-
-```python
-import numpy as np
-import pandas as pd
-from pathlib import Path
-
-copies = [pd.{pandas_read} for path in sorted(Path(".").glob("synthetic_*.{format}"))]
-values = [{value} for copy in copies]
-q = np.array([value.mean() for value in values])
-u = np.array([value.var() / value.count() for value in values])
-M = len(copies)
-
-{python}
-```
-
-### With R
-
-```r
-files <- list.files(pattern = "^synthetic_.*[.]{format}$")
-fits <- lapply(files, function(file) lm({r_formula}, data = {r_read}))
-{r}
-```
-
-{reference}
-"""

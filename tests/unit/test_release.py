@@ -255,43 +255,6 @@ def test_a_damaged_codebook_is_refused(published, text):
         release.read_public(published)
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_the_readme_example_runs_and_agrees_with_the_combining_rule(tmp_path, data, copies, format):
-    from synthdp.inference.analyses import Analysis
-    from synthdp.inference.pooling import pool
-
-    with release.prepare_out(tmp_path / "out", resume=False) as out:
-        release.publish(out, copies, **pieces(data, copies, format))
-    text = (tmp_path / "out" / "public" / "README.md").read_text()
-    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path / "out" / "public", capture_output=True, text=True, check=True
-    )
-    estimate, se, df = map(float, done.stdout.split())
-    formula = re.search(r"--model ols --formula '(.*)'", text)[1]
-    pooled = pool(copies, Analysis(name="readme", model="ols", formula=formula)).table().iloc[0]
-    assert formula == "age ~ 1"
-    assert [pooled["estimate"], pooled["se"]] == pytest.approx([estimate, se])
-    assert pooled["df"] == pytest.approx(df)
-
-
-def test_the_readme_warns_of_what_does_not_work(data, copies):
-    text = release.readme(pieces(data, copies)["release"])
-    assert "mi estimate" in text
-    assert "pool.syn" in text
-    assert "`age`, `sex`, `town`" in text
-    assert "no valid interval" not in text
-    assert "no valid interval" in release.readme(pieces(data, copies[:1])["release"])
-
-
-def test_the_readme_of_a_release_without_numbers_shows_a_proportion(data, copies):
-    described = pieces(data, copies)["release"]
-    described["columns"] = [{"name": "home town", "kind": "nominal", "role": "kept"}]
-    text = release.readme(described)
-    assert """--formula 'I(1.0 * (Q("home town") == "A LEVEL")) ~ 1'""" in text
-    assert "drawn anew from a model: none" in text
-
-
 def test_a_folder_with_files_is_refused_and_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("x")
     with (
