@@ -19,12 +19,17 @@ from synthdp.schema import Design, Level, Role, Schema, Variable
 
 def load(config: Config) -> Microdata:
     """Return the checked records of the config's data file."""
-    return prepare(read(config).frame, config)
+    table = read(config)
+    return prepare(table.frame, config, unread=table.unread)
 
 
 def read(config: Config) -> io.Table:
-    """Return the config's data file as it is, with its labels and user-missing codes."""
-    return io.read_table(config.data.path, _dialect(config))
+    """Return the config's data file as it is, with its labels and user-missing codes; dropped columns are not read."""
+    return io.read_table(config.data.path, _dialect(config), drop=_dropped(config))
+
+
+def _dropped(config: Config) -> list[str]:
+    return [name for name, variable in config.variables.items() if variable.role is Role.DROP]
 
 
 def _dialect(config: Config) -> io.Dialect:
@@ -38,8 +43,13 @@ def _dialect(config: Config) -> io.Dialect:
     )
 
 
-def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
+def prepare(frame: pd.DataFrame, config: Config, *, unread: Sequence[str] = ()) -> Microdata:
     """Return the checked records of a table: missing codes set to missing, columns coarsened, dropped ones gone.
+
+    Parameters
+    ----------
+    unread
+        Dropped columns of the file that the table does not have, because they were not read.
 
     Raises
     ------
@@ -48,15 +58,18 @@ def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
     """
     codes = config.data.missing_codes
     problems = [
-        f"data.missing_codes.{name}: no such column in the data." for name in codes if name not in frame.columns
+        f"data.missing_codes.{name}: no such column in the data."
+        for name in codes
+        if name not in frame.columns and name not in unread
     ]
-    problems += _design_problems(frame, config)
+    problems += _design_problems([*frame.columns, *unread], config)
+    declared = {name: variable for name, variable in config.variables.items() if name not in unread}
     try:
         given = _without_codes(frame, codes) if frame.columns.is_unique else frame
-        coarse, variables = coarsen(given, config.variables)
+        coarse, variables = coarsen(given, declared)
     except InputError as error:
         problems += error.problems
-        coarse, variables = given, dict(config.variables)
+        coarse, variables = given, declared
     try:
         data = resolve(coarse, variables)
     except InputError as error:
@@ -66,11 +79,11 @@ def prepare(frame: pd.DataFrame, config: Config) -> Microdata:
     return _with_conditions(_with_derived(_with_design(data, config), given))
 
 
-def _design_problems(frame: pd.DataFrame, config: Config) -> list[str]:
+def _design_problems(names: Sequence[str], config: Config) -> list[str]:
     problems = []
     for part, name in _design(config).items():
         role = config.variables.get(name, Variable()).role
-        if name not in frame.columns:
+        if name not in names:
             problems.append(f"data.{part}: no column {name!r} in the data.")
         elif role is not Role.KEEP:
             problems.append(f"data.{part}: {name!r} must be kept, found role: {role}; leave out its role.")
@@ -141,7 +154,7 @@ def align(
     rows = config.evaluation.rows
     if "rows" not in config.evaluation.model_fields_set and any((p.parent / "release.json").exists() for p in paths):
         rows = "none"
-    tables = [io.read_table(path, _dialect_of_copy(config, path)) for path in paths]
+    tables = [io.read_table(path, _dialect_of_copy(config, path), drop=_dropped(config)) for path in paths]
     files = [File(str(path), table.frame, table.labels) for path, table in zip(paths, tables, strict=True)]
     copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):

@@ -28,7 +28,7 @@ def read(path: Path) -> tuple[pd.DataFrame, Dialect]:
     try:
         return io.read(path), PLAIN
     except InputError as error:
-        if path.suffix.lower() not in TEXT:
+        if path.suffix.lower() not in TEXT or isinstance(error, io.TooLarge):
             raise
         first = error
     for dialect in _likely(path):
@@ -52,7 +52,8 @@ def date_form(series: pd.Series) -> str | None:
 
 def _likely(path: Path) -> Iterator[Dialect]:
     try:
-        head = path.read_bytes()[:GLANCE]
+        with path.open("rb") as file:
+            head = file.read(GLANCE)
     except OSError:
         return
     encodings = ("utf-8", "cp1252") if not head.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-16",)

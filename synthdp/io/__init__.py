@@ -7,6 +7,7 @@ messages of the parsers quote the data, so they are not passed on.
 
 from synthdp.io.delimited import LARGEST_EXACT, MISSING_TEXTS
 from synthdp.io.labels import Dialect, Labels, Table, published, restored
+from synthdp.io.memory import TooLarge
 from synthdp.io.reading import digest, read, read_table
 from synthdp.io.writing import FORMATS, Format, encode, format_like, name_problems, write
 
@@ -18,6 +19,7 @@ __all__ = [
     "Format",
     "Labels",
     "Table",
+    "TooLarge",
     "digest",
     "encode",
     "format_like",

@@ -1,56 +1,108 @@
-"""Parquet and Feather: their columns as plain values."""
+"""Parquet and Feather: their columns as plain values, read one at a time."""
 
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
 from synthdp.errors import InputError
+from synthdp.io import memory
 from synthdp.io.delimited import check_names
+from synthdp.io.gathering import Gathered, assemble, watch
+
+BATCH = 2**18  # records
+NAMES = {".parquet": "Parquet", ".feather": "Feather"}
+Batches = Callable[[Any], Iterator[Any]]
 
 
-def parse_parquet(path: Path, data: bytes) -> Any:
-    """Return the columns of a Parquet file."""
+def read_columnar(path: Path, suffix: str, *, drop: Collection[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the columns of a Parquet or Feather file, and the names of those that were left out.
+
+    Parameters
+    ----------
+    drop
+        Columns that are not needed.
+    """
     try:
-        table = pyarrow.parquet.read_table(pa.BufferReader(data))
+        with pa.OSFile(str(path)) as file:
+            schema, rows, batches = _parquet(file) if suffix == ".parquet" else _feather(file)
+            return _gather(path, schema, rows, batches, drop)
+    except pa.ArrowMemoryError:
+        raise
     except (pa.ArrowException, OSError):
-        raise InputError(f"{path}: the file is not Parquet, or it is cut off.") from None
-    return _single_values(path, table)
+        raise InputError(f"{path}: the file is not {NAMES[suffix]}, or it is cut off.") from None
 
 
-def parse_feather(path: Path, data: bytes) -> Any:
-    """Return the columns of a Feather file."""
+def _parquet(file: Any) -> tuple[Any, int, Batches]:
+    source = pyarrow.parquet.ParquetFile(file)
+
+    def batches(field: Any) -> Iterator[Any]:
+        # a dot in a name looks like a part of a record to the reader, which may then bring more columns
+        if pa.types.is_dictionary(field.type):
+            yield source.read(columns=[field.name], use_threads=False).column(field.name)
+            return
+        for batch in source.iter_batches(batch_size=BATCH, columns=[field.name], use_threads=False):
+            yield batch.column(field.name)
+
+    return source.schema_arrow, source.metadata.num_rows, batches
+
+
+def _feather(file: Any) -> tuple[Any, int, Batches]:
+    def batches(field: Any) -> Iterator[Any]:
+        file.seek(0)
+        yield pyarrow.feather.read_table(file, columns=[field.name], use_threads=False).column(field.name)
+
     try:
-        table = pyarrow.feather.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError):
-        raise InputError(f"{path}: the file is not Feather, or it is cut off.") from None
-    return _single_values(path, table)
+        schema = pa.ipc.open_file(file).schema
+    except pa.ArrowInvalid:  # the first version of the format, or no Feather at all
+        file.seek(0)
+        schema = pyarrow.feather.read_table(file).schema
+    return schema, 0, batches  # it does not say how many records there are
 
 
-def unpacked_size(suffix: str, data: bytes) -> int:
-    """Return the bytes that the values take before they are compressed, as far as the file says."""
-    if suffix != ".parquet":
-        return len(data)
+def _gather(
+    path: Path, schema: Any, rows: int, batches: Batches, drop: Collection[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    check_names(path, schema.names)
+    fields = [field for field in schema if field.name not in drop] or [schema.field(0)]
+    _single_values(path, fields)
+    columns: list[Gathered] = []
+    to_come = [rows * _width(field.type) for field in fields]
+    named = [field.name for _, field in sorted(zip(to_come, fields, strict=True), key=lambda pair: -pair[0])]
+    memory.require(path, sum(to_come), largest=named)
+    for position, field in enumerate(fields):
+        columns.append(Gathered(field.name, _plain_type(field.type)))
+        for batch in batches(field):
+            columns[-1].add(batch.cast(pa.float64()) if pa.types.is_decimal(field.type) else batch)
+            watch(path, columns, done=1.0, batch=0.0, rest=sum(to_come[position + 1 :]))
+    kept = {field.name for field in fields}
+    return assemble(path, columns), tuple(name for name in schema.names if name not in kept)
+
+
+def _width(kind: Any) -> float:
+    """Return the bytes that a value takes at least."""
     try:
-        found = pyarrow.parquet.read_metadata(pa.BufferReader(data))
-    except (pa.ArrowException, OSError):
-        return len(data)  # the reader says what is wrong
-    return max(len(data), sum(int(found.row_group(i).total_byte_size) for i in range(found.num_row_groups)))
+        return float(kind.bit_width) / 8
+    except ValueError:  # text
+        return 1.0
 
 
-def _single_values(path: Path, table: Any) -> Any:
-    check_names(path, table.column_names)
-    problems = []
-    for i, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
-        elif pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-            problems.append(f"{path}: column {field.name!r} must hold single values, found {_what(field.type)}.")
+def _single_values(path: Path, fields: Collection[Any]) -> None:
+    problems = [
+        f"{path}: column {field.name!r} must hold single values, found {_what(field.type)}."
+        for field in fields
+        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type)
+    ]
     if problems:
         raise InputError(*problems)
-    return table
+
+
+def _plain_type(kind: Any) -> Any:
+    return pa.float64() if pa.types.is_decimal(kind) else kind
 
 
 def _what(kind: Any) -> str:

@@ -1,137 +1,209 @@
-"""Text files: CSV and TSV, read predictably.
+"""Text files: CSV and TSV, read predictably and in batches.
 
-A column is the narrowest type that keeps all its values; nothing is taken for a date unless the config says so.
+A column is the narrowest type that keeps all its values; nothing is taken for a date unless the config says so. Every
+batch is narrowed as soon as it is parsed, so a file may be larger than the memory its table needs.
 """
 
-import codecs
 import csv
 import io
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 from synthdp.errors import InputError
 from synthdp.io import memory
+from synthdp.io.gathering import Gathered, assemble, watch
 from synthdp.io.labels import Dialect
+from synthdp.io.narrowing import LARGEST_EXACT, Allowed, as_type, comma_marks, typed
+from synthdp.io.streams import TextStream
+
+__all__ = ["LARGEST_EXACT", "MISSING_TEXTS", "check_names", "read_delimited"]
 
 # As pandas takes them for missing, without "None", which is an answer in many questionnaires.
 MISSING_TEXTS = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
     "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
-LARGEST_EXACT = 2**53
-CHUNK = 2**24
-BYTES_PER_VALUE = 16  # a number in Arrow and, while it is handed over, in pandas
-_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+BLOCK = 2**20  # bytes that are parsed at a time; a record must fit into them
+BLOCKS = 8  # of a batch, which is narrowed at a time
+AHEAD = 32  # blocks that the parser reads before they are asked for
+BATCH_PEAK = 6.0  # memory for a batch over its bytes in the file: parsed, put together, narrowed
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?$"
 
 
-def parse_delimited(path: Path, held: list[bytes], dialect: Dialect, *, separator: str) -> Any:
-    """Return the columns of a text file.
+class Column(Gathered):
+    """A column of a text file, batch by batch.
 
     Parameters
     ----------
-    held
-        The bytes of the file, alone in a list: they are taken out and let go as soon as they are parsed.
+    key
+        Its position in the file, which is what the parser calls it.
+    decimal
+        The decimal mark.
+    marks
+        Decimal commas are to be noticed.
+    """
+
+    def __init__(self, key: str, name: str, *, decimal: str | None, marks: bool) -> None:
+        super().__init__(name)
+        self.key = key
+        self.allowed = Allowed()
+        self.again = False
+        self._decimal, self._marks = decimal, marks
+
+    def take(self, texts: Any) -> None:
+        """Add the texts of the next records, narrowed."""
+        if not self.allowed.hopeless():
+            values, found = typed(texts, self._decimal, self.allowed)
+            self.allowed &= found
+            if self.allowed.hopeless() and any(as_type(chunk, "text") is None for chunk in (*self.chunks, values)):
+                self.again = True  # the texts of earlier records are gone
+        else:
+            values = texts
+            if self._marks and self.allowed.comma_numbers:
+                self.allowed &= comma_marks(texts)
+        if self.again:
+            self.clear()
+        else:
+            self.add(values)
+
+    def settle(self) -> bool:
+        """Give all batches the type of the column; False when the file must be read again for it."""
+        type = self.allowed.type()
+        settled = [as_type(chunk, type) for chunk in self.chunks]
+        if self.again or any(chunk is None for chunk in settled):
+            self.clear()
+            self.again = True
+            return False
+        if type == "text":
+            self.chunks = settled
+            return True
+        self.clear()
+        for chunk in settled:
+            self.add(chunk)
+        return True
+
+
+def read_delimited(
+    path: Path, dialect: Dialect, *, separator: str, zipped: bool, drop: Collection[str] = ()
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the columns of a text file, and the names of those that were left out.
+
+    One pass over the file; a second one, for these columns only, when late values make text of what began as numbers.
+    Memory is that of the finished table and of one batch.
+
+    Parameters
+    ----------
     separator
         Between the values.
+    zipped
+        The file is compressed by gzip.
+    drop
+        Columns that are not needed.
     """
-    data = _utf8(path, held.pop(), dialect.encoding)
-    if data.count(b'"') % 2:
-        raise InputError(f"{path}: a quotation mark is never closed; the file may be cut off.")
-    names, lines = _header(path, data, separator, row_names=dialect.row_names)
-    # short values take more room in memory than in the file
-    memory.require(path, data.count(b"\n") * len(names), BYTES_PER_VALUE)
-    wrong: list[int] = []
-
-    def skip(row: Any) -> str:
-        wrong.append(row.number)
-        return "skip"
-
-    keys = [str(i) for i in range(len(names))]
-    try:
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            # one thread: only then does the parser number the rows
-            read_options=pyarrow.csv.ReadOptions(column_names=keys, skip_rows=lines, use_threads=False),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(keys, pa.string()), null_values=MISSING_TEXTS, strings_can_be_null=True
-            ),
-        )
-    except pa.ArrowInvalid:
-        raise InputError(f"{path}: the file cannot be read as CSV.") from None
-    del data
-    if wrong:
-        raise InputError(
-            f"{path}: {len(wrong)} rows do not have {len(names)} values as the header does; first at line {wrong[0]}."
-        )
-    names, texts = (names[1:], table.columns[1:]) if dialect.row_names else (names, table.columns)
-    del table
-    typed = []
-    while texts:  # one column at a time, so that text and numbers are never all in memory together
-        typed.append(_typed(texts.pop(0), dialect.decimal))
-    if separator != "," and dialect.decimal is None:
-        _refuse_commas(path, names, typed)
-    return pa.table(typed, names=names)
-
-
-def _utf8(path: Path, data: bytes, encoding: str) -> bytes:
-    """Return the bytes as UTF-8; checked piece by piece, since a decoded copy would double the memory."""
-    plain = codecs.lookup(encoding).name == "utf-8"
-    if plain:
-        data = data.removeprefix(codecs.BOM_UTF8)
-        _refuse_binary(path, data)
-    decoder = codecs.getincrementaldecoder(encoding)()
-    recoded = io.BytesIO()
-    lines = 0
-    for start in range(0, len(data), CHUNK):
-        piece = data[start : start + CHUNK]
+    with TextStream(path, dialect.encoding, zipped=zipped) as stream:
+        start = stream.head(BLOCK)
+        if not start or start.isspace():
+            stream.finish()
+            raise InputError(f"{path}: the file is empty.")
+        # a file of one block is in memory whole
+        blocks = len(start) / BLOCK if len(start) < BLOCK else AHEAD
+        batch = BLOCK * (min(blocks, AHEAD) + BATCH_PEAK * min(blocks, BLOCKS))
+        memory.require(path, batch)
         try:
-            text = decoder.decode(piece, final=start + CHUNK >= len(data))
-        except UnicodeDecodeError as error:
-            line = lines + error.object.count(b"\n", 0, error.start) + 1
-            if plain:
-                raise InputError(
-                    f"{path}: line {line} is not UTF-8; save the file as CSV UTF-8, "
-                    "or set data.encoding (windows-1252, for example)."
-                ) from None
-            raise InputError(f"{path}: line {line} is not {encoding}; set data.encoding to that of the file.") from None
-        lines += piece.count(b"\n")
-        if not plain:
-            recoded.write(text.encode())
-    if plain:
-        return data
-    _refuse_binary(path, recoded.getvalue())
-    return recoded.getvalue().removeprefix(codecs.BOM_UTF8)
+            names, lines = _header(path, start, separator, row_names=dialect.row_names)
+        except InputError:
+            stream.finish()  # what is wrong with the bytes is said first
+            raise
+    first = 1 if dialect.row_names else 0
+    marks = separator != "," and dialect.decimal is None
+    every = [Column(str(i), name, decimal=dialect.decimal, marks=marks) for i, name in enumerate(names) if i >= first]
+    # where nothing is left, the number of records still is
+    columns = [column for column in every if column.name not in drop] or every[:1]
+    source = _Source(path, dialect, separator, zipped, len(names), lines, batch)
+    source.gather(columns)
+    again = [column for column in columns if not column.settle()]
+    if marks:
+        _refuse_commas(path, columns)
+    if again:
+        source.gather(again, beside=columns)
+    kept = {column.name for column in columns}
+    return assemble(path, columns), tuple(column.name for column in every if column.name not in kept)
 
 
-def _refuse_binary(path: Path, data: bytes) -> None:
-    if b"\0" in data:
-        raise InputError(f"{path}: this is not a CSV file (it holds binary data or UTF-16); save it as CSV UTF-8.")
+class _Source:
+    """A text file that can be read more than once, as batches of texts."""
 
+    def __init__(
+        self, path: Path, dialect: Dialect, separator: str, zipped: bool, width: int, lines: int, batch: float
+    ) -> None:
+        self._path, self._dialect, self._separator, self._zipped = path, dialect, separator, zipped
+        self._width, self._lines, self._batch = width, lines, batch
 
-def _refuse_commas(path: Path, names: Sequence[str], columns: Sequence[Any]) -> None:
-    """Refuse numbers with a decimal comma that would silently be text."""
-    problems = []
-    for name, column in zip(names, columns, strict=True):
-        if not pa.types.is_string(column.type):
-            continue
-        text = pc.utf8_trim_whitespace(column)
-        every = pc.all(pc.match_substring_regex(text, _COMMA_NUMBER)).as_py()
-        if every and pc.any(pc.match_substring(text, ",")).as_py():
-            problems.append(
-                f"{path}: column {name!r} looks like numbers with a decimal comma; set data.decimal: ',' "
-                "('.' if it is text)."
+    def gather(self, columns: Sequence[Column], *, beside: Sequence[Column] = ()) -> None:
+        """Read the file once and hand its batches to the columns; ``beside`` are in memory too."""
+        with TextStream(self._path, self._dialect.encoding, zipped=self._zipped) as stream:
+            for table in self._batches(stream, [column.key for column in columns]):
+                for column, texts in zip(columns, table.columns, strict=True):
+                    column.add(texts) if beside else column.take(texts)
+                watch(self._path, columns, done=stream.done, batch=self._batch)
+                del table, texts
+
+    def _batches(self, stream: TextStream, keys: list[str]) -> Iterator[Any]:
+        wrong: list[int] = []
+
+        def skip(row: Any) -> str:
+            wrong.append(row.number)
+            return "skip"
+
+        every = [str(i) for i in range(self._width)]
+        try:
+            reader = pyarrow.csv.open_csv(
+                pa.PythonFile(stream, mode="r"),
+                # one thread: only then does the parser number the rows
+                read_options=pyarrow.csv.ReadOptions(
+                    column_names=every, skip_rows=self._lines, use_threads=False, block_size=BLOCK
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self._separator, newlines_in_values=True, invalid_row_handler=skip
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(every, pa.string()),
+                    include_columns=keys,
+                    null_values=MISSING_TEXTS,
+                    strings_can_be_null=True,
+                ),
             )
+            while blocks := list(itertools.islice(reader, BLOCKS)):
+                table = pa.Table.from_batches(blocks).combine_chunks()
+                del blocks
+                if not wrong:
+                    yield from table.to_batches()
+        except pa.ArrowInvalid:
+            stream.finish()
+            raise InputError(f"{self._path}: the file cannot be read as CSV.") from None
+        stream.finish()
+        if wrong:
+            raise InputError(
+                f"{self._path}: {len(wrong)} rows do not have {self._width} values as the header does; "
+                f"first at line {wrong[0]}."
+            )
+
+
+def _refuse_commas(path: Path, columns: Sequence[Column]) -> None:
+    """Refuse numbers with a decimal comma that would silently be text."""
+    problems = [
+        f"{path}: column {column.name!r} looks like numbers with a decimal comma; set data.decimal: ',' "
+        "('.' if it is text)."
+        for column in columns
+        if column.allowed.type() == "text" and column.allowed.decimal_commas()
+    ]
     if problems:
         raise InputError(*problems)
 
@@ -178,29 +250,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _typed(column: Any, decimal: str | None) -> Any:
-    """Return a column of texts as the narrowest type that keeps all its values."""
-    if column.null_count == len(column):
-        return pa.nulls(len(column), pa.float64())
-    text = pc.utf8_trim_whitespace(column)
-    if decimal == ",":
-        if pc.any(pc.match_substring(text, ".")).as_py():  # a date, or thousands with points: no number we could keep
-            return column
-        text = pc.replace_substring(text, ",", ".")
-    for kind, spoilt in ((pa.int64(), r"^[+-]?0[0-9xX]"), (pa.float64(), r"^[+-]?(0[0-9]|[0-9]{19,}$)")):
-        try:
-            values = text.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        if pc.any(pc.match_substring_regex(text, spoilt)).as_py():
-            return column
-        if kind == pa.int64() and column.null_count:
-            exact = not pc.any(pc.greater(pc.abs(values), LARGEST_EXACT)).as_py()
-            return values.cast(pa.float64()) if exact else column
-        return values
-    found = pc.unique(text.drop_null())
-    if all(value in _TRUTH for value in found.slice(0, len(_TRUTH) + 1).to_pylist()):
-        return pa.array([_TRUTH.get(value) for value in text.to_pylist()], pa.bool_())
-    return column

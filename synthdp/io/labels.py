@@ -79,11 +79,14 @@ class Table:
         Of the columns.
     codes
         For columns with user-missing codes: the code of each record that has one, missing elsewhere.
+    unread
+        Columns of the file that were not asked for.
     """
 
     frame: pd.DataFrame
     labels: Labels = field(default_factory=Labels)
     codes: Mapping[str, pd.Series] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Table({len(self.frame)} records x {self.frame.shape[1]} columns)"

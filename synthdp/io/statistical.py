@@ -1,15 +1,18 @@
 """SPSS, Stata and SAS files: values as codes, and beside them labels, user-missing codes and formats."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from synthdp.errors import InputError
+from synthdp.io import memory
 from synthdp.io.calendars import CALENDARS
 from synthdp.io.delimited import LARGEST_EXACT, check_names
+from synthdp.io.gathering import Gathered, assemble, watch
 from synthdp.io.labels import Code, Dialect, Family, Labels, Table, inside_any
 
 # the reader's name in pyreadstat, whose file it is, whether the reader tells user-missing codes
@@ -21,71 +24,164 @@ READERS: dict[str, tuple[str, Family, bool]] = {
     ".sas7bdat": ("read_sas7bdat", "sas", True),
     ".xpt": ("read_xport", "sas", False),
 }
+CELLS = 2**22  # values of a batch
+BYTES_PER_CELL = 40  # of a batch: a number and its copies, or a text as an object of Python
 SOFTWARE: dict[Family, str] = {"spss": "SPSS", "stata": "Stata", "sas": "SAS", "plain": "text"}
 
 
-def read_statistical(path: Path, suffix: str, dialect: Dialect) -> Table:
+def read_statistical(path: Path, suffix: str, dialect: Dialect, *, drop: Collection[str] = ()) -> Table:
     """Read an SPSS, Stata or SAS file.
 
     Value-labelled columns keep their codes. A SAS file takes its value labels from a catalogue of the same name
     (``.sas7bcat``) beside it, if there is one.
+
+    The records come in batches. The library skips to the start of each, which is quick but not free, so batches are
+    large: about ``CELLS`` values.
+
+    Parameters
+    ----------
+    drop
+        Columns that are not needed.
     """
-    _, family, _ = READERS[suffix]
-    frame, found = _parse(path, suffix, dialect)
-    check_names(path, found.column_names)
-    formats = {name: str(form) for name, form in found.original_variable_types.items() if form}
-    missing = _missing(found)
-    columns, codes = {}, {}
-    for name in found.column_names:
-        series = frame[name]
-        user = inside_any(series, missing.get(name, ()))
-        if user.any():
-            codes[name] = _codes(series, user)
-            series = series.mask(user)
-        columns[name] = _values(series, family, formats.get(name), found.readstat_variable_types.get(name))
-    labels = Labels(
-        variables={name: str(text) for name, text in found.column_names_to_labels.items() if text},
+    source = _Source(path, suffix, dialect)
+    about = source.describe()
+    every = list(about.column_names)
+    check_names(path, every)
+    names = [name for name in every if name not in drop] or every[:1]
+    formats = {name: str(form) for name, form in about.original_variable_types.items() if form and name in names}
+    columns = {
+        name: Column(name, source.family, formats.get(name), about.readstat_variable_types.get(name)) for name in names
+    }
+    missing: dict[str, tuple[tuple[Code, Code], ...]] = {}
+    rows = max(CELLS // len(names), 1)
+    start = 0
+    texts = sum(about.readstat_variable_types.get(name) == "string" for name in names)
+    memory.require(path, (about.number_rows or 0) * (8 * (len(names) - texts) + texts))
+    while True:
+        frame, found = source.batch(names, start, rows)
+        here = _missing(found)
+        missing = {name: _union(missing.get(name, ()), here.get(name, ())) for name in [*missing, *here]}
+        for name, column in columns.items():
+            column.take(frame[name], here.get(name, ()))
+        start += len(frame)
+        # por and xpt files do not say how many records they have
+        done = start / about.number_rows if about.number_rows else 1.0
+        batch = frame.size * BYTES_PER_CELL
+        ended = len(frame) < rows or start == about.number_rows
+        del frame
+        watch(path, list(columns.values()), done=min(done, 1.0), batch=0.0 if ended else batch)
+        if ended:
+            break
+    codes = {name: found for name, column in columns.items() if (found := column.codes()) is not None}
+    table = assemble(path, list(columns.values()))
+    unread = tuple(name for name in every if name not in columns)
+    return Table(table, _labels(about, columns, missing, formats, source.family), codes, unread)
+
+
+class Column(Gathered):
+    """A column of a statistical file, batch by batch, its user-missing codes apart."""
+
+    def __init__(self, name: str, family: Family, format: str | None, stored: str | None) -> None:
+        super().__init__(name, pa.string() if stored == "string" else pa.float64())
+        self._family, self._format, self._stored = family, format, stored
+        self._codes: list[pd.Series] = []
+
+    def take(self, series: pd.Series, missing: Sequence[tuple[Code, Code]]) -> None:
+        """Add the values of the next records; ``missing`` are the codes that occur in them."""
+        user = inside_any(series, missing)
+        self._codes.append(_codes(series, user) if user.any() else pd.Series(np.nan, index=series.index))
+        values = _values(series.mask(user) if user.any() else series, self._family, self._format, self._stored)
+        self.add(pa.array(values, from_pandas=True))
+
+    def codes(self) -> pd.Series | None:
+        """Return the user-missing code of each record that has one, or None when none has."""
+        found, self._codes = self._codes, []
+        if not any(bool(codes.notna().any()) for codes in found):
+            return None
+        letters = any(codes.dtype == object for codes in found)
+        return pd.concat([codes.astype(object) if letters else codes for codes in found], ignore_index=True)
+
+    def finish(self, *, tight: bool) -> pd.Series:
+        """Return the column; whole numbers are such only when they are in every batch."""
+        kinds = {chunk.type for chunk in self.chunks}
+        if len(kinds) > 1 and kinds <= {pa.int64(), pa.float64()}:
+            self.chunks = [chunk.cast(pa.float64()) for chunk in self.chunks]
+        return super().finish(tight=tight)
+
+
+class _Source:
+    """A file of the library's, asked for its description once and for its records in batches."""
+
+    def __init__(self, path: Path, suffix: str, dialect: Dialect) -> None:
+        self._path = path
+        self._reader, self.family, tells = READERS[suffix]
+        self._options: dict[str, Any] = {"disable_datetime_conversion": True}
+        if tells:
+            self._options["user_missing"] = True
+        if dialect.encoding.lower() not in ("utf-8", "utf8") and suffix != ".por":
+            self._options["encoding"] = dialect.encoding
+        catalogue = path.with_suffix(".sas7bcat")
+        self._catalogue = catalogue if suffix == ".sas7bdat" and catalogue.is_file() else None
+
+    def describe(self) -> Any:
+        """Return what the file says about its columns."""
+        options: dict[str, Any] = {"metadataonly": True}
+        if self._catalogue is not None:
+            options["catalog_file"] = str(self._catalogue)
+        return self._call(options)[1]
+
+    def batch(self, names: Sequence[str], start: int, rows: int) -> tuple[pd.DataFrame, Any]:
+        """Return the next records, and what the file says about them."""
+        return self._call({"usecols": list(names), "row_offset": start, "row_limit": rows})
+
+    def _call(self, options: Mapping[str, Any]) -> tuple[pd.DataFrame, Any]:
+        import pyreadstat  # only these files need it
+
+        try:
+            frame, found = getattr(pyreadstat, self._reader)(str(self._path), **self._options, **options)
+        except MemoryError:
+            raise
+        except Exception as error:  # the library raises many kinds, and quotes the file in them
+            if "encoding" in str(error) or isinstance(error, UnicodeError):
+                raise InputError(
+                    f"{self._path}: the text is not in the encoding that the file names; set data.encoding "
+                    "(windows-1252, for example)."
+                ) from None
+            software = SOFTWARE[self.family]
+            raise InputError(f"{self._path}: the file is not in {software} format, or it is cut off.") from None
+        return frame, found
+
+
+def _labels(
+    about: Any,
+    names: Collection[str],
+    missing: Mapping[str, tuple[tuple[Code, Code], ...]],
+    formats: Mapping[str, str],
+    family: Family,
+) -> Labels:
+    return Labels(
+        variables={n: str(text) for n, text in about.column_names_to_labels.items() if text and n in names},
         values={
             name: {_code(code): str(text) for code, text in texts.items()}
-            for name, texts in found.variable_value_labels.items()
-            if texts
+            for name, texts in about.variable_value_labels.items()
+            if texts and name in names
         },
         missing=missing,
         formats=formats,
-        measures={name: text for name, text in found.variable_measure.items() if text and text != "unknown"},
+        measures={
+            name: text for name, text in about.variable_measure.items() if text and text != "unknown" and name in names
+        },
         family=family,
     )
-    return Table(pd.DataFrame(columns), labels, codes)
 
 
-def _parse(path: Path, suffix: str, dialect: Dialect) -> tuple[pd.DataFrame, Any]:
-    import pyreadstat  # only these files need it
-
-    reader, family, tells = READERS[suffix]
-    options: dict[str, Any] = {"disable_datetime_conversion": True}
-    if tells:
-        options["user_missing"] = True
-    if dialect.encoding.lower() not in ("utf-8", "utf8") and suffix != ".por":
-        options["encoding"] = dialect.encoding
-    catalogue = path.with_suffix(".sas7bcat")
-    if suffix == ".sas7bdat" and catalogue.is_file():
-        # without this the labels would take the place of the codes
-        options |= {"catalog_file": str(catalogue), "formats_as_category": False}
-    try:
-        frame, found = getattr(pyreadstat, reader)(str(path), **options)
-        if "catalog_file" in options:
-            del options["catalog_file"]
-            frame, _ = getattr(pyreadstat, reader)(str(path), **options)
-    except MemoryError:
-        raise
-    except Exception as error:  # the library raises many kinds, and quotes the file in them
-        if "encoding" in str(error) or isinstance(error, UnicodeError):
-            raise InputError(
-                f"{path}: the text is not in the encoding that the file names; set data.encoding "
-                "(windows-1252, for example)."
-            ) from None
-        raise InputError(f"{path}: the file is not in {SOFTWARE[family]} format, or it is cut off.") from None
-    return frame, found
+def _union(
+    first: tuple[tuple[Code, Code], ...], second: tuple[tuple[Code, Code], ...]
+) -> tuple[tuple[Code, Code], ...]:
+    """Return the ranges of two batches: SPSS says the same each time, Stata and SAS the letters that occur."""
+    if any(isinstance(low, str) for low, _ in (*first, *second)):
+        return tuple(sorted({*first, *second}, key=lambda bounds: str(bounds[0])))
+    return first or second
 
 
 def _missing(found: Any) -> dict[str, tuple[tuple[Code, Code], ...]]:

@@ -349,7 +349,7 @@ def test_a_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeyp
     data = io.encode(frame, format=format)
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
     monkeypatch.setattr(memory, "available", lambda: 5000)
-    with pytest.raises(InputError, match=r"too large for the memory .* GB free\); remove columns"):
+    with pytest.raises(InputError, match=r"too large for the memory .* kB free\); set role: drop"):
         io.read(tmp_path / name)
 
 
@@ -364,8 +364,8 @@ def test_memory_that_runs_out_all_the_same(tmp_path, monkeypatch):
     def fail(*_args, **_settings):
         raise MemoryError(SECRET)
 
-    monkeypatch.setattr(reading, "parse_delimited", fail)
-    with pytest.raises(InputError, match="too large for the memory of this machine; remove columns"):
+    monkeypatch.setattr(reading, "read_delimited", fail)
+    with pytest.raises(InputError, match="too large for the memory of this machine; set role: drop for columns"):
         io.read(written(tmp_path, "a,b\n1,2\n"))
 
 

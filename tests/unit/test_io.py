@@ -136,10 +136,10 @@ def test_missing_file_and_folder(tmp_path):
     ("error", "words"), [(PermissionError(13, SECRET), "no permission"), (OSError(5, SECRET), "error 5 of the system")]
 )
 def test_files_the_system_does_not_give(tmp_path, monkeypatch, error, words):
-    def fail(_path):
+    def fail(_path, _mode):
         raise error
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", fail)
+    monkeypatch.setattr("pathlib.Path.open", fail)
     with pytest.raises(InputError, match=words) as caught:
         io.read(tmp_path / "x.csv")
     assert SECRET not in str(caught.value)
@@ -149,7 +149,7 @@ def test_a_parser_error_is_not_passed_on(tmp_path, monkeypatch):
     def fail(*_args, **_settings):
         raise pa.ArrowInvalid(SECRET)
 
-    monkeypatch.setattr("pyarrow.csv.read_csv", fail)
+    monkeypatch.setattr("pyarrow.csv.open_csv", fail)
     assert "cannot be read as CSV" in refused(tmp_path, "a,b\n1,2\n")
 
 
