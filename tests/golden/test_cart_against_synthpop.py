@@ -32,7 +32,8 @@ def propensity(request):
     data = resolve(original, {name: Variable(role="replace") for name in original.columns})
     method = Sequential(model=Cart(smoothing=request.param), copies=5)
     made = method.synthesize(Plan(data, tag(data, None)), streams=Streams(1))
-    return evaluate_propensity(Comparison(original, made.copies, data.schema, aligned=False))
+    comparison = Comparison(original, made.copies, data.schema, aligned=False)
+    return evaluate_propensity(comparison, rng=np.random.default_rng(1))
 
 
 def test_as_hard_to_tell_from_the_original_as_synthpops(propensity):
