@@ -247,6 +247,7 @@ def write(folder, copies, *, config, frame=None, suffix="csv", labels=None):
 
 ALL = """
 variables:
+  age: {key: true}
   edu: {kind: ordinal, levels: [low, mid, high]}
   code: {kind: nominal}
 evaluation:

@@ -4,7 +4,7 @@ What a file means is settled value by value; nothing is guessed from frequencies
 with the column's name. Messages count, they never quote a value.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 
 from synthdp import derived
 from synthdp.coarsening import OTHER, coarsen
+from synthdp.foreign.spelling import by_order, canonical, positions
 from synthdp.io.labels import Labels
 from synthdp.microdata import MISSING, Codes, Microdata, codes, decode, numbers
 from synthdp.schema import NUMERIC_COARSENINGS, Column, Kind, Level, Role, Variable
@@ -162,8 +163,8 @@ def _occurring(recode: Mapping[Level, Level], series: pd.Series) -> dict[Level, 
     """Return the recodings that apply; none when the new values are old ones too, for it may have been done already."""
     if {str(old) for old in recode} & {str(new) for new in recode.values()}:
         return {}
-    present = {_canonical(value) for value in pd.unique(series.dropna())}
-    return {old: new for old, new in recode.items() if _canonical(old) in present}
+    present = {canonical(value) for value in pd.unique(series.dropna())}
+    return {old: new for old, new in recode.items() if canonical(old) in present}
 
 
 def _settings(variable: Variable) -> str:
@@ -180,7 +181,7 @@ def _spell(
 ) -> list[pd.Series]:
     """Return a categorical column of every file with the original's levels."""
     original = data.frame[column.name]
-    places = [_positions(column, variable, frame[column.name], file, labels) for file, frame in given]
+    places = [positions(column, variable, frame[column.name], file.labels, labels) for file, frame in given]
     series = [frame[column.name] for _, frame in given]
     lost = [
         number
@@ -188,7 +189,7 @@ def _spell(
         if one.notna().any() and not (found != MISSING).any()
     ]
     if lost:
-        ordered = _by_order(column, [series[number] for number in lost], declared=_ordered(variable, original))
+        ordered = by_order(column, [series[number] for number in lost], declared=_ordered(variable, original))
         for place, number in enumerate(lost):
             if ordered is None:
                 findings.problems.append(_unknown(column, given[number][0].name, series[number]))
@@ -225,67 +226,6 @@ def _unknown(column: Column, file: str, series: pd.Series) -> str:
 
 def _ordered(variable: Variable, original: pd.Series) -> bool:
     return variable.levels is not None or isinstance(original.dtype, pd.CategoricalDtype)
-
-
-def _by_order(column: Column, series: Sequence[pd.Series], *, declared: bool) -> list[Codes] | None:
-    """Return codes 0…K − 1 or 1…K as positions in the declared levels, or None when they cannot be that."""
-    if not declared or not all(pd.api.types.is_numeric_dtype(one) for one in series):
-        return None
-    values = [np.asarray(one.to_numpy(dtype=np.float64, na_value=np.nan)) for one in series]
-    present = np.concatenate([one[~np.isnan(one)] for one in values])
-    low, high, last = present.min(), present.max(), len(column.levels)
-    if (present % 1 != 0).any() or not ((low == 0 and high < last) or (low >= 1 and high == last)):
-        return None
-    first = 0 if low == 0 else 1
-    return [np.where(np.isnan(one), MISSING, np.nan_to_num(one) - first).astype(np.int64) for one in values]
-
-
-def _positions(column: Column, variable: Variable, series: pd.Series, file: File, labels: Labels) -> Codes:
-    """Return the level of each value, by any of the ways it may be written."""
-    found = codes(series, column)
-    outside = (found == MISSING) & series.notna().to_numpy()
-    if not outside.any():
-        return found
-    place, distinct = pd.factorize(series)
-    known = _names(column, variable, labels)
-    own = {_canonical(code): text for code, text in file.labels.values.get(column.name, {}).items()}
-    settled = np.full(len(distinct) + 1, MISSING, dtype=np.int64)
-    for number in np.unique(place[outside]):
-        settled[number] = next((known[name] for name in _spellings(distinct[number], own) if name in known), MISSING)
-    return np.where(outside, settled[place], found)
-
-
-def _spellings(value: object, own: Mapping[str, str]) -> Iterator[str]:
-    name = _canonical(value)
-    if name in own:
-        yield _canonical(own[name])
-    yield name
-
-
-def _names(column: Column, variable: Variable, labels: Labels) -> dict[str, int]:
-    """Return what a level may be called; a name that could be two levels is none."""
-    position = {_canonical(level): number for number, level in enumerate(column.levels)}
-    aliases: list[tuple[Level, Level]] = [(text, code) for code, text in labels.values.get(column.name, {}).items()]
-    aliases += (variable.recode or {}).items()
-    named = [(_canonical(level), number) for number, level in enumerate(column.levels)]
-    named += [(_canonical(alias), position[_canonical(of)]) for alias, of in aliases if _canonical(of) in position]
-    names: dict[str, int] = {}
-    for name, number in named:
-        names[name] = number if names.get(name, number) == number else MISSING
-    return {name: number for name, number in names.items() if number != MISSING}
-
-
-def _canonical(value: object) -> str:
-    """Return one spelling for 1, 1.0, "1.0" and True, and for text whatever its case."""
-    text = str(value).strip()
-    truth = {"true": "1.0", "false": "0.0"}.get(text.casefold())
-    if truth is not None:
-        return truth
-    try:
-        number = float(text)
-    except ValueError:
-        return text.casefold()
-    return repr(number) if np.isfinite(number) and abs(number) < 2**53 else text.casefold()
 
 
 def _as_original(found: Codes, column: Column, series: pd.Series, original: pd.Series, outside: Booleans) -> pd.Series:
