@@ -309,6 +309,7 @@ _SECTIONS: dict[str, type[Settings]] = {
     "evaluation": Evaluation,
     "release": ReleaseSettings,
 }
+_EVALUATION: dict[str, type[Settings]] = {"intruders": Intruder, "propensity": Propensity}
 _PLAIN = {
     "missing": "required, but absent",
     "tuple_type": "must be a list",
@@ -375,5 +376,7 @@ def _keys(path: Sequence[str], method: str | None, model: str | None) -> list[st
     """Return the valid keys where an unknown one was found."""
     if method and model:
         return list(_MODELS[method][model].model_fields)
+    if path[0] == "evaluation" and len(path) > 2:
+        return list(_EVALUATION[path[1]].model_fields)
     owner = Config if len(path) == 1 else _METHODS[path[0]][method] if method else _SECTIONS[path[0]]
     return list(owner.model_fields)

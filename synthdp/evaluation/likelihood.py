@@ -138,7 +138,7 @@ def evaluate_likelihood(
     share, winner, mine, top = _score(held, targets, temperatures, rng)
     chance = [int(np.sum(winner == rng.permutation(n)[targets])) for _ in range(permutations)]
     predicted = calibrate(np.exp(top[:, 0]), share, held.folds[targets])
-    return _summarise(held, comparison.groups, targets, share, np.exp(mine[:, 0]), predicted, chance)
+    return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), predicted, chance)
 
 
 def calibrate(claimed: Floats, success: Floats, folds: Codes) -> Floats:
@@ -187,8 +187,8 @@ def _tune(held: Traces, few: Codes, rng: np.random.Generator) -> Floats:
     return np.ascontiguousarray(TEMPERATURES[best][:, None])
 
 
-def _summarise(
-    held: Traces,
+def summarise(
+    block_sizes: Codes,
     groups: pd.Series | None,
     targets: Codes,
     share: Floats,
@@ -196,7 +196,8 @@ def _summarise(
     predicted: Floats,
     chance: list[int],
 ) -> LikelihoodRisk:
-    n, size = len(held.order), len(targets)
+    """Return the risk of all records from the targets attacked; ``block_sizes`` as :class:`Traces` has them."""
+    n, size = len(block_sizes), len(targets)
     scale = n / size
     everyone = [np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)]
     for whole, part in zip(everyone, (posterior, predicted, share), strict=True):
@@ -210,7 +211,7 @@ def _summarise(
         expected_links=float(share.sum()) * scale,
         expected_links_rate=float(share.mean()),
         expected_links_chance=float(np.quantile(chance, CHANCE_LEVEL, method="higher")) * scale,
-        expected_links_kept=float((1 / held.block_sizes).sum()),
+        expected_links_kept=float((1 / block_sizes).sum()),
         predicted_links=float(predicted.sum()) * scale,
         mean_posterior=float(posterior.mean()),
         max_posterior=float(posterior.max()),

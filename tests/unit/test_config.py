@@ -137,7 +137,14 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
             {"analyses": [ANALYSIS | {"rule": "reiter"}]},
             "analyses.0.rule: no combining rule named 'reiter'; did you mean 'reiter2003'?",
         ),
-        ({"evaluation": {"risk": ["identiy"]}}, "evaluation.risk.0: must be 'identity' or 'identity_averaged'."),
+        (
+            {"evaluation": {"risk": ["identiy"]}},
+            "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked' or 'identity_likelihood'.",
+        ),
+        (
+            {"evaluation": {"intruders": {"neighbour": {"eror": {"age": 2}}}}},
+            "evaluation.intruders.neighbour.eror: unknown key; did you mean 'error'?",
+        ),
         (
             {"evaluation": {"rows": "alligned"}},
             "evaluation.rows: must be aligned, none, or a .csv or .parquet file with the row order of each copy.",
