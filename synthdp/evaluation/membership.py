@@ -15,8 +15,8 @@ from synthdp.evaluation.rates import auc, roc, tpr_at, wilson
 from synthdp.microdata import Codes, Floats
 from synthdp.schema import Column
 
-MOST_TARGETS = 5_000
-MOST_PAIRS = 2_500_000_000
+MOST_TARGETS, FEWEST_TARGETS = 5_000, 1_000
+MOST_PAIRS = 10**8
 FALSE_POSITIVES = (0.01, 0.05)
 
 
@@ -48,8 +48,9 @@ def evaluate_membership(
     -----
     Baseline: copies that owe the members nothing have an AUC of 0.5 within its interval. Ceiling: with the original as
     copy every member is at distance 0, so the AUC is 1 minus half the share of outsiders whose twin is a member.
-    At most 5,000 members and as many outsiders are tested, fewer where their number times the rows exceeds 2.5 · 10⁹;
-    ``sampled`` says so. Cost: see :func:`~synthdp.evaluation.nearest.nearest`.
+    At most 5,000 members and as many outsiders are tested, fewer (but not under 1,000) where their number times the
+    rows of all copies exceeds 10⁸; ``sampled`` says so. Cost: see :func:`~synthdp.evaluation.nearest.nearest`; linear
+    in n with that bound.
 
     References
     ----------
@@ -66,7 +67,7 @@ def evaluate_membership(
     order = rng.permutation(len(outside))
     reference, tested = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     rows = sum(len(copy) for copy in comparison.copies)
-    limit = max(1, min(most, MOST_PAIRS // max(1, rows)))
+    limit = min(most, max(FEWEST_TARGETS, MOST_PAIRS // max(1, rows)))
     members = _sample(np.arange(len(comparison.original)), limit, rng)
     tested = _sample(tested, limit, rng)
     replaced = list(comparison.schema.replaced())

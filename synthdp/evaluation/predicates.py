@@ -31,14 +31,12 @@ class Table:
         return len(self.values[0])
 
     def count(self, predicate: Predicate) -> int:
-        """Return of how many records the predicate is true. O(n) for each condition."""
-        return int(self._true(predicate).sum())
-
-    def _true(self, predicate: Predicate) -> Booleans:
-        true = np.ones(len(self), dtype=np.bool_)
-        for column, says, value in predicate:
-            true &= _holds(self.values[column], says, value)
-        return true
+        """Return of how many records the predicate is true. O(n), and less for each further condition."""
+        (column, says, value), *others = predicate
+        rows = np.flatnonzero(_holds(self.values[column], says, value))
+        for column, says, value in others:
+            rows = rows[_holds(self.values[column][rows], says, value)]
+        return len(rows)
 
 
 def tabulate(frames: Sequence[pd.DataFrame], columns: Sequence[Column]) -> list[Table]:

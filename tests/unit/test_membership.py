@@ -208,6 +208,7 @@ def test_noise_hides_and_the_relative_score_is_not_fooled() -> None:
 
 
 def test_a_sample_of_targets_is_said(monkeypatch) -> None:
+    monkeypatch.setattr(membership, "FEWEST_TARGETS", 20)
     monkeypatch.setattr(membership, "MOST_PAIRS", 50 * 300)
     found = evaluate_membership(compare(people(300, 1), people(300, 3)), holdout=people(300, 2), rng=rng())
     assert found["sampled"] is True
