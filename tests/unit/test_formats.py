@@ -255,6 +255,49 @@ def test_sas_data_files_are_read_and_come_out_as_transport_files(tmp_path):
     assert sorted(found["sex"]) == sorted(original["sex"])
 
 
+def test_compressed_spss_files_are_as_the_plain_ones_and_come_out_plain(tmp_path):
+    write_sav(tmp_path / "plain.sav", survey())
+    pyreadstat.write_sav(
+        survey(),
+        str(tmp_path / "s.zsav"),
+        compress=True,
+        missing_ranges={"trust": [{"lo": 98, "hi": 99}], "age": [999]},
+        variable_format={"born": "EDATE10", "trust": "F2.0"},
+        variable_measure={"trust": "ordinal"},
+        **LABELS,
+    )
+    plain, found = io.read_table(tmp_path / "plain.sav"), io.read_table(tmp_path / "s.zsav")
+    pd.testing.assert_frame_equal(found.frame, plain.frame, check_exact=True)
+    assert found.labels == plain.labels
+    assert found.codes["trust"].equals(plain.codes["trust"])
+    pipeline.run(config(tmp_path / "s.zsav", format="same"), out=tmp_path / "out")
+    after, about = pyreadstat.read_sav(str(tmp_path / "out" / "public" / "synthetic_01.sav"), user_missing=True)
+    assert (after["trust"] >= 98).sum() == found.codes["trust"].notna().sum() > 0
+    assert about.missing_ranges == {"trust": [{"lo": 98.0, "hi": 99.0}]}
+    assert about.variable_value_labels["trust"] == LABELS["variable_value_labels"]["trust"]
+
+
+def test_portable_spss_files_are_read_with_their_labels_and_come_out_as_sav(tmp_path):
+    frame = survey().rename(columns={"geschlecht_ü": "sex"}).drop(columns="born")
+    frame["town"] = frame["town"].map({"Zürich": "Zuerich", "Genève": "Geneve"}).fillna("")
+    frame["trust"] = frame["trust"].where(frame["trust"] < 98)
+    frame.columns = frame.columns.str.upper()  # as these files have it
+    labels = {"AGE": "Age in years"}
+    pyreadstat.write_por(frame, str(tmp_path / "s.por"), column_labels=labels)
+    found = io.read_table(tmp_path / "s.por")
+    wanted = frame.assign(AGE=frame["AGE"].astype("int64"), TOWN=frame["TOWN"].where(frame["TOWN"] != ""))
+    pd.testing.assert_frame_equal(found.frame, wanted, check_dtype=False, check_exact=False, rtol=1e-12)
+    assert found.labels.variables == labels
+    raw = config(tmp_path / "s.por", format="same").model_dump()
+    raw["variables"] = {"AGE": {"role": "replace", "key": True, "bounds": [18, 90]}, "TOWN": {"role": "drop"}}
+    raw["masks"] = {"AGE": {"method": "gaussian", "scale": 10.0}}
+    pipeline.run(parse(raw), out=tmp_path / "out")
+    after, about = pyreadstat.read_sav(str(tmp_path / "out" / "public" / "synthetic_01.sav"))
+    assert list(after.columns) == ["AGE", "SEX", "TRUST", "INCOME"]
+    assert sorted(after["SEX"]) == sorted(frame["SEX"])
+    assert about.column_names_to_labels["AGE"] == "Age in years"
+
+
 # text files in other dialects
 
 
