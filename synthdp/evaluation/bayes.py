@@ -7,8 +7,7 @@ import numpy as np
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.identity import refuse_unless_aligned
-from synthdp.evaluation.likelihood import FEWEST_TARGETS, LikelihoodRisk, calibrate, summarise
-from synthdp.evaluation.scatter import FOLDS
+from synthdp.evaluation.likelihood import FEWEST_TARGETS, LikelihoodRisk, summarise
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.scoring import TIE
 
@@ -38,7 +37,8 @@ def evaluate_bayes(
 
     The intruder holds the true keys x of a target, knows that the target is in the file, holds all copies, and knows
     how they were made: row r is the target's with probability ∝ p(y_r | x) / p(y_r), where p(y_r) is the mean of
-    p(y_r | x') over the people attacked. They point at the most probable row.
+    p(y_r | x') over the people attacked. They point at the most probable row. ``predicted`` is the probability they
+    give to that row, not recalibrated: with the right likelihood it is right by itself.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def evaluate_bayes(
     total = np.logaddexp.reduce(scores, axis=1)
     winner = np.argmax(np.where(tied, rng.random(tied.shape), -1.0), axis=1)
     chance = [int(np.sum(winner == rng.permutation(n)[targets])) for _ in range(permutations)]
-    predicted = calibrate(np.exp(largest[:, 0] - total), share, rng.permutation(size) % FOLDS)
+    predicted = np.exp(largest[:, 0] - total)
     return summarise(
         np.ones(n, dtype=np.int64) * n, comparison.groups, targets, share, np.exp(own - total), predicted, chance
     )

@@ -46,10 +46,11 @@ class LikelihoodRisk:
     expected_links_kept
         What the keys that no copy changed give by themselves: Σ 1/(records that agree on them).
     predicted_links
-        Sum over records of the calibrated probability that the intruder's pick is right; close to expected_links.
+        Sum over records of the probability the intruder gives to the row they point at, ∝ exp(t · evidence). Copies
+        that share a mask are no independent witnesses; t is chosen on other folds of records, so that the intruder is
+        neither too bold nor too timid, and this is close to expected_links.
     mean_posterior, max_posterior
-        Of the probability given to the target's own row, ∝ exp(t · evidence). Copies that share a mask are no
-        independent witnesses; t is chosen on other records so that posteriors are neither too bold nor too timid.
+        Of the probability given to the target's own row.
     per_group
         Records, expected links and mean posterior for each risk group.
     posterior, predicted, found
@@ -137,21 +138,7 @@ def evaluate_likelihood(
     temperatures = _tune(held, rng.permutation(targets)[:TUNED_ON], rng)
     share, winner, mine, top = _score(held, targets, temperatures, rng)
     chance = [int(np.sum(winner == rng.permutation(n)[targets])) for _ in range(permutations)]
-    predicted = calibrate(np.exp(top[:, 0]), share, held.folds[targets])
-    return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), predicted, chance)
-
-
-def calibrate(claimed: Floats, success: Floats, folds: Codes) -> Floats:
-    """Return probabilities that hold what they promise: monotone in what was claimed, learnt on other records."""
-    from sklearn.isotonic import IsotonicRegression
-
-    predicted = np.asarray(claimed, dtype=np.float64).copy()
-    for fold in range(FOLDS):
-        here = folds == fold
-        if here.any() and not here.all():
-            fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(claimed[~here], success[~here])
-            predicted[here] = fitted.predict(claimed[here])
-    return predicted
+    return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), np.exp(top[:, 0]), chance)
 
 
 def _score(

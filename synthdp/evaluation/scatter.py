@@ -11,6 +11,8 @@ BINS = 1024
 # bandwidths tried, in units of the Freedman-Diaconis width; zero leaves the histogram as it is
 BANDWIDTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)
 NODES = 128
+# how much more log density a fitted line must give before plain differences are given up
+CLEARLY = 5.0
 MOST_LEVELS = 1000
 
 
@@ -95,22 +97,29 @@ def numeric_law(x: Floats, y: Floats, folds: Codes) -> NumericLaw:
 
     Notes
     -----
-    Both lines (a, b) and every bandwidth are judged by the log density that other folds give to a fold's errors; the
-    best is taken. Errors that lie on a grid (whole years) are counted on that grid. O(M n + BINS log BINS).
+    Both lines (a, b) and every bandwidth are judged by the log density that other folds give to a fold's errors; a
+    fitted line must be clearly better. Errors that lie on a grid (whole years) are counted on that grid.
+    O(M n + BINS²).
     """
     pairs = np.isfinite(y) & np.isfinite(x)
-    lines = [(0.0, 1.0)]
     xs, ys = np.broadcast_to(x, y.shape)[pairs], y[pairs]
+    owner = np.broadcast_to(folds, y.shape)[pairs]
+    score, plain = _shape(ys - xs, owner, 0.0, 1.0)
     if len(xs) > 2 and xs.std() > 0:
         slope = float(np.cov(xs, ys)[0, 1] / xs.var(ddof=1))
-        lines.append((float(ys.mean() - slope * xs.mean()), slope))
-    owner = np.broadcast_to(folds, y.shape)[pairs]
-    found = [_shape(ys - a - b * xs, owner, a, b) for a, b in lines]
-    return max(found, key=lambda pair: pair[0])[1]
+        intercept = float(ys.mean() - slope * xs.mean())
+        # whole years off a line fall into ever other gaps: smoothed over a year, both lines count the same thing
+        coarse = plain.width if plain.log_density.shape[1] <= BINS + 3 and _on_grid(ys - xs, plain.width) else 0.0
+        other, law = _shape(ys - intercept - slope * xs, owner, intercept, slope, at_least=coarse / 2)
+        if other > score + CLEARLY:
+            return law
+    return plain
 
 
-def _shape(e: Floats, owner: Codes, intercept: float, slope: float) -> tuple[float, NumericLaw]:
-    """Return the held-out mean log density, and the law."""
+def _shape(
+    e: Floats, owner: Codes, intercept: float, slope: float, *, at_least: float = 0.0
+) -> tuple[float, NumericLaw]:
+    """Return the held-out log density, and the law."""
     low, width, bins = _grid(e)
     blank = NumericLaw(intercept, slope, low, width, np.zeros((FOLDS, bins + 2)))
     place = blank.bins(e)
@@ -120,11 +129,11 @@ def _shape(e: Floats, owner: Codes, intercept: float, slope: float) -> tuple[flo
     rule = 2 * float(quartiles[1] - quartiles[0]) / max(len(e), 1) ** (1 / 3) / width
     best, table = -np.inf, np.zeros_like(others)
     for factor in BANDWIDTHS:
-        tried = np.stack([_log_density(row, factor * rule, width) for row in others])
+        tried = np.stack([_log_density(row, max(factor * rule, at_least / width), width) for row in others])
         score = float((counts * tried).sum())
         if score > best:
             best, table = score, tried
-    return best / max(len(e), 1), NumericLaw(intercept, slope, low, width, table)
+    return best, NumericLaw(intercept, slope, low, width, table)
 
 
 def _grid(e: Floats) -> tuple[float, float, int]:
@@ -133,12 +142,16 @@ def _grid(e: Floats) -> tuple[float, float, int]:
     low, high = float(e.min()), float(e.max())
     for step in (1.0, 0.5, 0.1, 0.01):
         steps = (high - low) / step
-        if steps <= BINS and np.allclose(e / step, np.round(e / step), rtol=0, atol=1e-6):
+        if steps <= BINS and _on_grid(e, step):
             return low - step / 2, step, round(steps) + 1
     tails = np.quantile(e, [0.0005, 0.9995])
     low, high = max(low, 2 * tails[0] - tails[1]), min(high, 2 * tails[1] - tails[0])
     width = max((high - low) / BINS, 1e-9 * max(1.0, abs(low), abs(high)))
     return low - width / 2, width, int((high - low) / width) + 2
+
+
+def _on_grid(e: Floats, step: float) -> bool:
+    return bool(np.allclose(e / step, np.round(e / step), rtol=0, atol=1e-6))
 
 
 def _log_density(counts: Floats, bandwidth: float, width: float) -> Floats:
