@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.evaluation.attribution import attribution_probability, guess, targeted
+from synthdp.evaluation.attribution import attribution_probability, guess, targeted, targeted_outsider
 from synthdp.evaluation.combinations import classes, combine, require_columns, require_targets
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.disclosive import PERCENT, disclosive, warn
@@ -50,10 +50,11 @@ def evaluate_attribute(
 
     *Somebody who is not in the data*: with a holdout, its records, attacked with the same copies. Without one, the
     original with the record left out takes the place of the copies: what the original's statistics say of a stranger
-    with these keys. That file has no synthesis error, so this baseline is rather too high and ``gain`` may be below 0;
-    ``gain_unique`` (the gain among records unique on the keys, about whom the others say least) and ``own_row`` are
-    not blurred that way. ``own_row``, for aligned copies only, is by how much the person's own rows raise the correct
-    attribution probability: mean CAP minus mean CAP without these rows.
+    with these keys. That file has no synthesis error, so this baseline is rather too high and ``gain`` may be below 0.
+    ``gain_unique`` is the gain among records unique on the keys, whom that baseline can only guess by the overall mode:
+    it is rather too large, as a model tells something of them without having seen them. ``own_row``, for aligned
+    copies only, is by how much the person's own rows raise the correct attribution probability: mean CAP minus mean
+    CAP without these rows; neither a good model nor synthesis error blurs it.
 
     Ceiling: with the original as copy, ``DiSCO`` is ``Dorig`` and DiSCO's own gain over the left-out original is
     exactly UiO. Baseline: copies made without looking at the target have gains of about 0 against a holdout.
@@ -181,7 +182,7 @@ def _cap(
 def _tcap(cells: list[Codes], values: list[Codes], m: int, tau: float) -> dict[str, Any]:
     found = [targeted(cells[0], values[0], cells[j], values[j], tau=tau) for j in range(1, m + 1)]
     shares = [share for share, _ in found if share is not None]
-    baseline, _ = targeted(cells[0], values[0], cells[0], values[0], tau=tau, left_out=True)
+    baseline, _ = targeted_outsider(cells[0], values[0], tau=tau)
     return {
         "tau": tau,
         "value": float(np.mean(shares)) if shares else None,
@@ -192,6 +193,12 @@ def _tcap(cells: list[Codes], values: list[Codes], m: int, tau: float) -> dict[s
 
 
 def _own_row(cells: list[Codes], values: list[Codes], m: int) -> Estimate:
+    for number in range(1, m + 1):
+        if len(cells[number]) != len(cells[0]):
+            raise InputError(
+                f"attribute.own_row: aligned copies need as many rows as the original ({len(cells[0])}), copy {number} "
+                f"has {len(cells[number])}; set evaluation.rows: none."
+            )
     stacked = np.concatenate(cells[1 : m + 1]), np.concatenate(values[1 : m + 1])
     own = [(cells[j], values[j]) for j in range(1, m + 1)]
     whole = np.nan_to_num(attribution_probability(cells[0], values[0], *stacked))

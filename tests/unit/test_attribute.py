@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from synthdp.errors import InputError
 from synthdp.evaluation.attribute import default_targets, evaluate_attribute
-from synthdp.evaluation.attribution import attribution_probability, guess, targeted
+from synthdp.evaluation.attribution import attribution_probability, guess, targeted, targeted_outsider
 from synthdp.evaluation.combinations import classes, combine
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.disclosive import disclosive, warn
@@ -105,6 +105,14 @@ def test_cap_and_tcap(original, copy, tau) -> None:
     value, rows = targeted(*split(original), *split(copy), tau=tau)
     assert rows == len(sure)
     assert value == (pytest.approx(np.mean(sure)) if sure else None)
+    claims = []
+    for i, (key, value) in enumerate(original):
+        counts = Counter(t for k, t in original[:i] + original[i + 1 :] if k == key)
+        if counts and max(counts.values()) >= tau * sum(counts.values()) - 1e-9:
+            claims.append(slow_guess((key, value), original[:i] + original[i + 1 :]))
+    value, rows = targeted_outsider(*split(original), tau=tau)
+    assert rows == len(claims)
+    assert value == (pytest.approx(np.mean(claims)) if claims else None)
     others = [share(one, original[:i] + original[i + 1 :]) for i, one in enumerate(original)]
     own = attribution_probability(*split(original), *split(original), own=[split(original)])
     np.testing.assert_allclose(own, others)
@@ -312,6 +320,14 @@ def test_what_cannot_be_measured_is_said(keys, copies, targets, holdout, words) 
     other = None if holdout is None else frame.drop(columns=holdout)
     with pytest.raises(InputError, match=words):
         evaluate_attribute(compare(frame, *files, **keys), targets=targets, holdout=other, rng=rng())
+
+
+def test_aligned_copies_of_another_size_are_refused_by_name() -> None:
+    frame = survey(30)
+    with pytest.raises(
+        InputError, match=r"attribute.own_row: aligned copies need as many rows .*\(30\), copy 2 has 29"
+    ):
+        evaluate_attribute(compare(frame, frame, frame[:29], **KEYS), targets=["vote"], rng=rng())
 
 
 def test_a_holdout_of_one_person() -> None:
