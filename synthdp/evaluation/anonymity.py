@@ -33,8 +33,8 @@ def evaluate_anonymity(comparison: Comparison, *, targets: Sequence[str] = ()) -
 
     References
     ----------
-    Sweeney (2002), IJUFKS 10(5), 557-570; Machanavajjhala et al. (2007), ACM TKDD 1(1), definitions 4.1 and 4.2;
-    Li, Li and Venkatasubramanian (2007), ICDE, sections 4.1 and 4.2.
+    Sweeney (2002), IJUFKS 10(5), 557-570; Machanavajjhala et al. (2007), ACM TKDD 1(1);
+    Li, Li and Venkatasubramanian (2007), ICDE.
 
     Examples
     --------

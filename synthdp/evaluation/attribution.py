@@ -69,7 +69,7 @@ def attribution_probability(
     References
     ----------
     Elliot (2015), Final report on the disclosure risk associated with the synthetic data produced by the SYLLS team;
-    Taub, Elliot, Pampaka and Smith (2018), PSD 2018, LNCS 11126, 122-137, equations (1) to (3).
+    Taub, Elliot, Pampaka and Smith (2018), PSD 2018, LNCS 11126, 122-137.
     """
     width = 1 + int(max(truth.max(initial=0), source_targets.max(initial=0)))
     cells = 1 + int(max(keys.max(initial=0), source_keys.max(initial=0)))
@@ -100,7 +100,7 @@ def targeted(
     References
     ----------
     Taub and Elliot (2019), The synthetic data challenge, UNECE/Eurostat work session on statistical data
-    confidentiality; Little, Elliot and Allmendinger (2022), PSD 2022, LNCS 13463, section 4.2.
+    confidentiality; Little, Elliot and Allmendinger (2022), PSD 2022, LNCS 13463.
     """
     sure = attribution_probability(copy_keys, copy_targets, copy_keys, copy_targets) >= tau - HAIR
     found = attribution_probability(copy_keys, copy_targets, keys, truth)

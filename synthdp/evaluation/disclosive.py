@@ -35,7 +35,7 @@ class Disclosive:
 
     References
     ----------
-    Raab, Nowok and Dibben (2024), Practical privacy metrics for synthetic data, arXiv:2406.16826, section 3.
+    Raab, Nowok and Dibben (2024), Practical privacy metrics for synthetic data, arXiv:2406.16826.
     """
 
     percent: dict[str, float]
@@ -93,7 +93,8 @@ def warn(
 
     Notes
     -----
-    The thresholds are those of synthpop's ``disclosure`` in spirit; the definitions are these. O(n) for each key.
+    Modelled on the warnings of synthpop's ``disclosure`` (defaults 50, 90% and 4, 80%); the definitions are our own, not
+    checked against its output. O(n) for each key.
     """
     total = int(disclosed.sum())
     if total == 0:

@@ -53,7 +53,7 @@ def evaluate_linkability(
 
     References
     ----------
-    Giomi et al. (2023), PoPETs 2023(2), 312-328, section 5.2.
+    Giomi et al. (2023), PoPETs 2023(2), 312-328.
     """
     schema = comparison.schema
     usable = [column for column in schema.columns if column.design != "cluster"]
@@ -99,7 +99,7 @@ def evaluate_inference(
 
     References
     ----------
-    Giomi et al. (2023), PoPETs 2023(2), 312-328, section 5.3.
+    Giomi et al. (2023), PoPETs 2023(2), 312-328.
     """
     keys = comparison.schema.keys()
     wanted = require_targets(targets, comparison.schema.columns, "inference")

@@ -51,7 +51,7 @@ def residual(attack: Estimate, control: Estimate) -> Estimate:
     """Return the share of what outsiders are safe from that members lose: (a − c)/(1 − c).
 
     Negative where outsiders fare worse; None where every outsider is found. The interval propagates the half-widths of
-    both (delta method), as Giomi et al. (2023), PoPETs 2023(2), 312-328, section 4 do.
+    both (delta method), as Giomi et al. (2023), PoPETs 2023(2), 312-328, do.
     """
     if attack["value"] is None or control["value"] is None or control["value"] >= 1:
         return {"value": None, "low": None, "high": None}

@@ -53,7 +53,7 @@ def evaluate_singling(
     References
     ----------
     Giomi, Boenisch, Wehmeyer and Tasnádi (2023), A unified framework for quantifying privacy risk in synthetic data,
-    PoPETs 2023(2), 312-328, section 5.1; Cohen and Nissim (2020), PNAS 117(15), 8344-8352.
+    PoPETs 2023(2), 312-328; Cohen and Nissim (2020), PNAS 117(15), 8344-8352.
     """
     if not comparison.copies:
         raise InputError("singling_out: needs at least one copy, found none.")
