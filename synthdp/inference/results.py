@@ -17,6 +17,8 @@ from synthdp.microdata import Floats
 SINGULAR = 1e-12
 # rounding of a covariance, as a share of its largest correlation
 ROUNDING = 1e-8
+# a fitted probability closer than this to zero or one is on its way there
+CERTAIN = 1e-6
 
 
 def fitted(frame: pd.DataFrame, fit: Callable[[pd.DataFrame], Any], names: Sequence[str] | None = None) -> Estimates:
@@ -67,6 +69,8 @@ def from_result(result: Any, names: Sequence[str] | None = None) -> Estimates:
     if isinstance(settled := getattr(result, "mle_retvals", None), Mapping):
         converged = settled.get("converged", converged)
     if converged is not None and not converged:
+        if _separated(result):
+            raise InputError(SEPARATION)
         raise Unfinished("the fit did not converge; rescale or simplify the model.")
     covariance = result.cov_params()
     params = result.params
@@ -129,6 +133,17 @@ def named(values: Any) -> tuple[tuple[str, ...], Floats]:
     if names is None:
         names = ["estimate"] if numbers.size == 1 else [f"estimate {k}" for k in range(1, numbers.size + 1)]
     return tuple(names), numbers
+
+
+def _separated(result: Any) -> bool:
+    """Whether a fit that did not converge gives some records of a 0/1 response a probability of zero or one."""
+    try:
+        with np.errstate(all="ignore"):
+            share = np.asarray(result.predict(), dtype=np.float64)
+        response = np.asarray(result.model.endog, dtype=np.float64)
+    except Exception:  # not every result predicts
+        return False
+    return bool(np.isin(response, (0.0, 1.0)).all() and (np.minimum(share, 1 - share) < CERTAIN).any())
 
 
 def _check(values: Floats, covariance: Floats) -> None:
