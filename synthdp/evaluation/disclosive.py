@@ -93,8 +93,8 @@ def warn(
 
     Notes
     -----
-    Modelled on the warnings of synthpop's ``disclosure`` (defaults 50, 90% and 4, 80%); the definitions are our own, not
-    checked against its output. O(n) for each key.
+    Modelled on the warnings of synthpop's ``disclosure`` (defaults 50, 90% and 4, 80%); the definitions are our own,
+    not checked against its output. O(n) for each key.
     """
     total = int(disclosed.sum())
     if total == 0:
