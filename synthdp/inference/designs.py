@@ -41,14 +41,14 @@ def _reasons(rule: str, design: Design) -> Iterator[str]:
     elif rule == "raghunathan2003":
         yield from _whole(design)
         if not design.proper:
-            yield "supposes parameters drawn anew for each copy, and here the model was fitted once: far too short"
+            yield "supposes parameters drawn anew for each copy, and here the model was fitted once: of no use"
     elif rule == "reiter2003":
         if design.replaced == "none":
             yield "is for synthetic copies, and here nothing was replaced: intervals come out too short"
         if design.imputed and design.imputations > 1:
             yield f"takes no account of the missing data, here imputed {design.imputations} times: too short"
         if design.mask_draws > 1:
-            yield f"supposes independent copies, and here they share {design.mask_draws} draws of W: too short"
+            yield f"supposes independent copies, and here they share {design.mask_draws} draws of W: a little too short"
         if design.replaced == "all" and not design.masked and design.ratio != 1:
             yield "needs copies as large as the original when all columns are drawn anew, and these are not"
     elif rule == "rubin1987":

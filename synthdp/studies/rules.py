@@ -122,17 +122,18 @@ Regenerate: `python -m synthdp.studies rules`.
 
 * Rubin's rule in synthetic data covers nearly always: it adds b once too often, and its intervals are too long.
 * `raghunathan2003` needs many copies. T is a difference, and its degrees of freedom vanish where T is near zero: with 5
-  and 20 copies of the size of the original it covers {few["coverage"].min():.3f} to {few["coverage"].max():.3f}, by
-  intervals that are sometimes of no use (quadrature says 0.996 and 0.992; 0.964 at 50 and 0.952 at 100 copies, which is
-  why 100 were taken here, before anything was simulated). `raab2016_proper` covers in the same design with any number.
-* Used on copies from a model fitted once, `raghunathan2003` loses nearly the whole variance: b is v̄ then, and the
-  difference is v̄/M.
+  and 20 copies of the size of the original it covers {few["coverage"].min():.3f} to {few["coverage"].max():.3f}, with
+  intervals that have no bound on their length. Quadrature says 0.996 and 0.992, then 0.964 at 50 and 0.952 at 100
+  copies: 100 were taken for its own design for this reason, before anything was simulated. `raab2016_proper` covers in
+  the same design with any number of copies.
+* On copies from a model fitted once `raghunathan2003` estimates next to nothing, as a difference of two equal numbers:
+  its intervals cover, and are of no use.
 * `reiter2003` holds for full synthesis too, as long as copies have as many records as the original; with twice as many
   it does not.
-* Copies that share draws of W, or imputations, are not independent: `reiter2003` over all of them is too short, and
-  with W drawn once there is no rule that can mend it.
-* `mean_se` leaves out what synthesis adds: little with many partially synthetic copies, half of the variance with one
-  fully synthetic one.
+* Copies of imputed data share their imputations: `reiter2003` over all of them is far too short.
+* Copies that share a draw of W are not independent either. With one draw for all copies the intervals are too short,
+  and no rule can mend that; with five draws it hardly shows (E[T]/Var, not coverage, tells the two rules apart here).
+* `mean_se` leaves out what synthesis adds: little with many copies, half of the variance with one fully synthetic one.
 """
 
 

@@ -91,7 +91,7 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
             IMPUTED_FIRST,
             "reiter2003 takes no account of the missing data, here imputed 5 times: too short",
         ),
-        ("reiter2003", SHARED_W, "reiter2003 supposes independent copies, and here they share 5 draws of W: too short"),
+        ("reiter2003", SHARED_W, "reiter2003 supposes independent copies, and here they share 5 draws of W: a little"),
         ("reiter2003", LARGER, "reiter2003 needs copies as large as the original when all columns are drawn anew, "),
         ("reiter2004", PARTIAL, "reiter2004 is for copies of several completed originals, and here there is one; use "),
         ("reiter2004", TWO_STAGES, "reiter2004 is for synthetic copies of completed originals, and here nothing was "),
