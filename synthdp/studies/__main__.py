@@ -4,7 +4,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "sequential", "trees", "rules")
+STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "sequential", "trees", "rules", "nulls", "intrusions")
 
 
 def main() -> None:

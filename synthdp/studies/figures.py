@@ -128,3 +128,18 @@ def scaling(rows: Sequence[Mapping[str, float]], path: Path) -> None:
     ax.set_ylabel("seconds")
     ax.legend()
     figure.savefig(path)
+
+
+def reliability(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw how often an intruder is right against how sure they are, one panel per release."""
+    frame = pd.DataFrame(rows)
+    kinds = list(dict.fromkeys(frame["release"]))
+    axes, figure = _axes(1, len(kinds), (3.6 * len(kinds), 3.8))
+    for k, (ax, kind) in enumerate(zip(axes, kinds, strict=True)):
+        here = frame[frame["release"] == kind]
+        ax.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
+        ax.errorbar(here["predicted"], here["right"], 2 * here["error"], fmt=MARKERS[k], color=COLOURS[k], capsize=2)
+        ax.set_title(kind, fontsize=9, loc="left")
+        ax.set_xlabel("probability claimed")
+        ax.set_ylabel("share right (± 2 errors)")
+    figure.savefig(path)
