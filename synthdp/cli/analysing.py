@@ -104,8 +104,7 @@ def analyse(
     try:
         pooled = pool_opened(open_copies(folder), analysis, level=level, called="--formula")
     except InputError as error:
-        options = ("rule:", "level:")
-        raise InputError(*(f"--{text}" if text.startswith(options) else text for text in error.problems)) from None
+        raise InputError(*map(_placed, error.problems)) from None
     if out is not None:
         from synthdp import io
 
@@ -116,6 +115,12 @@ def analyse(
         except OSError:
             raise InputError(f"--out {out}: the file cannot be written.") from None
     terminal.show(str(pooled))
+
+
+def _placed(problem: str) -> str:
+    """Return a problem at the option it belongs to, where that is not the formula."""
+    text = problem.removeprefix("--formula: ")
+    return f"--{text}" if text.startswith(("rule:", "level:")) else problem
 
 
 def _listed(text: str) -> list[str]:

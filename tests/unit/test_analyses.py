@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.inference.models import likelihood
 from synthdp.inference.analyses import Analysis, columns_used
+from synthdp.inference.models import likelihood
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 
@@ -206,6 +206,14 @@ FAULTS = [
     ("ols", "income ~ frame", "no column named 'frame'."),
     ("ols", "income ~ age + log10(age)", "'log10' is not a function that formulas know; write np.log10."),
     ("ols", "income ~ __import__('os')", "'__import__' is not a function that formulas know."),
+    ("ols", "income ~ np.fromfile('x')", "'np.fromfile' is not a function that formulas know; use one that computes"),
+    ("ols", "income ~ np.lib.npyio.load('x')", "'.load' is not allowed in a formula; only functions of numpy are"),
+    ("ols", "income ~ age.to_csv('x')", "'.to_csv' is not allowed in a formula; only functions of numpy are (np.log)."),
+    ("ols", "income ~ I((lambda: age)())", "Lambda is not allowed in a formula; compute a column first."),
+    ("ols", "income ~ I([a for a in age])", "ListComp is not allowed in a formula; compute a column first."),
+    ("ols", "income ~ I(age[0])", "Subscript is not allowed in a formula; compute a column first."),
+    ("ols", "income ~ I((age if age else log)(age))", "only a function with a name can be called in a formula."),
+    ("ols", "income ~ np(age)", "'np' is not a function that formulas know."),
     ("ols", "income ~ age + I(2*age)", "is a combination of the others; leave one of them out."),
     ("ols", "income ~ age + I(0*age)", "the term 'I(0 * age)' is zero in every record; leave it out."),
     ("ols", "income ~ np.log(sex)", "cannot be computed on these columns (PatsyError); check their types."),

@@ -320,6 +320,52 @@ def test_analyse_says_what_is_wrong(published, model, formula, rule, words):
     assert "analyses.analyse" not in found.stderr
 
 
+def test_analyse_takes_every_kind_of_option(published, tmp_path):
+    out = tmp_path / "table.csv"
+    table = invoke("analyse", published, "--model", "table", "--formula", "sex", "--out", out, "--level", "0.9")
+    assert table.exit_code == 0
+    assert "90% low" in table.stdout
+    assert pd.read_csv(out)["term"].tolist() == ["sex=M", "sex=F"]
+    design = ["--weights", "y", "--strata", "sex"]
+    robust = invoke("analyse", published, "--model", "ols", "--formula", "y ~ age", *design)
+    assert robust.stdout.startswith("ols y ~ age, weights y, strata sex, n = 80")
+    quantile = invoke("analyse", published, "--model", "quantile", "--formula", "age", "--probabilities", "0.1, 0.5")
+    assert "age 10%" in quantile.stdout
+    cox = invoke("analyse", published, "--model", "cox", "--formula", "y ~ age", "--status", "sex")
+    assert cox.stdout.startswith("cox y ~ age, status sex, n = 80")
+    gamma = invoke("analyse", published, "--model", "gamma", "--formula", "y ~ age", "--link", "log")
+    assert "Intercept" in gamma.stdout
+    replicates = ["--weights", "y", "--replicate-weights", "age,y", "--replicate-method", "brr"]
+    scaled = invoke("analyse", published, "--model", "mean", "--formula", "y", *replicates, "--replicate-scale", "0.5")
+    assert scaled.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--level", "95"], "--level: must lie between 0 and 1, found 95."),
+        (["--out", "table.txt"], "--out table.txt: must be a .csv file."),
+        (["--out", "nowhere/table.csv"], "--out nowhere/table.csv: the file cannot be written."),
+        (["--status", "sex"], "status belongs to model cox, not mean."),
+        (["--probabilities", "a,b"], "--probabilities: must be numbers separated by commas."),
+        (["--replicate-method", "jk7"], "--replicate-method: input should be 'brr', 'jk1', 'jkn' or 'bootstrap'."),
+        (["--weights", "w"], "copy 1: --formula: no column named 'w'"),
+    ],
+)
+def test_analyse_refuses_bad_options(published, options, words):
+    found = invoke("analyse", published, "--model", "mean", "--formula", "y", *options)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr.startswith(words)
+
+
+def test_the_help_of_analyse_lists_every_model():
+    from synthdp.inference.models.settings import MODELS
+
+    shown = invoke("analyse", "--help").stdout
+    assert [model for model in MODELS if model not in shown] == []
+    assert 'synthdp analyse public --model cox --formula "time ~ age + sex" --status died' in shown
+
+
 class Terminal:
     """A stream that says it is a terminal."""
 
