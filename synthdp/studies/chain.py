@@ -33,10 +33,6 @@ class World:
         """Return every data set several times, one after the other."""
         return World(*(np.repeat(column, count, axis=0) for column in (self.z, self.x, self.y, self.d)))
 
-    def head(self, count: int) -> "World":
-        """Return the first data sets."""
-        return World(self.z[:count], self.x[:count], self.y[:count], self.d[:count])
-
     def design(self) -> Floats:
         """Return the predictors of y and d: copies × records × 3."""
         return np.stack([np.ones_like(self.x), self.x, self.z], axis=2)
