@@ -23,7 +23,22 @@ from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
 Utility = Literal["pmse", "analyses", "tables", "distributions", "correlations", "prediction"]
-Risk = Literal["identity", "identity_averaged", "identity_linked", "identity_likelihood"]
+Risk = Literal[
+    "identity",
+    "identity_averaged",
+    "identity_linked",
+    "identity_likelihood",
+    "attribute",
+    "verbatim",
+    "exposure",
+    "membership",
+    "singling",
+    "linkability",
+    "inference",
+    "anonymity",
+    "population",
+    "anonymeter",
+]
 
 
 def _method(default: str) -> Any:
@@ -117,6 +132,9 @@ class Evaluation(Settings):
         where there are more, so many are drawn at random.
     subgroups
         A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
+    holdout
+        A file of records that the synthesis never saw: what an intruder achieves against them is the baseline for
+        attribute, membership and singling-out attacks.
     intruders
         More intruders by name: who knows some of the keys, knows them with error, is not sure of the target.
     propensity
@@ -125,7 +143,8 @@ class Evaluation(Settings):
 
     rows: str = "aligned"
     utility: tuple[Utility, ...] = ("pmse", "analyses", "tables")
-    risk: tuple[Risk, ...] = ("identity", "identity_averaged")
+    risk: tuple[Risk, ...] = ("identity", "identity_averaged", "attribute", "verbatim", "exposure")
+    holdout: str | None = None
     propensity: Propensity = Propensity()
     intruders: dict[str, Intruder] = Field(default_factory=dict)
     targets: tuple[str, ...] = ()
@@ -232,9 +251,14 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     if config.release.recorded_in not in (None, "none"):
         folder = str(path.parent / str(config.release.recorded_in))
         changed["release"] = config.release.model_copy(update={"recorded_in": folder})
+    judged: dict[str, Any] = {}
     rows = path.parent / config.evaluation.rows
     if rows.suffix and rows.is_file():
-        changed["evaluation"] = config.evaluation.model_copy(update={"rows": str(rows)})
+        judged["rows"] = str(rows)
+    if config.evaluation.holdout is not None:
+        judged["holdout"] = str(path.parent / config.evaluation.holdout)
+    if judged:
+        changed["evaluation"] = config.evaluation.model_copy(update=judged)
     return config.model_copy(update=changed)
 
 

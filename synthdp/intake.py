@@ -159,8 +159,25 @@ def align(
     copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(Path(rows), paths, copies)
-    aligned = rows != "none"
-    return Comparison(data.frame, tuple(copies), data.schema, aligned=aligned, groups=groups, cautions=found.cautions)
+    return Comparison(
+        data.frame,
+        tuple(copies),
+        data.schema,
+        aligned=rows != "none",
+        groups=groups,
+        cautions=found.cautions,
+        holdout=held_out(config, data),
+    )
+
+
+def held_out(config: Config, data: Microdata) -> pd.DataFrame | None:
+    """Return the records of ``evaluation.holdout`` as the original's are, or None when no file is named."""
+    if config.evaluation.holdout is None:
+        return None
+    path = Path(config.evaluation.holdout)
+    table = io.read_table(path, _dialect_of_copy(config, path), drop=_dropped(config))
+    files = [File(str(path), table.frame, table.labels)]
+    return _checked(config, data, files, io.Labels(), same_length=False)[0][0]
 
 
 def lay_beside(
@@ -170,7 +187,15 @@ def lay_beside(
     aligned = config.evaluation.rows != "none"
     files = [File(f"copy {number}", table) for number, table in enumerate(tables, start=1)]
     copies, found = _checked(config, data, files, io.Labels(), same_length=aligned)
-    return Comparison(data.frame, tuple(copies), data.schema, aligned=aligned, groups=groups, cautions=found.cautions)
+    return Comparison(
+        data.frame,
+        tuple(copies),
+        data.schema,
+        aligned=aligned,
+        groups=groups,
+        cautions=found.cautions,
+        holdout=held_out(config, data),
+    )
 
 
 def _checked(

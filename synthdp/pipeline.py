@@ -12,8 +12,9 @@ from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.measures import measures
 from synthdp.gating import decide, register_of
-from synthdp.intake import align, prepare, read
+from synthdp.intake import align, held_out, prepare, read
 from synthdp.microdata import Microdata
 from synthdp.planning import analysis_problems, notes_of, plan_of, raise_if
 from synthdp.progress import Progress, Silent, Timer
@@ -155,7 +156,7 @@ def execute(
             with timer.stage("repair"):
                 made, repaired = _repair(config, plan, made, streams)
         with timer.stage("evaluate"):
-            comparison = _beside(plan, made)
+            comparison = replace(_beside(plan, made), holdout=held_out(config, plan.released))
             found = assess_comparison(config, comparison, made.rule, streams)
             register, caution = register_of(config, out)
             decision = decide(
@@ -232,6 +233,7 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
         settings=config.evaluation.utility_settings(),
         intruders=config.evaluation.intruders,
         propensity=config.evaluation.propensity,
+        measures=measures(config.evaluation.targets),
     )
 
 

@@ -25,6 +25,8 @@ class Comparison:
         The risk group of each original record, or None when records were not tagged.
     proper
         Whether the parameters behind the copies were drawn from their posterior, or None when it is not known.
+    holdout
+        Records like the original's that the synthesis never saw, or None: the baseline of attacks on members.
     cautions
         What whoever reads the numbers should know of how the files were read.
     """
@@ -36,6 +38,7 @@ class Comparison:
     groups: pd.Series | None = None
     proper: bool | None = None
     cautions: tuple[str, ...] = ()
+    holdout: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

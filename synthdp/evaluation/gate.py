@@ -15,6 +15,7 @@ NAMES = {
     "max_excess_true_match": "number of true matches beyond chance",
     "max_individual": "largest individual match probability",
     "max_attribute_gain": "attribute gain",
+    "max_excess_verbatim": "number of rows equal to an original record beyond chance",
 }
 # what the likelihood attack calls its expected matches
 LINKS = "identity_likelihood"
@@ -33,6 +34,8 @@ class Thresholds(Settings):
         Largest probability that an intruder gives to the right record, over all records.
     max_attribute_gain
         How much better a sensitive value is guessed with the copies than without.
+    max_excess_verbatim
+        Rows of one copy that equal an original record in every column, beyond what chance gives.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Thresholds(Settings):
     max_excess_true_match: float | None = Field(default=0, ge=0)
     max_individual: float | None = Field(default=0.5, ge=0)
     max_attribute_gain: float | None = Field(default=0.1, ge=0)
+    max_excess_verbatim: float | None = Field(default=0, ge=0)
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,8 @@ def judge(risk_sections: Mapping[str, Any], thresholds: Thresholds) -> Verdict:
     """Hold every identity attack and every attribute target against the limits.
 
     The worst attack decides: one value above its limit refuses the release. A value that is missing or not a number
-    refuses too, and so does a limit on identity risk when no identity attack was made. Attribute risk is judged when
-    it was measured.
+    refuses too, and so does a limit on identity risk when no identity attack was made. Attribute risk and
+    verbatim rows are judged when they were measured.
 
     Parameters
     ----------
@@ -185,6 +189,8 @@ def judge(risk_sections: Mapping[str, Any], thresholds: Thresholds) -> Verdict:
             continue
         if limit_name == "max_attribute_gain":
             measured = _gains(risk_sections.get("attribute", ()))
+        elif limit_name == "max_excess_verbatim":
+            measured = _copied(risk_sections.get("verbatim", {}))
         else:
             measured = _matches(limit_name, {name: risk_sections[name] for name in attacks})
             if not attacks:
@@ -219,6 +225,11 @@ def _excess(section: Mapping[str, Any]) -> float | None:
 def _gains(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     for line in lines:
         yield "attribute", f" for {str(line.get('target'))!r}", line.get("gain")
+
+
+def _copied(section: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    if "excess" in section:
+        yield "verbatim", "", section["excess"]
 
 
 def _finite(value: Any) -> float | None:

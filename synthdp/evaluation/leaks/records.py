@@ -78,24 +78,35 @@ def beside(name: str, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema
     )
 
 
-def verbatim_rows(pair: Beside, *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
-    """Find rows that equal an original record in every column."""
+def verbatim_counts(pair: Beside, *, level: float, rng: np.random.Generator) -> tuple[int, int] | None:
+    """Return how many rows equal an original record in every column, and how many may by chance.
+
+    None when the files cannot tell: nothing was replaced, or kept columns do not tell records apart. O(n log n).
+    """
     if not pair.original or len(np.unique(pair.kept)) < 2 or len(pair.kept) < FEW:
-        return
+        return None
     both = [np.concatenate([pair.original[name], pair.copy[name]]) for name in pair.original]
     table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in both])
     joint = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     wide = int(joint.max()) + 1
     replaced, released = joint[: len(pair.kept)], pair.kept_copy * wide + joint[len(pair.kept) :]
     found = int(np.isin(released, pair.kept * wide + replaced).sum())
+    if not found:
+        return 0, 0
     near = stand_ins(np.column_stack([_scaled(values) for values in pair.original.values()]), rng=rng)
     hits = sum(int(np.isin(released, pair.kept * wide + replaced[column]).sum()) for column in near.T)
-    limit = chance_limit(hits, times=near.shape[1], most=len(released), level=level)
+    return found, chance_limit(hits, times=near.shape[1], most=len(released), level=level)
+
+
+def verbatim_rows(pair: Beside, *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
+    """Find rows that equal an original record in every column."""
+    found, limit = verbatim_counts(pair, level=level, rng=rng) or (0, 0)
     if found > limit:
+        rows = len(pair.kept_copy)
         yield Leak(
             Kind.ROWS,
             pair.name,
-            f"{found} of {len(released)} rows equal an original record in every column (chance gives up to {limit}).",
+            f"{found} of {rows} rows equal an original record in every column (chance gives up to {limit}).",
         )
 
 
