@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthdp.config import Config, parse
 from synthdp.errors import InputError
-from synthdp.inference.analyses import analysis_of
+from synthdp.inference.arguments import analysis_of
 from synthdp.inference.bootstrap import bootstrap_estimator, bootstrap_statistic, waiting
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
 from synthdp.inference.estimates import Estimates

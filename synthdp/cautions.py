@@ -27,7 +27,7 @@ def of(data: Microdata, seen: Microdata | None = None) -> list[str]:
     design = [f"{c.name} ({c.design})" for c in schema.columns if c.design is not None]
     if design:
         found.append(
-            f"Columns of the survey's design are released as they are: {', '.join(design)}. Standard errors and the "
-            "combining rules take no account of strata, clusters or weights yet."
+            f"Columns of the survey's design are released as they are: {', '.join(design)}. An analysis "
+            "takes account of them in its standard errors where it names them (weights, strata, cluster)."
         )
     return found

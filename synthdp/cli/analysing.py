@@ -80,7 +80,7 @@ def analyse(
     log: Log = None,
 ) -> None:
     """Fit a model to every copy and combine the results."""
-    from synthdp.inference.analyses import analysis_of
+    from synthdp.inference.arguments import analysis_of
     from synthdp.release.opening import open_copies, pool_opened
 
     analysis = analysis_of(
@@ -92,7 +92,7 @@ def analyse(
             "weights": weights,
             "strata": strata,
             "cluster": cluster,
-            "replicate_weights": None if replicate_weights is None else _listed(replicate_weights),
+            "replicate_weights": replicate_weights,
             "replicate_method": replicate_method,
             "replicate_scale": _numbers(replicate_scale, "--replicate-scale"),
             "status": status,

@@ -1,13 +1,13 @@
 """The analyses a data user would run: a model and a formula, estimated on one file."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates
@@ -21,7 +21,7 @@ from synthdp.inference.surveys import linearised, replicated, sample, weight_col
 from synthdp.microdata import Floats
 from synthdp.schema import Schema, Settings
 
-__all__ = ["Analysis", "Estimates", "analysis_of", "columns_used"]
+__all__ = ["Analysis", "Estimates", "columns_used"]
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -96,6 +96,11 @@ class Analysis(Settings):
             raise ValueError(f"no model named {model!r}; {hint}")
         return model
 
+    @field_validator("replicate_weights", mode="before")
+    @classmethod
+    def _several(cls, columns: object) -> object:
+        return [name.strip() for name in columns.split(",")] if isinstance(columns, str) else columns
+
     @field_validator("rule")
     @classmethod
     def _known_rule(cls, rule: str | None) -> str | None:
@@ -128,6 +133,11 @@ class Analysis(Settings):
     def where(self) -> str:
         """How messages name this analysis."""
         return f"analyses.{self.name}"
+
+    @property
+    def surveyed(self) -> bool:
+        """Whether standard errors come from a sampling design instead of the model."""
+        return self.model != "wls" and any((self.weights, self.strata, self.cluster, self.replicate_weights))
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns this analysis estimates from."""
@@ -186,7 +196,7 @@ class Analysis(Settings):
         fit = problem.fit(weights)
         if self.replicate_weights:
             covariance, df = self._replicated(frame, problem, fit)
-        elif self.model != "wls" and (self.weights or self.strata or self.cluster):
+        elif self.surveyed:
             influence = np.zeros((len(frame), len(fit.names)))
             influence[problem.rows] = fit.influence
             covariance, df = linearised(influence, design, where=self.where)
@@ -221,31 +231,3 @@ class Analysis(Settings):
         ]
         found = [problem.fit(weight_column(frame, name, self.where)[problem.rows]).values for name in named]
         return replicated(fit.values, found, self.replicate_method, self.replicate_scale, where=self.where)
-
-
-def analysis_of(settings: Mapping[str, Any], *, sign: str = "") -> Analysis:
-    """Return the analysis that arguments describe; what is wrong is said in sentences that begin with the argument.
-
-    Parameters
-    ----------
-    settings
-        The fields of an analysis; those that are None are left out.
-    sign
-        What comes before an argument's name in messages (``--`` on the command line).
-    """
-    given = {name: value for name, value in settings.items() if value is not None}
-    try:
-        return Analysis.model_validate(given)
-    except ValidationError as error:
-        raise InputError(*(_sentence(problem, sign) for problem in error.errors())) from None
-
-
-def _sentence(problem: Any, sign: str) -> str:
-    place = str(problem["loc"][0]) if problem["loc"] else ""
-    if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(place, Analysis.model_fields, n=1)
-        return f"{sign}{place}: no such setting{f'; did you mean {near[0]!r}?' if near else '.'}"
-    plain = str(problem["msg"]).removeprefix("Value error, ")
-    plain = plain[:1].lower() + plain[1:]
-    end = "" if plain.endswith((".", "?")) else "."
-    return f"{sign}{place.replace('_', '-') if sign else place}: {plain}{end}" if place else f"{plain}{end}"

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtr
 
 from synthdp.errors import InputError, SynthdpError
 from synthdp.inference.analyses import Analysis
-from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
+from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine, half_width
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.models.descriptive import levels_of
 from synthdp.schema import Schema
@@ -51,6 +52,9 @@ def pool(
 
     Notes
     -----
+    Under a survey design v̄ has few degrees of freedom itself, ν_d = clusters − strata, so ν becomes Satterthwaite's:
+    1/ν + (v̄/T)²/ν_d in the denominator.
+
     Correlations are combined as Fisher's z = artanh r, and turned back: intervals stay within (−1, 1) and are not
     symmetric; se is that of r.
 
@@ -86,6 +90,9 @@ def pool(
         )
     except InputError as error:
         raise InputError(*(f"{analysis.where}: {problem}" for problem in error.problems)) from None
+    design = min((one.df_residual for one in found if one.df_residual is not None), default=None)
+    if analysis.surveyed and design is not None:
+        pooled = _with_design_df(pooled, design)
     return _from_z(pooled) if fisher else pooled
 
 
@@ -109,6 +116,17 @@ def records(found: Sequence[Estimates]) -> str:
         return ""
     low, high = min(sizes), max(sizes)
     return f", n = {low}" if low == high else f", n = {low} to {high}"
+
+
+def _with_design_df(pooled: Pooled, design: float) -> Pooled:
+    """Return the intervals with 1/ν* = 1/ν + (v̄/T)²/ν_d: the rules take v̄ for known, few clusters do not tell it."""
+    variance = pooled.se**2
+    share = np.divide(pooled.v_bar, variance, out=np.zeros_like(variance), where=variance > 0)
+    df = 1 / (1 / pooled.df + np.minimum(share, 1.0) ** 2 / design)
+    half = half_width(pooled.se, df, pooled.level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_value = 2 * stdtr(df, -np.abs(pooled.estimate / pooled.se))
+    return replace(pooled, df=df, low=pooled.estimate - half, high=pooled.estimate + half, p_value=p_value)
 
 
 def _to_z(found: Estimates) -> Estimates:

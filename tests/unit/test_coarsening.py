@@ -172,7 +172,8 @@ def test_design_columns_are_carried_and_the_cluster_is_no_predictor():
             assert copy[name].equals(frame()[name])
     assert cautions.of(data)[-1] == (
         "Columns of the survey's design are released as they are: code (strata), household (cluster), weight "
-        "(weights). Standard errors and the combining rules take no account of strata, clusters or weights yet."
+        "(weights). An analysis takes account of them in its standard errors where it names them (weights, strata, "
+        "cluster)."
     )
 
 
@@ -204,4 +205,4 @@ def test_check_says_everything_at_once_and_warns(tmp_path):
     )
     messages = " ".join(check(load(tmp_path / "good.yaml")).messages)
     assert "Made coarser before anything else: income (topcode)." in messages
-    assert "take no account of strata" in messages
+    assert "takes account of them in its standard errors" in messages

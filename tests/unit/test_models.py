@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.inference.analyses import Analysis, Estimates, analysis_of
+from synthdp.inference.analyses import Analysis, Estimates
+from synthdp.inference.arguments import analysis_of
 from synthdp.inference.models import descriptive, newton
 from synthdp.inference.models.settings import MODELS
 from synthdp.microdata import resolve
@@ -376,6 +377,28 @@ def test_what_the_analysis_says_of_itself() -> None:
     one = Analysis(name="a", model="cox", formula="t ~ x", status="d", weights="w", strata="s")
     assert one.describe() == "cox t ~ x, status d, weights w, strata s"
     assert one.problems(["t", "x", "d"]) == ["analyses.a: no column named 'w'.", "analyses.a: no column named 's'."]
-    rep = Analysis(name="a", model="mean", formula="x", weights="w", replicate_weights=("r*",), replicate_method="brr")
+    rep = Analysis(name="a", model="mean", formula="x", weights="w", replicate_weights="r*", replicate_method="brr")
     assert rep.describe() == "mean x, weights w, replicates brr"
     assert rep.problems(["x", "w"]) == ["analyses.a: no column named 'r*'."]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_every_model_can_be_compared_with_the_original(model: str, weights: str | None) -> None:
+    from synthdp.evaluation.comparison import Comparison
+    from synthdp.evaluation.overlap import evaluate_analyses
+
+    original = people()
+    same = Comparison(
+        original, (original.sample(frac=1, random_state=1),) * 2, resolve(original, {}).schema, aligned=False
+    )
+    formula, settings = settings_of(model)
+    chosen = "w" if model == "wls" else weights
+    analysis = Analysis.model_validate(
+        {"name": "a", "model": model, "formula": formula, "weights": chosen, "rule": "rubin1987", **settings}
+    )
+    (entry,) = evaluate_analyses(same, [analysis])
+    assert entry["terms"]
+    np.testing.assert_allclose([term["std_diff"] for term in entry["terms"]], 0, atol=1e-6)
+    # the original's interval is a t interval of its residual degrees of freedom, and artanh's is not symmetric
+    assert entry["min_ci_overlap"] > (0.97 if model == "correlation" else 0.99)

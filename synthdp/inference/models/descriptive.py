@@ -51,8 +51,8 @@ class Quantiles:
     Notes
     -----
     Nominal 0.95 covers 0.934 to 0.957 for n = 300 and 1,000, 0.910 to 0.943 for n = 100 (exponential data, deciles and
-    median, in the tests). A column of few distinct values (heaped, rounded) has no density, and its quantiles no standard error that means
-    anything: it comes out as zero or far too large.
+    median, in the tests). A column of few distinct values (heaped, rounded) has no density, and its quantiles no
+    standard error that means anything: it comes out as zero or far too large.
 
     References
     ----------
