@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import refuse_unless_aligned
+from synthdp.evaluation.identity import chance_hits, refuse_unless_aligned
 from synthdp.evaluation.likelihood import FEWEST_TARGETS, LikelihoodRisk, summarise
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.scoring import TIE
@@ -76,7 +76,7 @@ def evaluate_bayes(
     share = np.where(tied[np.arange(size), targets], 1 / tied.sum(axis=1), 0.0)
     total = np.logaddexp.reduce(scores, axis=1)
     winner = np.argmax(np.where(tied, rng.random(tied.shape), -1.0), axis=1)
-    chance = [int(np.sum(winner == rng.permutation(n)[targets])) for _ in range(permutations)]
+    chance = chance_hits(winner, targets, n, permutations, rng=rng)
     predicted = np.exp(largest[:, 0] - total)
     return summarise(
         np.ones(n, dtype=np.int64) * n, comparison.groups, targets, share, np.exp(own - total), predicted, chance

@@ -17,6 +17,7 @@ CHANCE_LEVEL = 0.95
 # above this many pairs of a target and a candidate in one copy, targets are sampled
 MOST_PAIRS = 10**9
 FEWEST_TARGETS = 1000
+MOST_PERMUTED = 10**5
 # the two-sided 95% point of the normal
 WIDTH = 1.959964
 
@@ -158,7 +159,7 @@ def attack_by_matching(
     Notes
     -----
     Permuting the rows of all copies alike moves candidates but changes neither their number nor their probabilities,
-    so a replicate only asks whether the one best row now stands where the target is: O(n), without matching again.
+    so a replicate only asks whether the one best row now stands where the target is, without matching again.
     """
     targets, *files = encode_keys([comparison.original, *copies], comparison.schema.keys())
     n = len(targets)
@@ -166,8 +167,35 @@ def attack_by_matching(
     found = match(targets, files, sample=sample)
     rows = np.arange(n) if sample is None else sample
     weight = np.ones(len(rows)) if presence is None else presence[rows]
-    chance = [float(weight[found.winner == rng.permutation(n)[rows]].sum()) for _ in range(permutations)]
+    chance = chance_hits(found.winner, rows, n, permutations, rng=rng, weight=weight)
     return _summarise(found, chance, comparison.groups, rows=rows, weight=weight, n=n)
+
+
+def chance_hits(
+    winner: Codes, rows: Codes, n: int, permutations: int, *, rng: np.random.Generator, weight: Floats | None = None
+) -> list[float]:
+    """Return how many picks are right by chance, in files whose rows are permuted.
+
+    Parameters
+    ----------
+    winner
+        The row pointed at for each target, -1 for none.
+    rows
+        Which records the targets are.
+    n
+        How many records there are.
+
+    Notes
+    -----
+    O(n) each. In files too large to permute so often, hits are drawn as Poisson with the same mean, picks/n: the law
+    they have in the limit, and a little wider where several targets point at one row.
+    """
+    value = np.ones(len(rows)) if weight is None else weight
+    if n <= MOST_PERMUTED:
+        return [float(value[winner == rng.permutation(n)[rows]].sum()) for _ in range(permutations)]
+    picks = np.flatnonzero(winner >= 0)
+    hits = rng.poisson(len(picks) / n, permutations)
+    return [float(value[rng.choice(picks, size=hit)].sum()) if hit else 0.0 for hit in hits]
 
 
 def _sample(targets: Keys, file: Keys, most_pairs: int, rng: np.random.Generator) -> Codes | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import CHANCE_LEVEL, WIDTH, refuse_unless_aligned
+from synthdp.evaluation.identity import CHANCE_LEVEL, WIDTH, chance_hits, refuse_unless_aligned
 from synthdp.evaluation.scatter import FOLDS
 from synthdp.evaluation.traces import Traces, trace
 from synthdp.microdata import Codes, Floats
@@ -137,7 +137,7 @@ def evaluate_likelihood(
     targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     temperatures = _tune(held, rng.permutation(targets)[:TUNED_ON], rng)
     share, winner, mine, top = _score(held, targets, temperatures, rng)
-    chance = [int(np.sum(winner == rng.permutation(n)[targets])) for _ in range(permutations)]
+    chance = chance_hits(winner, targets, n, permutations, rng=rng)
     return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), np.exp(top[:, 0]), chance)
 
 
@@ -181,7 +181,7 @@ def summarise(
     share: Floats,
     posterior: Floats,
     predicted: Floats,
-    chance: list[int],
+    chance: list[float],
 ) -> LikelihoodRisk:
     """Return the risk of all records from the targets attacked; ``block_sizes`` as :class:`Traces` has them."""
     n, size = len(block_sizes), len(targets)

@@ -15,7 +15,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.attacks import IDENTITY, attack, records_at_risk
 from synthdp.evaluation.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import attack_by_matching, evaluate_identity
+from synthdp.evaluation.identity import attack_by_matching, chance_hits, evaluate_identity
 from synthdp.evaluation.intruders import evaluate_intruder
 from synthdp.evaluation.knowledge import Intruder
 from synthdp.evaluation.likelihood import LikelihoodRisk, evaluate_likelihood
@@ -486,6 +486,17 @@ def test_large_files_are_sampled_with_an_interval() -> None:
     low, high = some.sampled["expected_links"]["low"], some.sampled["expected_links"]["high"]
     assert 2 * low - high < everyone.expected_links < 2 * high - low
     json.dumps(some.section(), allow_nan=False)
+
+
+def test_chance_in_large_files_is_that_of_permutations(monkeypatch: pytest.MonkeyPatch) -> None:
+    winner, rows = rng(1).permutation(3000), np.arange(3000)
+    winner[:1500] = -1
+    permuted_ = chance_hits(winner, rows, 3000, 2000, rng=rng())
+    monkeypatch.setattr("synthdp.evaluation.identity.MOST_PERMUTED", 10)
+    drawn = chance_hits(winner, rows, 3000, 2000, rng=rng(), weight=np.full(3000, 2.0))
+    assert np.mean(permuted_) == pytest.approx(0.5, abs=4 * np.sqrt(0.5 / 2000))
+    assert np.mean(drawn) == pytest.approx(1.0, abs=4 * np.sqrt(2.0 / 2000))
+    assert np.quantile(drawn, 0.95) == 2 * np.quantile(permuted_, 0.95)
 
 
 # bad input
