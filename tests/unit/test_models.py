@@ -275,6 +275,12 @@ def test_faults_are_one_sentence(model, formula, settings, message) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_level_of_the_response_without_weight() -> None:
+    frame = people().assign(w=lambda f: (f["m"] != "q").astype(float))
+    with pytest.raises(InputError, match=r"^analyses.a: 1 levels of the response have no weight; merge levels\.$"):
+        estimate("multinomial", "m ~ x", frame, weights="w")
+
+
 def test_one_record_has_no_variance() -> None:
     for model in ("proportion", "quantile", "correlation"):
         with pytest.raises(InputError, match="needs at least 2 complete records, found 1"):

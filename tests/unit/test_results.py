@@ -1,5 +1,7 @@
 """What pool takes from the user: functions, estimators, pairs, folders and files; bad ones in one sentence each."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import synthdp
+from synthdp.designs import Design
 from synthdp.errors import InputError, Unfinished
 from synthdp.inference import bootstrap
 from synthdp.inference.combining import combine
@@ -167,6 +170,16 @@ def test_bad_fits_of_functions_in_one_sentence_each() -> None:
     with pytest.raises(InputError, match="separation"):
         synthdp.pool(files, fails)
 
+    class PerfectSeparationWarning(Warning):
+        pass
+
+    def warns(frame):
+        warnings.warn("perfect", PerfectSeparationWarning, stacklevel=1)
+        return smf.ols("y ~ x", frame).fit()
+
+    with pytest.raises(InputError, match="separation"):
+        synthdp.pool(files, warns)
+
 
 def test_the_estimator_with_a_bootstrap_agrees_with_the_model() -> None:
     from sklearn.linear_model import LinearRegression
@@ -266,6 +279,16 @@ def test_files_folders_and_tables_alike(tmp_path) -> None:
     assert synthdp.pool(files[0], model="mean", formula="y", rule="mean_se").copies == 1
     with pytest.raises(InputError, match="no such folder"):
         synthdp.pool(tmp_path / "nowhere", model="mean", formula="y")
+
+
+def test_a_release_in_memory_brings_its_rule() -> None:
+    from synthdp.synthesis.protocol import Release
+
+    design = Design(replaced="all", proper=False, copies=3)
+    made = Release(copies=tuple(copies()), method="sequential", mask_draw="none", rule="raab2016", design=design)
+    assert synthdp.pool(made, model="mean", formula="y").rule == "raab2016"
+    with pytest.raises(InputError, match=r"^rule: rubin1987 is for imputed missing data"):
+        synthdp.pool(made, model="mean", formula="y", rule="rubin1987")
 
 
 def test_a_bar_appears_only_on_a_terminal_and_after_two_seconds(monkeypatch) -> None:
