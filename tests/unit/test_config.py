@@ -139,7 +139,9 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"evaluation": {"risk": ["identiy"]}},
-            "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked' or 'identity_likelihood'.",
+            "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
+            "'attribute', 'verbatim', 'exposure', 'membership', 'singling', 'linkability', 'inference', 'anonymity', "
+            "'population' or 'anonymeter'.",
         ),
         (
             {"evaluation": {"intruders": {"neighbour": {"eror": {"age": 2}}}}},
