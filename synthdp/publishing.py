@@ -42,6 +42,7 @@ def report_content(
         notes=notes,
         versions=versions,
         dropped=tuple(name for name, variable in config.variables.items() if variable.role is Role.DROP),
+        intruders=config.evaluation.intruders,
     )
 
 

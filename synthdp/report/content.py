@@ -1,10 +1,11 @@
 """Everything the report says, gathered in one frozen object; how it looks is decided elsewhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.knowledge import Intruder
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class ReportContent:
         Version by name of program.
     dropped
         Names of the columns that were removed before anything else happened.
+    intruders
+        The user's own intruders by name, to say in words what they know.
     """
 
     title: str
@@ -68,6 +71,7 @@ class ReportContent:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     dropped: tuple[str, ...] = ()
+    intruders: Mapping[str, Intruder] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"ReportContent({self.comparison!r})"
@@ -95,6 +99,17 @@ class Table:
     align: str
 
 
+@dataclass(frozen=True)
+class Block:
+    """One kind of risk in words, sentences and tables; ``absent`` says why there are no figures."""
+
+    title: str
+    words: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    absent: str = ""
+
+
 def find(metrics: Mapping[str, Any] | None, *path: str) -> Any:
     """Return what lies at the path, or None where any step of it is missing.
 
@@ -109,3 +124,8 @@ def find(metrics: Mapping[str, Any] | None, *path: str) -> Any:
             return None
         here = here.get(step)
     return here
+
+
+def reason(section: Any) -> str:
+    """Return why a section holds no figures, without its full stop; empty where it says nothing."""
+    return str(find(section, "reason") or "").rstrip(".")

@@ -9,9 +9,17 @@ from typing import Any
 
 from synthdp.report.words import shorten
 
-BLUE, ORANGE, GREEN, PURPLE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A8A8A", "#222222"
+BLUE, ORANGE, GREEN, PURPLE, GREY, INK, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#8A8A8A",
+    "#222222",
+    "#56B4E9",
+)
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
-SERIES: tuple[tuple[str, str], ...] = ((GREY, "/"), (BLUE, ""), (ORANGE, "."), (GREEN, "x"), (PURPLE, "-"))
+SERIES: tuple[tuple[str, str], ...] = ((GREY, "/"), (BLUE, ""), (ORANGE, "."), (GREEN, "x"), (PURPLE, "-"), (SKY, "|"))
 
 
 def escape(text: str) -> str:

@@ -35,7 +35,8 @@ class Histogram:
     """Shares of records per bin.
 
     On a ``log`` scale the edges are log(1 + x - origin), otherwise x itself (days since 1970 for dates). Copies may
-    go below the origin of a log scale; ``clipped`` says that the first bin holds such values.
+    go below the origin of a log scale; ``clipped`` says that the first bin holds such values. ``zeros`` is the share
+    of exact zeros, which one bin cannot show, in the original and on average in the copies of a semicontinuous column.
     """
 
     column: Column
@@ -46,6 +47,7 @@ class Histogram:
     original: tuple[float, ...]
     copies: tuple[tuple[float, ...], ...]
     summaries: tuple[Summary, Summary]
+    zeros: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,13 @@ def _histogram(comparison: Comparison, column: Column) -> Histogram:
         original=shares[0],
         copies=tuple(shares[1:]),
         summaries=(summaries[0], _mean_summary(copies)),
+        zeros=_zeros(files) if column.kind is Kind.SEMICONTINUOUS else None,
     )
+
+
+def _zeros(files: list[Floats]) -> tuple[float, float]:
+    original, *copies = (float((values == 0).sum()) / max(int(np.isfinite(values).sum()), 1) for values in files)
+    return original, float(np.mean(copies)) if copies else math.nan
 
 
 def _scale(column: Column, original: Floats) -> tuple[Scale, float]:

@@ -8,13 +8,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from synthdp.report import risk, story, utility
+from synthdp.report import intrusion, risk, story, utility
 from synthdp.report.content import ReportContent, find
+from synthdp.report.disclosure import disclosures
 from synthdp.report.drawing import SERIES
+from synthdp.report.further import further
 from synthdp.report.plots import Figure, plotly_js
+from synthdp.report.propensity import propensity
+from synthdp.report.served import served
 from synthdp.report.words import NOT_COMPUTED, is_number, number, percent
 
 
@@ -55,26 +59,34 @@ def render(content: ReportContent) -> str:
         What the page says. Names in it may hold any character; everything is escaped.
     """
     folder = files("synthdp.report")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(folder.joinpath("page.html").read_text(encoding="utf-8"))
+
+    def text(name: str) -> str:
+        return folder.joinpath(name).read_text(encoding="utf-8")
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(text),
+    )
+    template = environment.get_template("page.html")
     shown = risk.sections(content)
     analyses = utility.analyses(content)
     group_figures, group_table = risk.by_group(content, shown)
-    propensity, no_propensity = utility.propensity(content)
     private, epsilon = story.epsilon(content)
     return template.render(
         content=content,
         sheet=Sheet(),
-        style=Markup(folder.joinpath("style.css").read_text(encoding="utf-8")),
+        style=Markup(text("style.css")),
         plotly_js=Markup(plotly_js()),
         verdict=story.verdict(content),
         tiles=_tiles(content, shown),
         done=story.done(content),
         analyses=analyses,
-        propensity=propensity,
-        no_propensity=no_propensity,
-        distances=utility.distances(content),
-        two_way=utility.two_way(content),
+        served=served(content),
+        propensity=propensity(content),
+        further=further(content),
         columns=utility.columns(content),
         kept=utility.kept(content),
         attacks=risk.attacks(content),
@@ -83,11 +95,15 @@ def render(content: ReportContent) -> str:
         series=list(zip(shown, SERIES, strict=False)),
         group_figures=group_figures,
         group_table=group_table,
-        likelihood=risk.likelihood(content),
-        attribute=risk.attribute(content),
+        overview=intrusion.overview(content, shown),
+        intruders=intrusion.intruders(content),
+        likelihood=intrusion.likelihood(content),
+        together=intrusion.together(content),
+        disclosures=disclosures(content),
         private=private,
         epsilon=epsilon,
         masking=story.masking(content),
+        formal=story.formal(content),
         timings=story.timings(content),
         versions=story.versions(content),
     )
@@ -99,7 +115,7 @@ def write(content: ReportContent, path: Path) -> None:
 
 
 def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tuple[Tile, ...]:
-    after = [section for title, section in shown.items() if title != risk.BEFORE]
+    after = [section for title, section in shown.items() if title != intrusion.BEFORE]
     before = content.baseline_risk or {}
     records = number(len(content.comparison.original))
     found = find(content.metrics, "utility", "analyses") or ()
@@ -111,12 +127,12 @@ def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tu
         Tile(
             "Expected matches",
             _change(number, before.get("expected_match"), matches),
-            f"before → after, of {records} records",
+            f"before → worst attack after, of {records} records",
         ),
         Tile(
             "Average chance per record",
             _change(percent, before.get("mean_individual"), highest),
-            "of being found",
+            "of being found, by the worst attack",
         ),
         Tile(
             "Lowest overlap of intervals",

@@ -22,7 +22,7 @@ COMPARABLE = 6.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot, what it shows in words for those who cannot see it, and its height in pixels."""
+    """A plot, what it shows in words for those who cannot see it, its height and the least width it needs in pixels."""
 
     title: str
     data: list[dict[str, Any]]
@@ -30,6 +30,7 @@ class Figure:
     alt: str
     caption: str
     height: int
+    width: int = 0
 
 
 def plotly_js() -> str:
@@ -185,7 +186,10 @@ def _density(shape: Histogram) -> Figure:
     )
     scale = ", log axis" if shape.scale == "log" else ""
     scale += f" (values below {number(shape.origin)} shown there)" if shape.clipped else ""
-    return Figure(shape.column.name, data, layout, alt, f"{shape.column.kind}{scale}, % of records", 210)
+    caption = f"{shape.column.kind}{scale}, % of records"
+    if shape.zeros is not None:
+        caption += f"; exactly 0: {percent(shape.zeros[0])} of the original, {percent(shape.zeros[1])} of the copies"
+    return Figure(shape.column.name, data, layout, alt, caption, 210)
 
 
 def _bars(shape: Shares) -> Figure:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.intrusion import BEFORE, chance, described, identity_sections, own_intruders
 from synthdp.report.plots import Figure
 from synthdp.report.plots import risk as risk_plot
 from synthdp.report.words import ATTACKS, GROUP_ORDER, NOT_COMPUTED, is_number, listing, number, percent
 
-BEFORE = "Before (original itself)"
+DASH = "–"
 EVERYONE = "all records"
 ABSENT_RATE = "no unique match"
 
@@ -63,7 +64,12 @@ def attacks(content: ReportContent) -> tuple[Attack, ...]:
     """Return the intruders that were tried, and those that could not be."""
     found = find(content.metrics, "risk") or {}
     names = [name for name in ATTACKS if name in found or name in ("identity", "identity_averaged")]
-    return tuple(Attack(name, *ATTACKS[name], _reason(content, found.get(name))) for name in names)
+    known = [Attack(name, *ATTACKS[name], _reason(content, found.get(name))) for name in names]
+    own = [
+        Attack(name, f"“{name}”", described(content, name), _reason(content, section))
+        for name, section in own_intruders(content).items()
+    ]
+    return (*known, *own)
 
 
 def _reason(content: ReportContent, section: Any) -> str:
@@ -78,13 +84,8 @@ def _reason(content: ReportContent, section: Any) -> str:
 
 def sections(content: ReportContent) -> dict[str, Mapping[str, Any]]:
     """Return the identity figures by title: before, then each attack that was computed."""
-    found = find(content.metrics, "risk") or {}
     shown: dict[str, Mapping[str, Any]] = {BEFORE: content.baseline_risk} if content.baseline_risk else {}
-    for name, section in found.items():
-        # the section "original" is the baseline, and counting it as an attack would make the release look worse
-        if name.startswith("identity") and is_number(find(section, "expected_match")):
-            shown[ATTACKS.get(name, (name, ""))[0]] = section
-    return shown
+    return shown | identity_sections(find(content.metrics, "risk"))
 
 
 def overall(shown: Mapping[str, Mapping[str, Any]]) -> Table | None:
@@ -101,7 +102,9 @@ def overall(shown: Mapping[str, Mapping[str, Any]]) -> Table | None:
 def _cell(section: Mapping[str, Any], key: str, say: Callable[[Any], str]) -> str:
     if key == "false_match_rate" and key in section and section[key] is None:
         return ABSENT_RATE
-    return say(section.get(key))
+    value = chance(section) if key == "true_match_chance" else section.get(key)
+    # an attack that has no such figure is not one whose figure failed
+    return DASH if value is None and key not in section else say(value)
 
 
 def by_group(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[Figure, ...], Table | None]:
@@ -152,41 +155,9 @@ def _group_cells(line: Mapping[str, Any]) -> tuple[str, ...]:
     cells: list[str] = []
     for _, key, counted, _ in GROUP_MEASURES:
         share = _share(line, key, counted)
-        text = NOT_COMPUTED if share is None else percent(share)
+        text = percent(share) if share is not None else DASH if key not in line else NOT_COMPUTED
         cells.append(f"{number(line.get(key))} ({text})" if counted and share is not None else text)
     return tuple(cells)
-
-
-def likelihood(content: ReportContent) -> Table | None:
-    """Return what an intruder finds who knows the model."""
-    section = find(content.metrics, "risk", "identity_likelihood") or {}
-    if not is_number(section.get("expected_links")):
-        return None
-    row = (
-        ATTACKS["identity_likelihood"][0],
-        number(section["expected_links"]),
-        percent(section.get("expected_links_rate")),
-    )
-    head = ("Attack", "Expected correct links, in records", "Share of all records")
-    return Table("An intruder who knows the model", head, (row,), "lrr")
-
-
-def attribute(content: ReportContent) -> Table | None:
-    """Return what an intruder learns about sensitive columns."""
-    found = find(content.metrics, "risk", "attribute")
-    lines = found if isinstance(found, list | tuple) else ()
-    rows = tuple(
-        (str(line.get("target", "")), *(number(line.get(key)) for key in ("iS", "DiS", "DiSCO", "gain")))
-        for line in lines
-    )
-    head = (
-        "Sensitive column",
-        "Key found (iS)",
-        "… with one value (DiS)",
-        "… the true one (DiSCO)",
-        "Gain over guessing",
-    )
-    return Table("Learning a sensitive value", head, rows, "lrrrr") if rows else None
 
 
 def keys(content: ReportContent) -> str:

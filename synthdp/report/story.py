@@ -8,12 +8,12 @@ from typing import Any
 from synthdp.privacy.events import LARGEST_USEFUL_MU
 from synthdp.report.content import ReportContent, Table, find
 from synthdp.report.words import (
-    ATTACKS,
     CHECKS,
     GROUP_ORDER,
     MASK_DRAWS,
     METHODS,
     NOT_COMPUTED,
+    attack_title,
     counted,
     is_number,
     listing,
@@ -98,7 +98,7 @@ def _check(check: Mapping[str, Any]) -> tuple[str, ...]:
     result = "✔ within" if passed is True else "✘ over" if passed is False else NOT_COMPUTED
     if passed is False and check.get("accepted") is not None:
         result = "✘ over, accepted"
-    named = ATTACKS.get(attack, (attack, ""))[0]
+    named = attack_title(attack)
     if check.get("releases"):
         named += f", with {counted(check['releases'], 'earlier release')}"
     return words, named, say(check.get("value")), say(check.get("limit")), result
@@ -155,6 +155,16 @@ def epsilon(content: ReportContent) -> tuple[bool, str]:
     if is_number(value):
         return True, f"The release is differentially private with ε = {number(value)}."
     return False, "This release is not differentially private; no epsilon is claimed."
+
+
+def formal(content: ReportContent) -> str:
+    """Return why nothing formal is said, where no mask has a statement of its own."""
+    if content.method == "external":
+        return "Nothing formal is claimed: how these files were made is not known here."
+    return (
+        "Nothing formal is claimed: no mask was used. The new values come from a model fitted to the confidential "
+        "records, and nothing bounds what they let through."
+    )
 
 
 def masking(content: ReportContent) -> Table | None:

@@ -10,12 +10,8 @@ from synthdp.report.plots import Figure, forest, marginal
 from synthdp.report.words import NOT_COMPUTED, RULES, day, interval, is_number, listing, number, percent, plain_term
 
 LOW_OVERLAP = 0.5
-CLASSIFIERS = {"logit": "logistic regression", "cart": "classification tree"}
-
-DISTANCES = {
-    "specks": "SPECKS: largest gap between the two sets of scores, 0 (none) to 1 (complete)",
-    "po50": "PO50: percentage points of records told apart beyond the 50% of a coin toss",
-}
+SURE = 0.05
+SMALLEST_P = 0.0001
 
 
 @dataclass(frozen=True)
@@ -30,6 +26,8 @@ class AnalysisView:
     figures: tuple[Figure, ...]
     table: Table | None
     absent: str
+    agreement: str = ""
+    fit: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,31 @@ def _analysis(found: Mapping[str, Any]) -> AnalysisView:
         figures=forest(str(found.get("name", "analysis")), terms),
         table=_coefficients(terms, same) if terms else None,
         absent="" if terms else str(found.get("reason") or "the analysis gave no estimates"),
+        agreement=_agreement(terms),
+        fit=_fit(found.get("lack_of_fit")),
     )
+
+
+def _agreement(terms: list[Mapping[str, Any]]) -> str:
+    """Return for how many coefficients sign and significance agree."""
+    signs = [term["sign_agrees"] for term in terms if isinstance(term.get("sign_agrees"), bool)]
+    sure = [term["significance_agrees"] for term in terms if isinstance(term.get("significance_agrees"), bool)]
+    if not signs or not sure:
+        return ""
+    return f"The sign agrees for {sum(signs)} of {len(signs)}, the significance for {sum(sure)} of {len(sure)}."
+
+
+def _fit(found: Any) -> str:
+    """Return the test of all coefficients together in words, by the spread between copies where there is one."""
+    beside = find(found, "from_copies")
+    test = beside if is_number(find(beside, "p_value")) else found
+    p = find(test, "p_value")
+    if not is_number(p):
+        return ""
+    spread = "the copies differ from each other" if test is beside else "copies from the fitted model would differ"
+    verdict = f"more than {spread}" if p < SURE else f"no more than the way {spread} explains"
+    said = f"p = {number(p)}" if p >= SMALLEST_P else f"p < {number(SMALLEST_P)}"
+    return f"All coefficients together (lack of fit, {said}): the copies differ from the original {verdict}."
 
 
 def _coefficients(terms: list[Mapping[str, Any]], same: list[bool | None]) -> Table:
@@ -94,51 +116,6 @@ def _same_finding(term: Mapping[str, Any]) -> bool | None:
             return None
         sides.append(int(low > 0) - int(high < 0))
     return sides[0] == sides[1]
-
-
-def propensity(content: ReportContent) -> tuple[Table | None, str]:
-    """Return the pMSE table, or the reason why there is none."""
-    section = find(content.metrics, "utility", "pmse") or {}
-    rows: list[tuple[str, ...]] = []
-    for name, found in section.items():
-        if isinstance(found, Mapping) and is_number(found.get("value")):
-            ratio = number(found.get("ratio"))
-            rows.append((CLASSIFIERS.get(name, name), number(found["value"]), ratio, _spread(found)))
-    head = ("Told apart by", "pMSE (mean over copies)", "Ratio to expected", "pMSE, lowest to highest copy")
-    if rows:
-        return Table("Can a computer tell synthetic from original records?", head, tuple(rows), "lrrr"), ""
-    return None, str(section.get("reason") or "pMSE was not asked for (evaluation.utility)")
-
-
-def distances(content: ReportContent) -> Table | None:
-    """Return the other two ways of saying how well original and synthetic records can be told apart."""
-    rows: list[tuple[str, ...]] = []
-    for name, meaning in DISTANCES.items():
-        found = find(content.metrics, "utility", name)
-        if is_number(find(found, "value")):
-            rows.append((meaning, number(found["value"]), _spread(found)))
-    head = ("Measure", "Mean over copies", "Lowest to highest copy")
-    return Table("The same question, measured in other ways", head, tuple(rows), "lrr") if rows else None
-
-
-def _spread(found: Mapping[str, Any]) -> str:
-    copies = [value for value in found.get("per_copy") or () if is_number(value)]
-    return f"{number(min(copies))} to {number(max(copies))}" if copies else NOT_COMPUTED
-
-
-def two_way(content: ReportContent) -> Table | None:
-    """Return how well tables of several columns are kept."""
-    rows = tuple(
-        (
-            listing([str(name) for name in found.get("columns") or ()]),
-            number(found.get("pmse")),
-            number(found.get("s_pmse")),
-            number(found.get("df")),
-        )
-        for found in find(content.metrics, "utility", "tables") or ()
-    )
-    head = ("Columns", "pMSE", "Ratio to expected", "Degrees of freedom")
-    return Table("Tables of counts, original against copies", head, rows, "lrrr") if rows else None
 
 
 def columns(content: ReportContent) -> tuple[MarginalView, ...]:

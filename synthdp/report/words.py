@@ -69,13 +69,20 @@ ATTACKS: Mapping[str, tuple[str, str]] = {
         "that possible), averages the values of each record to wash out some of the noise, and then matches as above.",
     ),
     "identity_linked": (
-        "Lining the copies up, then averaging",
-        "As above, but the intruder must find out which rows belong together from the columns that were kept.",
+        "Lining up, then averaging",
+        "As above, but nobody tells the intruder which rows of different copies belong together: they find out through "
+        "the columns that were kept, and choose at random where several rows agree.",
     ),
     "identity_likelihood": (
-        "Knowing the model",
-        "The intruder also knows the mask and the fitted model, and picks the record under which the known values are "
-        "most probable.",
+        "Most likely record",
+        "The intruder knows how far released values usually lie from true ones (at worst: as measured here) and points "
+        "at the record whose released values are most likely for the person they look for. No tolerance enters, so no "
+        "mask can be shaped to slip past it.",
+    ),
+    "identity_bayes": (
+        "Knowing mask and model",
+        "The intruder knows the mask, the model and its parameters, and computes from all copies how probable each "
+        "record is.",
     ),
 }
 
@@ -99,6 +106,9 @@ RULES: Mapping[str, str] = {
     "rubin2003": "Rubin (2003), nested multiple imputation",
     "mean_se": "mean estimate with mean standard error, without the variance that synthesis adds",
 }
+
+OTHER_RISKS: Mapping[str, str] = {"attribute": "Learning a sensitive value"}
+OWN = "identity as "
 
 GROUP_ORDER = ("low", "medium", "high")
 
@@ -163,6 +173,19 @@ def shorten(text: str, length: int) -> str:
 def listing(names: list[str]) -> str:
     """Return names as they are said: a, b and c."""
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else "none"
+
+
+def attack_title(name: str) -> str:
+    """Return what the page calls an attack that the gate names.
+
+    Examples
+    --------
+    >>> attack_title("identity as 'neighbour'"), attack_title("attribute")
+    ('“neighbour”', 'Learning a sensitive value')
+    """
+    if name.startswith(OWN):
+        return f"“{name.removeprefix(OWN)[1:-1]}”"
+    return ATTACKS[name][0] if name in ATTACKS else OTHER_RISKS.get(name, name)
 
 
 def counted(count: int, noun: str) -> str:

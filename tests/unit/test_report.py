@@ -18,9 +18,12 @@ from scipy import stats
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.microdata import Microdata, resolve
-from synthdp.report import marginals, plots, risk, story, utility, words
+from synthdp.report import intrusion, marginals, plots, risk, story, utility, words
 from synthdp.report.content import MaskLine, ReportContent, find
+from synthdp.report.disclosure import disclosures
 from synthdp.report.page import render, write
+from synthdp.report.propensity import propensity
+from synthdp.report.served import served
 from synthdp.schema import Variable
 
 N = 300
@@ -267,7 +270,7 @@ def test_empty_metrics_still_give_a_page() -> None:
     shown = Outline(without_library(render(make_content(metrics={}, baseline_risk={}, masks=(), versions={})))).text
     assert shown.count("Not computed:") >= 6
     assert "not asked for" in shown
-    assert "No formal statement is made about any mask." in shown
+    assert "Nothing formal is claimed: no mask was used." in shown
 
 
 @pytest.mark.parametrize("section", ["utility", "risk", "privacy", "gate", "timings"])
@@ -291,10 +294,12 @@ def test_every_single_metric_may_be_none() -> None:
         content = make_content(metrics=metrics)
         shown = risk.sections(content)
         tables = [story.verdict(content).checks, story.masking(content), story.timings(content)]
-        tables += [*(view.table for view in utility.analyses(content)), utility.two_way(content)]
-        tables += [risk.by_group(content, shown)[1], risk.overall(shown), risk.attribute(content)]
+        tables += [*(view.table for view in utility.analyses(content)), served(content).tables]
+        tables += [risk.by_group(content, shown)[1], risk.overall(shown)]
         assert all(tables), path
-        assert any(utility.propensity(content)), path
+        assert any(block.title == "Learning a sensitive value" and block.tables for block in disclosures(content)), path
+        told = propensity(content)
+        assert bool(told.table) != bool(told.absent), path
 
 
 def test_reasons_are_shown() -> None:
@@ -397,7 +402,7 @@ def test_differs_by_more_than_colour(page: str) -> None:
     assert len({trace["marker"]["symbol"] for trace in forest if trace["mode"] == "markers"}) == 2
     assert len({trace["line"]["dash"] for trace in forest if trace["mode"] == "lines"}) == 2
     bars = figures(page)[-1]["data"]
-    assert len({trace["marker"]["pattern"]["shape"] for trace in bars}) == len(bars) == 3
+    assert len({trace["marker"]["pattern"]["shape"] for trace in bars}) == len(bars) == 4
 
 
 def test_forest_uses_own_units_only_where_they_fit_one_axis() -> None:
@@ -524,22 +529,24 @@ def test_the_baseline_is_not_counted_as_an_attack() -> None:
     metrics = make_metrics()
     metrics["risk"]["original"] = identity(1.0)
     content = make_content(metrics=metrics)
-    assert list(risk.sections(content)) == [risk.BEFORE, "Matching each copy", "Averaging the copies first"]
+    shown = ["Matching each copy", "Averaging the copies first", "Most likely record"]
+    assert list(risk.sections(content)) == [intrusion.BEFORE, *shown]
     assert "200 → 20<" in without_library(render(content))
 
 
 def test_other_distances_are_shown_where_computed() -> None:
-    table = utility.distances(make_content())
+    table = propensity(make_content()).others
     assert table is not None
-    assert [row[1:] for row in table.rows] == [("0.08", "0.07 to 0.09")]
-    assert utility.distances(make_content(metrics={})) is None
+    assert [row[2:4] for row in table.rows] == [("0.08", "0.07 to 0.09")]
+    assert propensity(make_content(metrics={})).others is None
 
 
 def test_no_unique_match_is_said_instead_of_a_rate() -> None:
     table = risk.overall(risk.sections(make_content()))
     assert table is not None
     row = next(row for row in table.rows if row[0].startswith("Wrong"))
-    assert row[1:] == ("no unique match",) * 3
+    # the intruder by likelihood always names one record
+    assert row[1:] == (*("no unique match",) * 3, "–")
 
 
 def test_without_epsilon_none_is_claimed(page: str) -> None:

@@ -1,0 +1,115 @@
+"""Who stands out: in the kept columns, among records with the same keys, in the population."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synthdp.report.content import Block, Table, reason
+from synthdp.report.words import counted, is_number, listing, number, percent
+
+MOST_SUBSETS = 10
+DASH = "–"
+
+
+def exposure(found: Mapping[str, Any]) -> Block | None:
+    """Return who is alone with values that are published as they are."""
+    section = found.get("exposure")
+    if not isinstance(section, Mapping):
+        return None
+    words = (
+        "Kept columns are published as they are, so whoever knows enough of them finds the record, whatever the mask "
+        "does to the others. Only coarser, replaced or dropped columns help."
+    )
+    names = [str(name) for name in section.get("columns") or ()]
+    said: list[str] = []
+    if names and is_number(section.get("unique")):
+        said.append(
+            f"Alone with their values of all kept columns ({listing(names)}): {counted(section['unique'], 'record')} "
+            f"({percent(section.get('unique_rate'))})."
+        )
+    known = [str(name) for name in section.get("knowable") or ()]
+    if names and not known:
+        said.append("No kept column is marked as known to the intruder (key: true), so no part of them was looked at.")
+    said += [
+        f"By at most {counted(line['size'], 'column')} that the intruder may know, "
+        f"{counted(line['unique'], 'record')} ({percent(line.get('unique_rate'))}) can be told from everybody else."
+        for line in section.get("unique_on_some") or ()
+    ]
+    subsets = sorted(section.get("subsets") or (), key=lambda line: -float(line.get("unique") or 0))
+    rows = tuple(
+        (
+            listing([str(name) for name in line.get("columns") or ()]),
+            number(line.get("unique")),
+            percent(line.get("unique_rate")),
+        )
+        for line in subsets[:MOST_SUBSETS]
+    )
+    caption = "Who stands out by which kept columns"
+    caption += f": the {len(rows)} most telling of {number(len(subsets))}" if len(subsets) > len(rows) else ""
+    tables = (Table(caption, ("Known", "Records alone with these values", "Share"), rows, "lrr"),) if rows else ()
+    return Block("What the kept columns give away", words, tuple(said), tables, reason(section))
+
+
+def anonymity(found: Mapping[str, Any]) -> Block | None:
+    """Return the classes of records that agree on the keys, file by file."""
+    section = found.get("anonymity")
+    if not isinstance(section, Mapping):
+        return None
+    words = (
+        "Records that agree on the key columns form a class. These figures describe the files and no attack: a "
+        "synthetic row that is alone need not be anybody."
+    )
+    files = {"Original": section.get("original")}
+    files |= {f"Copy {k}": one for k, one in enumerate(section.get("copies") or (), start=1)}
+    known = {name: one for name, one in files.items() if isinstance(one, Mapping)}
+    rows = tuple(
+        (name, number(one.get("k")), number(one.get("classes")), *_below(one), *_diverse(one))
+        for name, one in known.items()
+    )
+    head = (
+        "File",
+        "Smallest class (k)",
+        "Classes",
+        "Records alone",
+        "In classes under 5",
+        "Fewest values in a class (l)",
+        "Farthest from all (t)",
+    )
+    tables = (Table("k-anonymity, l-diversity, t-closeness", head, rows, "lrrrrrr"),) if rows else ()
+    return Block("Classes of look-alikes", words, (), tables, reason(section))
+
+
+def _below(one: Mapping[str, Any]) -> tuple[str, str]:
+    rates = {line.get("k"): line.get("rate") for line in one.get("below") or ()}
+    return percent(rates.get(2)), percent(rates.get(5))
+
+
+def _diverse(one: Mapping[str, Any]) -> tuple[str, str]:
+    targets = [line for line in one.get("targets") or () if isinstance(line, Mapping)]
+
+    def said(key: str) -> str:
+        return ", ".join(f"{line.get('target')} {number(line.get(key))}" for line in targets) or DASH
+
+    return said("l_distinct"), said("t")
+
+
+def population(found: Mapping[str, Any]) -> Block | None:
+    """Return who would be alone in the whole population."""
+    section = found.get("population")
+    if not isinstance(section, Mapping):
+        return None
+    said: tuple[str, ...] = ()
+    if is_number(section.get("population_unique")):
+        said = (
+            f"Alone with their keys in the original: {counted(section.get('sample_unique', 0), 'record')}. By the "
+            f"survey's weights, {number(section['population_unique'])} of them are expected to be alone in the whole "
+            "population.",
+            f"Somebody with a register of the population would link {number(section.get('expected_links'))} records of "
+            f"the original ({percent(section.get('expected_links_rate'))}).",
+        )
+    return Block(
+        "Standing out in the population",
+        "This is the risk of the original, before any synthesis.",
+        said,
+        (),
+        reason(section),
+    )
