@@ -1,18 +1,18 @@
 """Gradient boosting that tells synthetic from original records, scored on records it was not fitted to."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from synthdp.evaluation.propensity.cart import bins
 from synthdp.evaluation.propensity.stacking import Stack
 from synthdp.microdata import Codes, Floats
 
 FOLDS = 3
 TREES = 60
 LEAVES = 15
-MOST_BINS = 254
+# beyond this scikit-learn takes no levels: they are then split by threshold, as numbers are
+MOST_LEVELS = 255
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,7 +24,7 @@ class Boosting:
 
     Notes
     -----
-    Cost O(trees · N · columns) for each fold: about 3 s for 200,000 stacked records and 20 columns.
+    Cost O(trees · N · columns) for each fold: about 0.7 s of one core for 20,000 stacked records and 10 columns.
     """
 
     stack: Stack
@@ -35,19 +35,8 @@ class Boosting:
     def of(cls, stack: Stack, rng: np.random.Generator) -> Self:
         """Return the model of a stack, columns put into bins and records into folds."""
         folds = rng.permutation(len(stack.original) if stack.paired else len(stack)) % FOLDS
-        codes = bins(stack, MOST_BINS)[0].T.astype(np.float64)
+        codes = stack.bins().T.astype(np.float64)
         return cls(stack, codes, np.tile(folds, 2) if stack.paired else folds)
-
-    def resampled(self, picked: Codes) -> Self:
-        """Return the same model for the original and these records of it, equal records in the same fold."""
-        original = self.stack.original
-        codes, folds = self.codes[: len(original)], self.folds[: len(original)]
-        return replace(
-            self,
-            stack=Stack(original, original.take(picked)),
-            codes=np.concatenate([codes, codes[picked]]),
-            folds=np.concatenate([folds, folds[picked]]),
-        )
 
     def scores(self, label: Floats) -> Floats:
         """Return each record's probability as the models of the other folds give it."""
@@ -62,7 +51,7 @@ class Boosting:
             model = HistGradientBoostingClassifier(
                 max_iter=TREES,
                 max_leaf_nodes=LEAVES,
-                categorical_features=[not ordered for ordered in self.stack.ordered],
+                categorical_features=~np.asarray(self.stack.ordered) & (self.codes.max(axis=0) < MOST_LEVELS),
                 early_stopping=False,
                 random_state=0,  # without early stopping nothing is drawn
             )

@@ -1,7 +1,7 @@
 """The propensity sections of metrics.json: every model against every copy, beside its null and its noise floor."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from synthdp.evaluation.propensity.logit import Logit, TooManyTermsError
 from synthdp.evaluation.propensity.nulls import Classifier, Null
 from synthdp.evaluation.propensity.scores import Scores, histogram
 from synthdp.evaluation.propensity.settings import Model, NullKind, Propensity
-from synthdp.evaluation.propensity.stacking import Encoded, Stack, halves, kept_columns
+from synthdp.evaluation.propensity.stacking import Encoded, Stack, binned, halves, kept_columns
 from synthdp.evaluation.propensity.subgroups import Grouping, by_subgroup, groupings
 from synthdp.schema import Schema
 
@@ -30,7 +30,9 @@ MODELS: dict[Model, Make] = {
 SPLITS = 4
 FEWEST_TO_SPLIT = 4
 MOST_PAIRS = 10
-MOST_PERMUTATIONS = 50
+# over all copies, whose nulls are pooled: the mean is then known to some 3%
+PERMUTATIONS = 50
+FEWEST_PERMUTATIONS = 2
 # records x columns x exchanges of labels over all copies: about ten seconds of trees
 BUDGET = 5e7
 
@@ -55,9 +57,9 @@ class Files:
         if settings.permutations is not None:
             return settings.permutations
         if name == "boosting":
-            return 2
+            return FEWEST_PERMUTATIONS
         cells = sum(len(self.original) + len(copy) for copy in self.copies) * len(self.original.columns)
-        return int(np.clip(BUDGET / cells, 2, MOST_PERMUTATIONS))
+        return max(FEWEST_PERMUTATIONS, min(int(BUDGET / cells), -(-PERMUTATIONS // len(self.copies))))
 
 
 def evaluate_propensity(
@@ -95,6 +97,10 @@ def _files(comparison: Comparison, settings: Propensity) -> Files:
     original = Encoded.of(comparison.original, comparison.schema)
     copies = tuple(Encoded.of(copy, comparison.schema) for copy in comparison.copies)
     proper = settings.proper if settings.proper is not None else bool(comparison.proper)
+    if not {"cart", "boosting"}.isdisjoint(settings.models):
+        bins = binned([original, *copies])
+        original, *others = (replace(file, bins=b) for file, b in zip((original, *copies), bins, strict=True))
+        copies = tuple(others)
     partial = bool(kept_columns(original, copies, aligned=comparison.aligned))
     groups = tuple(groupings(comparison, original, copies))
     return Files(original, copies, comparison.aligned, partial, proper, groups)
@@ -145,7 +151,7 @@ def _null(model: Classifier, kind: NullKind | None, files: Files, times: int, rn
     swap = kind == "within_record"
     if isinstance(model, Logit) and kind in ("formula", "within_record"):
         return model.within_record(proper=files.proper) if swap else model.formula(proper=files.proper)
-    return nulls.simulated(model, kind=kind, proper=files.proper, times=times, rng=rng)
+    return nulls.relabelled(model, kind=kind, proper=files.proper, times=times, rng=rng)
 
 
 def _pairs(name: Model, files: Files, rng: np.random.Generator) -> list[Null | None]:

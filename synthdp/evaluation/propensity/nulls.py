@@ -2,7 +2,6 @@
 
 =================  ==================================================================================================
 ``formula``        logistic regression, full synthesis: a closed form
-``bootstrap``      any model, full synthesis from the fitted model: records of the original drawn with replacement
 ``permutation``    any model, full synthesis: labels exchanged among all records, as for two independent samples
 ``within_record``  any model, rows aligned: labels swapped within each record by a coin
 ``pairs``          any model, two copies or more: one copy judged against another
@@ -14,12 +13,11 @@ still are: swapping x_i and s_i changes nothing in law. The within-record null i
 and so is the permutation null where the records are alike beforehand (nothing kept, no mask).
 
 Synthesis from the fitted model (plug-in) varies around the original itself and not around what the original varies
-around, so whatever the model fits has 1 − c of that variance. A regression's pMSE is a quadratic form and its nulls are
-multiplied by 1 − c (permutation and within-record likewise, as synthpop does it). A pruned tree is not: small
-differences are pruned away, and its null for full synthesis is the bootstrap, which is plug-in synthesis by a model
-that fits everything. What a model does not fit has all the variance, and there the ratio of a synthesis as right as
-that model can be lies above 1. Two copies differ from each other twice as much as either from the original, proper or
-not, so that null needs to know neither; for a share c its factor is 8 c²(1 − c)².
+around, so whatever the model fits has 1 − c of that variance, and the nulls are multiplied by 1 − c. That is exact for
+a regression, whose pMSE is a quadratic form. It is what synthpop does for trees too, where it is a convention: what
+the synthesis does not fit has all the variance, and a tree that looks there gives a ratio up to 1/(1 − c) however right
+the model is; and small differences may be pruned away. Two copies differ from each other twice as much as either from
+the original, proper or not, so that null needs to know neither; for a share c its factor is 8 c²(1 − c)².
 
 References
 ----------
@@ -37,7 +35,7 @@ import numpy as np
 from synthdp.evaluation.propensity.scores import Scores
 from synthdp.evaluation.propensity.settings import NullKind
 from synthdp.evaluation.propensity.stacking import Stack
-from synthdp.microdata import Codes, Floats
+from synthdp.microdata import Floats
 
 FEWEST_FOR_SD = 3
 
@@ -54,10 +52,6 @@ class Classifier(Protocol):
         """Return each record's probability of the label 1, fitted to these labels."""
         ...
 
-    def resampled(self, picked: Codes) -> "Classifier":
-        """Return the same model for the original and these records of it."""
-        ...
-
 
 @dataclass(frozen=True, repr=False)
 class Null:
@@ -70,7 +64,7 @@ class Null:
     expected, sd
         Its mean and standard deviation; the latter is None where too few values stand behind it.
     per_record
-        The expected (p̂ − c)² of every stacked record, or of the original's only; None where it is not known.
+        The expected (p̂ − c)² of every stacked record; None where it is not known.
     values
         The simulated values behind it, or None for a formula.
     records
@@ -115,7 +109,7 @@ def choose(
         if paired and (partial or proper):
             return "within_record", ""
         if not partial:
-            return ("formula" if logit else "permutation" if proper else "bootstrap"), ""
+            return ("formula" if logit else "permutation"), ""
         if copies >= 2:
             return "pairs", ""
         return None, "some columns are kept, rows cannot be traced and there is one copy: no null fits"
@@ -129,24 +123,19 @@ def choose(
     return kinds[wanted], ""
 
 
-def simulated(
+def relabelled(
     classifier: Classifier, *, kind: NullKind, proper: bool, times: int, rng: np.random.Generator
 ) -> Null | None:
-    """Return the null of labels exchanged, or records of the original drawn with replacement, so many times."""
-    stack, n = classifier.stack, len(classifier.stack.original)
+    """Return the null of labels exchanged so many times, within the records or among all of them."""
+    stack = classifier.stack
+    scale = 1.0 if proper else 1 - stack.share
     values, per_record = np.empty(times), np.zeros(len(stack))
-    scale = 1.0 if proper or kind == "bootstrap" else 1 - stack.share
     for t in range(times):
-        if kind == "bootstrap":
-            model = classifier.resampled(rng.integers(n, size=len(stack.synthetic)))
-            label = stack.label
-        else:
-            model, label = classifier, stack.relabel(swap=kind == "within_record", rng=rng)
-        squares = scale * Scores.of(model.stack, model.scores(label)).squares
+        label = stack.relabel(swap=kind == "within_record", rng=rng)
+        squares = scale * Scores.of(stack, classifier.scores(label)).squares
         values[t] = squares.mean()
         per_record += squares / times
-    known = per_record[:n] if kind == "bootstrap" else per_record
-    return _of_values(kind, values, known, len(stack))
+    return _of_values(kind, values, per_record, len(stack))
 
 
 def between(values: Sequence[float], stack: Stack) -> Null | None:

@@ -7,7 +7,7 @@ from pydantic import Field
 from synthdp.schema import Settings
 
 Model = Literal["logit", "logit_interactions", "cart", "boosting"]
-NullKind = Literal["formula", "bootstrap", "permutation", "pairs", "within_record"]
+NullKind = Literal["formula", "permutation", "pairs", "within_record"]
 
 
 class Propensity(Settings):
@@ -21,8 +21,8 @@ class Propensity(Settings):
     null
         What the pMSE is compared with; ``auto`` takes the one that fits how the copies were made.
     permutations
-        How often labels are exchanged, or records resampled, per copy where the null has no formula; by default 50,
-        fewer for large files.
+        How often labels are exchanged per copy where the null has no formula; by default so that there are 50 over all
+        copies, fewer for large files and for boosting.
     proper
         Whether the synthesis drew its parameters from their posterior. By default as the run's own method does; files
         of other tools are taken to be drawn from the fitted model (plug-in), which is what most tools do.

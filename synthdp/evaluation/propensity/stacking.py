@@ -1,11 +1,13 @@
 """Two files on top of each other, their columns as numbers: what every classifier works on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pandas as pd
 
+from synthdp.evaluation.propensity.binning import Bins, binned_columns
 from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
 from synthdp.schema import Column, Kind, Schema
 
@@ -20,10 +22,13 @@ class Encoded:
         A missing number is NaN, a missing level -1, a value outside the levels one more than the last.
     ordered
         Whether a column's values can be split by a threshold.
+    bins
+        What trees split on, a row per column; None where no tree was asked for.
     """
 
     columns: tuple[Floats | Codes, ...]
     ordered: tuple[bool, ...]
+    bins: Bins | None = None
 
     @classmethod
     def of(cls, frame: pd.DataFrame, schema: Schema) -> Self:
@@ -36,7 +41,8 @@ class Encoded:
 
     def take(self, rows: Codes) -> Self:
         """Return some of the records."""
-        return type(self)(tuple(column[rows] for column in self.columns), self.ordered)
+        bins = None if self.bins is None else self.bins[:, rows]
+        return type(self)(tuple(column[rows] for column in self.columns), self.ordered, bins)
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +82,12 @@ class Stack:
         pairs = zip(self.original.columns, self.synthetic.columns, strict=True)
         return [np.concatenate([first, second]) for first, second in pairs]
 
+    def bins(self) -> Bins:
+        """Return the bins of both files' records, a row per column."""
+        if self.original.bins is None or self.synthetic.bins is None:
+            return np.concatenate(binned([self.original, self.synthetic]), axis=1)
+        return np.concatenate([self.original.bins, self.synthetic.bins], axis=1)
+
     def relabel(self, *, swap: bool, rng: np.random.Generator) -> Floats:
         """Return labels exchanged at random: among all records, or (``swap``) within the pairs by a coin each."""
         if not swap:
@@ -85,6 +97,12 @@ class Stack:
 
     def __repr__(self) -> str:
         return f"Stack({len(self.original)} on {len(self.synthetic)} records)"
+
+
+def binned(files: Sequence[Encoded]) -> list[Bins]:
+    """Return the bins of several files, one binning for all of them."""
+    columns = [[file.columns[number] for file in files] for number in range(len(files[0].columns))]
+    return binned_columns(columns, files[0].ordered)
 
 
 def halves(table: Encoded, *, rng: np.random.Generator) -> Stack:

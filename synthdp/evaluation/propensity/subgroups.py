@@ -96,9 +96,6 @@ def _parts(codes: Codes, squares: Any, null: Null | None, groups: int) -> tuple[
     whole = squares.sum()
     ratio = np.full(groups, np.nan)
     if null is not None and null.per_record is not None:
-        n = len(null.per_record)
-        known, weight = codes[:n][inside[:n]], null.per_record[inside[:n].nonzero()[0]]
-        among = np.maximum(np.bincount(known, minlength=groups), 1)
-        expected = sizes * np.bincount(known, weight, minlength=groups) / among
+        expected = np.bincount(codes[inside], null.per_record[inside], minlength=groups)
         np.divide(sums, expected, out=ratio, where=expected > 0)
     return sums / sizes, sums / whole if whole > 0 else np.zeros(groups), ratio
