@@ -12,6 +12,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.identity import evaluate_identity
 from synthdp.evaluation.likelihood import evaluate_likelihood
 from synthdp.masking.gaussian import Gaussian
+from synthdp.masking.protocol import MaskSettings
 from synthdp.masking.shifted_normal import ShiftedNormal
 from synthdp.microdata import Floats, Microdata, resolve
 from synthdp.schema import Variable
@@ -51,7 +52,7 @@ def population(*, rng: np.random.Generator) -> Microdata:
 def release(data: Microdata, kind: str, streams: Streams) -> tuple[pd.DataFrame, ...]:
     """Return fresh copies of the file."""
     if kind == "DA-MI":
-        masks = {"age": Gaussian(sd=0.3), "sex": ShiftedNormal(alpha=2)}
+        masks: dict[str, MaskSettings] = {"age": Gaussian(sd=0.3), "sex": ShiftedNormal(alpha=2)}
         return DaMi(copies=COPIES).synthesize(Plan(data, tag(data, None), masks), streams=streams).copies
     rng = streams.generator("noise")
     common = rng.normal(0, SD, N) if kind == "noise once" else np.zeros(N)
