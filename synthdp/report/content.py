@@ -126,6 +126,17 @@ def find(metrics: Mapping[str, Any] | None, *path: str) -> Any:
     return here
 
 
+def entries(found: Any) -> list[Mapping[str, Any]]:
+    """Return the sections in a list; none where there is no list, and without what is no section.
+
+    Examples
+    --------
+    >>> entries([{"k": 1}, None]), entries({"reason": "no keys"})
+    ([{'k': 1}], [])
+    """
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+
+
 def reason(section: Any) -> str:
     """Return why a section holds no figures, without its full stop; empty where it says nothing."""
     return str(find(section, "reason") or "").rstrip(".")

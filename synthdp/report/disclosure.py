@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synthdp.report.content import Block, ReportContent, Table, find, reason
+from synthdp.report.content import Block, ReportContent, Table, entries, find, reason
 from synthdp.report.uniqueness import anonymity, exposure, population
 from synthdp.report.words import NOT_COMPUTED, counted, is_number, number, percent
 
@@ -39,7 +39,7 @@ def _attribute(found: Mapping[str, Any]) -> Block | None:
     if "attribute" not in found:
         return None
     section = found["attribute"]
-    lines = [line for line in section if isinstance(line, Mapping)] if isinstance(section, list | tuple) else []
+    lines = entries(section)
     words = (
         "An intruder who knows somebody's key columns reads off or guesses another value of that person. Finding the "
         "same keys in a copy (iS) tells something when all such rows agree (DiS), and discloses when they are right "
@@ -66,7 +66,7 @@ def _attribute(found: Mapping[str, Any]) -> Block | None:
 
 def _attribute_row(line: Mapping[str, Any]) -> tuple[str, ...]:
     by = str(line.get("gain_by") or "guess")
-    attack = next((one for one in line.get("regression") or () if one.get("way") == by), line.get("guess"))
+    attack = next((one for one in entries(line.get("regression")) if one.get("way") == by), line.get("guess"))
     gain = number(line.get("gain"))
     if is_number(line.get("gain_low")) and is_number(line.get("gain_high")):
         gain += f" ({number(line['gain_low'])} to {number(line['gain_high'])})"
@@ -82,7 +82,7 @@ def _attribute_row(line: Mapping[str, Any]) -> tuple[str, ...]:
 def _warnings(line: Mapping[str, Any]) -> list[str]:
     """Return what stands behind most disclosures, where it is one level or one pair of levels."""
     target, said = str(line.get("target", "")), []
-    for one in line.get("warnings") or ():
+    for one in entries(line.get("warnings")):
         level = f"“{one['level']}”" if one.get("level") is not None else "one value"
         where = f"{target} = {level}"
         if one.get("ways") == 2:
@@ -90,7 +90,7 @@ def _warnings(line: Mapping[str, Any]) -> list[str]:
             where = f"{one.get('key')} = {known} together with {where}"
         said.append(
             f"▲ {number(one.get('ways'))}-way warning: {percent(one.get('share'))} of what is disclosed about {target} "
-            f"({counted(one.get('records', 0), 'record')}) is {where}. That is a fact about the whole group rather "
+            f"({counted(one.get('records') or 0, 'record')}) is {where}. That is a fact about the whole group rather "
             "than about persons; decide whether it may be known."
         )
     return said
@@ -111,7 +111,7 @@ def _membership(found: Mapping[str, Any]) -> Block | None:
             _estimate(line.get("auc"), number),
             *(_recognised(line, place) for place in range(2)),
         )
-        for line in section.get("attacks") or ()
+        for line in entries(section.get("attacks"))
     )
     head = ("Claims “member” when the", "Known", "AUC (95% interval)", "Found at 1% wrongly accused", "… at 5%")
     tables = (Table("Was this person in the data?", head, rows, "llrrr"),) if rows else ()
@@ -142,38 +142,35 @@ def _recognised(line: Mapping[str, Any], place: int) -> str:
 
 def _rates(found: Mapping[str, Any]) -> Block | None:
     """Return attacks that end in a rate: singling out, linking, inference; anonymeter's beside ours."""
-    lines: list[tuple[str, Mapping[str, Any]]] = []
-    reasons: list[str] = []
-    for source, section in (("", found), ("anonymeter: ", found.get("anonymeter") or found.get("peer") or {})):
-        parts = {**section, **(section.get("singling_out") or {})} if source == "" else section
-        lines += [
-            (source + words, parts[key])
-            for key, words in RATES.items()
-            if is_number(find(parts.get(key), "attack", "value"))
-        ]
-        if source:
-            lines += [(source + key, one) for key, one in section.items() if key not in RATES and find(one, "attack")]
-    for line in found.get("inference") or () if isinstance(found.get("inference"), list | tuple) else ():
-        lines.append((f"Taking {line.get('target')} from the nearest row", line))
     asked = [found[key] for key in ("singling_out", "linkability", "inference") if key in found]
-    reasons = [reason(one) for one in asked if reason(one)]
     if not asked:
         return None
+    inferred = entries(found.get("inference"))
+    lines = _named(found.get("singling_out")) + _named(found)
+    lines += [(f"Taking {line.get('target')} from the nearest row", line) for line in inferred]
+    lines += [(f"anonymeter: {name}", line) for name, line in _named(found.get("anonymeter"), others=True)]
+    title = "Singling out, linking, inference"
     words = (
         "Three more things an intruder may try with the copies: make a sentence that is true of one person only, join "
         "two lists about the same people through the copies, take a value from the nearest row. The risk is what "
         "members lose beyond people who are not in the data: (success − success there) ÷ (1 − success there)."
     )
     rows = tuple(
-        (name, *(_estimate(one.get(key), percent) for key in ("attack", "baseline", "control", "risk")))
-        for name, one in lines
+        (name, *(_estimate(line.get(key), percent) for key in ("attack", "baseline", "control", "risk")))
+        for name, line in lines
     )
     head = ("Attack", "Success", "Guessing blindly", "On people not in the data", "Risk")
-    tables = (Table("Singling out, linking, inference", head, rows, "lrrrr"),) if rows else ()
-    said = tuple(f"{text}." for text in dict.fromkeys(reasons)) if rows else ()
-    return Block(
-        "Singling out, linking, inference", words, said, tables, "" if rows else "; ".join(dict.fromkeys(reasons))
-    )
+    said = tuple(dict.fromkeys(text for one in [*asked, *inferred] if (text := reason(one))))
+    if not rows:
+        return Block(title, words, (), (), "; ".join(said))
+    return Block(title, words, tuple(f"Not computed: {text}." for text in said), (Table(title, head, rows, "lrrrr"),))
+
+
+def _named(section: Any, *, others: bool = False) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the attacks in a section that have a rate; ``others`` also under names of their own."""
+    lines = section.items() if isinstance(section, Mapping) else ()
+    made = {key: line for key, line in lines if is_number(find(find(line, "attack"), "value"))}
+    return [(RATES.get(key, key), line) for key, line in made.items() if others or key in RATES]
 
 
 def _estimate(found: Any, say: Any) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.content import ReportContent, Table, entries, find
 from synthdp.report.words import is_number, number
 
 MOST_ROWS = 15
@@ -38,23 +38,19 @@ def further(content: ReportContent) -> Further:
     """Return what was measured beside analyses, scores and tables."""
     useful = find(content.metrics, "utility") or {}
     predicted = useful.get("prediction")
-    entries = _entries(predicted)
-    said = dict.fromkeys(str(entry["statement"]) for entry in entries if entry.get("statement"))
+    models = entries(predicted)
+    said = dict.fromkeys(str(entry["statement"]) for entry in models if entry.get("statement"))
     return Further(
-        distributions=_distributions(_entries(useful.get("distributions"))),
-        associations=_associations(_entries(useful.get("correlations"))),
-        prediction=_prediction(entries),
+        distributions=_distributions(entries(useful.get("distributions"))),
+        associations=_associations(entries(useful.get("correlations"))),
+        prediction=_prediction(models),
         statements=tuple(said),
         absent=str(find(predicted, "reason") or "").rstrip("."),
     )
 
 
-def _entries(found: Any) -> list[Mapping[str, Any]]:
-    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, list | tuple) else []
-
-
-def _distributions(entries: list[Mapping[str, Any]]) -> Table | None:
-    changed = [entry for entry in entries if any(find(entry, key, "high") for key in ("ks", "wasserstein"))]
+def _distributions(found: list[Mapping[str, Any]]) -> Table | None:
+    changed = [entry for entry in found if any(find(entry, key, "high") for key in ("ks", "wasserstein"))]
     worst = sorted(changed, key=lambda entry: -float(find(entry, "ks", "value") or 0.0))
     rows = tuple(
         (
@@ -78,9 +74,9 @@ def _distributions(entries: list[Mapping[str, Any]]) -> Table | None:
     return Table(_headed("Distributions of numbers and dates", rows, changed), head, rows, "lrrrrr") if rows else None
 
 
-def _associations(entries: list[Mapping[str, Any]]) -> Table | None:
+def _associations(measured: list[Mapping[str, Any]]) -> Table | None:
     found: list[tuple[str, str, Mapping[str, Any]]] = []
-    for entry in entries:
+    for entry in measured:
         for key, name in ASSOCIATIONS.items():
             one = entry.get(key)
             if isinstance(one, Mapping) and is_number(one.get("value")):
@@ -90,7 +86,7 @@ def _associations(entries: list[Mapping[str, Any]]) -> Table | None:
     changed = [line for line in found if line[2].get("low") or line[2].get("high")]
     worst = sorted(changed, key=lambda line: -abs(line[2]["value"]))
     rows = tuple(
-        (pair, name, number(one.get("original")), _ranged(one), number(one.get("noise")))
+        (pair, name, number(find(one, "original")), _ranged(one), number(find(one, "noise")))
         for pair, name, one in worst[:MOST_ROWS]
     )
     head = ("Columns", "Measure", "Original", "Copies minus original", "Two halves differ by")
@@ -98,15 +94,15 @@ def _associations(entries: list[Mapping[str, Any]]) -> Table | None:
     return Table(caption, head, rows, "llrrr") if rows else None
 
 
-def _prediction(entries: list[Mapping[str, Any]]) -> Table | None:
+def _prediction(models: list[Mapping[str, Any]]) -> Table | None:
     rows: list[tuple[str, ...]] = []
-    for entry in entries:
+    for entry in models:
         target = f"{entry.get('target', '')}, {LEARNERS.get(str(entry.get('model')), str(entry.get('model', '')))}"
         if not entry.get("scores"):
             rows.append((target, str(entry.get("reason") or "no score"), "–", "–", "–"))
         for key, one in (entry.get("scores") or {}).items():
             rows.append(
-                (target, SCORES.get(key, key), number(one.get("original")), _ranged(one), number(one.get("noise")))
+                (target, SCORES.get(key, key), number(find(one, "original")), _ranged(one), number(find(one, "noise")))
             )
     head = ("Target, model", "Score on real records held out", "Learnt from the original", "Learnt from a copy", HALVES)
     return (

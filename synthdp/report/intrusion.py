@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synthdp.report import drawing
-from synthdp.report.content import Block, ReportContent, Table, find
+from synthdp.report.content import Block, ReportContent, Table, entries, find
 from synthdp.report.dots import Marks, dots
 from synthdp.report.plots import Figure
 from synthdp.report.words import ATTACKS, counted, is_number, listing, number, percent
@@ -30,7 +30,7 @@ def as_matches(section: Mapping[str, Any]) -> Mapping[str, Any]:
     def renamed(line: Mapping[str, Any]) -> dict[str, Any]:
         return {names.get(key, key): value for key, value in line.items()}
 
-    return renamed(section) | {"per_group": [renamed(line) for line in section.get("per_group") or ()]}
+    return renamed(section) | {"per_group": [renamed(line) for line in entries(section.get("per_group"))]}
 
 
 def identity_sections(risk: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from synthdp.report import intrusion, risk, story, utility
-from synthdp.report.content import ReportContent, find
+from synthdp.report.content import ReportContent, entries, find
 from synthdp.report.disclosure import disclosures
 from synthdp.report.drawing import SERIES
 from synthdp.report.further import further
@@ -118,7 +118,7 @@ def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tu
     after = [section for title, section in shown.items() if title != intrusion.BEFORE]
     before = content.baseline_risk or {}
     records = number(len(content.comparison.original))
-    found = find(content.metrics, "utility", "analyses") or ()
+    found = entries(find(content.metrics, "utility", "analyses"))
     lowest = [one["min_ci_overlap"] for one in found if is_number(one.get("min_ci_overlap"))]
     means = [one["mean_ci_overlap"] for one in found if is_number(one.get("mean_ci_overlap"))]
     matches = _worst(section.get("expected_match") for section in after)

@@ -128,7 +128,8 @@ def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_uni
                 "y": [row + shift for row in rows],
                 "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
                 "text": [
-                    drawing.escape(f"{plain_term(str(term['term']))}, {side}: {interval(term[side])}") for term in terms
+                    drawing.escape(f"{plain_term(str(term.get('term', '')))}, {side}: {interval(term[side])}")
+                    for term in terms
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
             }
@@ -143,7 +144,7 @@ def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_uni
         "nticks": 7,
     }
     layout = drawing.layout(height, x=axis | {"zeroline": True, "zerolinecolor": drawing.INK, "zerolinewidth": 1})
-    layout["yaxis"] = drawing.labels(rows, [plain_term(str(term["term"])) for term in terms], LABEL) | {
+    layout["yaxis"] = drawing.labels(rows, [plain_term(str(term.get("term", ""))) for term in terms], LABEL) | {
         "range": [-0.6, len(terms) - 0.4],
     }
     overlaps = [term["ci_overlap"] for term in terms if is_number(term.get("ci_overlap"))]

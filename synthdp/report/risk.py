@@ -1,10 +1,10 @@
 """How risky the copies are: what each intruder finds, before and after, overall and by risk group."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.content import ReportContent, Table, entries, find
 from synthdp.report.intrusion import BEFORE, chance, described, identity_sections, own_intruders
 from synthdp.report.plots import Figure
 from synthdp.report.plots import risk as risk_plot
@@ -132,7 +132,7 @@ def by_group(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _group_names(found: Any) -> list[str]:
-    names = dict.fromkeys(str(line.get("group")) for section in found for line in section.get("per_group") or ())
+    names = dict.fromkeys(str(line.get("group")) for section in found for line in entries(section.get("per_group")))
     ordered = [name for name in GROUP_ORDER if name in names]
     return [*ordered, *(name for name in names if name not in GROUP_ORDER), EVERYONE]
 
@@ -140,7 +140,7 @@ def _group_names(found: Any) -> list[str]:
 def _line(content: ReportContent, section: Mapping[str, Any], group: str) -> Mapping[str, Any]:
     if group == EVERYONE:
         return {**section, "records": len(content.comparison.original)}
-    lines: Sequence[Mapping[str, Any]] = section.get("per_group") or ()
+    lines = entries(section.get("per_group"))
     return next((line for line in lines if str(line.get("group")) == group), {})
 
 

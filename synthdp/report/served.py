@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.report import drawing
-from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.content import ReportContent, Table, entries, find
 from synthdp.report.dots import Marks, dots
 from synthdp.report.heatmap import heatmap, pairs
 from synthdp.report.plots import Figure
@@ -38,7 +38,7 @@ class Served:
 
 def served(content: ReportContent) -> Served:
     """Return what the copies serve worst."""
-    tables = [table for table in find(content.metrics, "utility", "tables") or () if isinstance(table, Mapping)]
+    tables = entries(find(content.metrics, "utility", "tables"))
     changed = [table for table in tables if not _identical(content, table)]
     shape = pairs(changed)
     return Served(
@@ -87,8 +87,8 @@ def _first(content: ReportContent, tables: Sequence[Mapping[str, Any]]) -> tuple
     found += _first_subgroup(content)
     terms = [
         (float(term["ci_overlap"]), str(analysis.get("name", "")), plain_term(str(term.get("term", ""))))
-        for analysis in find(content.metrics, "utility", "analyses") or ()
-        for term in analysis.get("terms") or ()
+        for analysis in entries(find(content.metrics, "utility", "analyses"))
+        for term in entries(analysis.get("terms"))
         if is_number(term.get("ci_overlap")) and term["ci_overlap"] < LOW_OVERLAP
     ]
     if terms:
@@ -182,9 +182,7 @@ def _spread(table: Mapping[str, Any]) -> str:
 
 
 def _groups(content: ReportContent) -> list[Mapping[str, Any]]:
-    found = find(content.metrics, "utility", "subgroups")
-    lines = found if isinstance(found, list | tuple) else ()
-    return [line for line in lines if isinstance(line, Mapping) and is_number(line.get("value"))]
+    return [line for line in entries(find(content.metrics, "utility", "subgroups")) if is_number(line.get("value"))]
 
 
 def _beside_noise(line: Mapping[str, Any]) -> float | None:
@@ -193,7 +191,7 @@ def _beside_noise(line: Mapping[str, Any]) -> float | None:
 
 
 def _columns_of(line: Mapping[str, Any]) -> str:
-    worst = [one for one in line.get("columns") or () if is_number(one.get("s_pmse"))][:3]
+    worst = [one for one in entries(line.get("columns")) if is_number(one.get("s_pmse"))][:3]
     return listing([f"{one.get('column')} {number(one['s_pmse'])}" for one in worst])
 
 
@@ -218,7 +216,7 @@ def _told_apart(content: ReportContent) -> Table | None:
     """Return the subgroups whose records are told apart most easily, by the model that sees most."""
     section = find(content.metrics, "utility", "pmse") or {}
     for model in ("cart", "boosting", "logit_interactions", "logit"):
-        lines = find(section, model, "per_group") or ()
+        lines = entries(find(section, model, "per_group"))
         rows = tuple(
             (
                 f"{line.get('by')}: {line.get('level')}",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synthdp.report.content import Block, Table, reason
+from synthdp.report.content import Block, Table, entries, reason
 from synthdp.report.words import counted, is_number, listing, number, percent
 
 MOST_SUBSETS = 10
@@ -32,9 +32,10 @@ def exposure(found: Mapping[str, Any]) -> Block | None:
     said += [
         f"By at most {counted(line['size'], 'column')} that the intruder may know, "
         f"{counted(line['unique'], 'record')} ({percent(line.get('unique_rate'))}) can be told from everybody else."
-        for line in section.get("unique_on_some") or ()
+        for line in entries(section.get("unique_on_some"))
+        if is_number(line.get("size")) and is_number(line.get("unique"))
     ]
-    subsets = sorted(section.get("subsets") or (), key=lambda line: -float(line.get("unique") or 0))
+    subsets = sorted(entries(section.get("subsets")), key=lambda line: -float(line.get("unique") or 0))
     rows = tuple(
         (
             listing([str(name) for name in line.get("columns") or ()]),
@@ -79,12 +80,12 @@ def anonymity(found: Mapping[str, Any]) -> Block | None:
 
 
 def _below(one: Mapping[str, Any]) -> tuple[str, str]:
-    rates = {line.get("k"): line.get("rate") for line in one.get("below") or ()}
+    rates = {line.get("k"): line.get("rate") for line in entries(one.get("below"))}
     return percent(rates.get(2)), percent(rates.get(5))
 
 
 def _diverse(one: Mapping[str, Any]) -> tuple[str, str]:
-    targets = [line for line in one.get("targets") or () if isinstance(line, Mapping)]
+    targets = entries(one.get("targets"))
 
     def said(key: str) -> str:
         return ", ".join(f"{line.get('target')} {number(line.get(key))}" for line in targets) or DASH
@@ -100,7 +101,7 @@ def population(found: Mapping[str, Any]) -> Block | None:
     said: tuple[str, ...] = ()
     if is_number(section.get("population_unique")):
         said = (
-            f"Alone with their keys in the original: {counted(section.get('sample_unique', 0), 'record')}. By the "
+            f"Alone with their keys in the original: {counted(section.get('sample_unique') or 0, 'record')}. By the "
             f"survey's weights, {number(section['population_unique'])} of them are expected to be alone in the whole "
             "population.",
             f"Somebody with a register of the population would link {number(section.get('expected_links'))} records of "

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.content import ReportContent, Table, entries, find
 from synthdp.report.marginals import Histogram, Marginal, Shares, Summary, kept_but_changed, marginals
 from synthdp.report.plots import Figure, forest, marginal
 from synthdp.report.words import NOT_COMPUTED, RULES, day, interval, is_number, listing, number, percent, plain_term
@@ -40,11 +40,11 @@ class MarginalView:
 
 def analyses(content: ReportContent) -> tuple[AnalysisView, ...]:
     """Return every analysis that was repeated on the copies."""
-    return tuple(_analysis(found) for found in find(content.metrics, "utility", "analyses") or ())
+    return tuple(_analysis(found) for found in entries(find(content.metrics, "utility", "analyses")))
 
 
 def _analysis(found: Mapping[str, Any]) -> AnalysisView:
-    terms = [term for term in found.get("terms") or () if isinstance(term, Mapping)]
+    terms = entries(found.get("terms"))
     rule = str(found.get("rule") or "")
     parts = [str(found[key]) for key in ("model", "formula") if found.get(key)]
     if rule:

@@ -1,0 +1,517 @@
+"""The report's pictures and tables of every measure: from real sections, and with any part of them missing."""
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synthdp.evaluation.anonymity import evaluate_anonymity
+from synthdp.evaluation.assessment import assess
+from synthdp.evaluation.attribute import evaluate_attribute
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.exposure import evaluate_exposure
+from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.knowledge import Intruder
+from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
+from synthdp.evaluation.membership import evaluate_membership
+from synthdp.evaluation.propensity import Propensity
+from synthdp.evaluation.singling import evaluate_singling
+from synthdp.evaluation.usefulness import UtilitySettings
+from synthdp.inference.analyses import Analysis
+from synthdp.microdata import resolve
+from synthdp.report import intrusion, risk, utility
+from synthdp.report.content import Block, ReportContent
+from synthdp.report.disclosure import disclosures
+from synthdp.report.dots import Marks, dots
+from synthdp.report.further import further
+from synthdp.report.heatmap import MOST_COLUMNS, heatmap, pairs
+from synthdp.report.page import render
+from synthdp.report.plots import Figure, plotly_js
+from synthdp.report.propensity import propensity
+from synthdp.report.served import served
+from synthdp.schema import Variable
+from synthdp.seeding import Streams
+
+N = 160
+INTRUDERS = {
+    "neighbour": Intruder(keys=("age",), error={"age": 1.0}, draws=2),
+    "one copy": Intruder(copies="one"),
+    "reporter": Intruder(attack="identity_averaged", member=False, population=10 * N),
+}
+
+
+def make_frame(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = np.round(rng.normal(50, 12, n))
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["F", "M"], n),
+            "income": np.where(rng.random(n) < 0.4, 0.0, np.round(rng.lognormal(7, 0.6, n))),
+            "visits": rng.poisson(2, n),
+            "smokes": (rng.random(n) < 1 / (1 + np.exp(-(age - 50) / 10))).astype(int),
+            "region": rng.choice(["north", "south", "west"], n),
+            "w": np.round(rng.uniform(2, 9, n), 2),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def content() -> ReportContent:
+    """Everything that can be measured, by the real evaluators."""
+    frame = make_frame(N, 1)
+    variables = {
+        "age": Variable(kind="continuous", role="replace", key=True, tolerance=2),
+        "sex": Variable(kind="binary", role="replace", key=True),
+        "income": Variable(kind="semicontinuous", role="replace"),
+        "visits": Variable(kind="count", role="replace"),
+        "smokes": Variable(kind="binary", levels=[0, 1]),
+        "region": Variable(kind="nominal", key=True),
+    }
+    data = resolve(frame, variables)
+    rng = np.random.default_rng(2)
+    copies = tuple(
+        data.frame.assign(
+            age=data.frame["age"] + np.round(rng.normal(0, 4, N)),
+            income=data.frame["income"].to_numpy()[rng.permutation(N)],
+            visits=rng.poisson(6, N),
+        )
+        for _ in range(2)
+    )
+    groups = pd.Series(np.where(np.arange(N) < 50, "high", "low"))
+    comparison = Comparison(data.frame, copies, data.schema, aligned=True, groups=groups, proper=True)
+    found = assess(
+        comparison,
+        analyses=[Analysis(name="smoking", model="logit", formula="smokes ~ age + sex")],
+        utility=("pmse", "analyses", "tables", "distributions", "correlations", "prediction"),
+        risk=("identity", "identity_averaged", "identity_linked", "identity_likelihood"),
+        thresholds=Thresholds(),
+        default_rule="reiter2003",
+        streams=Streams(1),
+        propensity=Propensity(permutations=3),
+        settings=UtilitySettings(targets=("smokes",)),
+        intruders=INTRUDERS,
+    )
+    holdout, targets = make_frame(100, 3), ["smokes", "income"]
+    measured = {
+        "attribute": evaluate_attribute(comparison, targets=targets, holdout=holdout, rng=rng),
+        "exposure": evaluate_exposure(comparison).section(),
+        "membership": evaluate_membership(comparison, holdout=holdout, rng=rng),
+        "singling_out": evaluate_singling(comparison, holdout=holdout, attacks=40, rng=rng),
+        "linkability": evaluate_linkability(comparison, holdout=holdout, attacks=40, rng=rng),
+        "inference": evaluate_inference(comparison, targets=targets, attacks=40, rng=rng),
+        "anonymity": evaluate_anonymity(comparison, targets=targets),
+        "population": {"sample_unique": 3, "population_unique": 0.5, "expected_links": 9.0, "expected_links_rate": 0.1},
+    }
+    releases = {"earlier": ["2025-03-01T10:00:00"], "copies": 4, "identity": found.risk["identity"]}
+    metrics = {
+        "utility": found.utility,
+        "risk": {**found.risk, **measured, "releases": releases},
+        "privacy": {"epsilon": None, "masking": []},
+        "gate": found.verdict.section(),
+    }
+    return ReportContent(
+        title="Report",
+        data_name="people.csv",
+        comparison=comparison,
+        metrics=metrics,
+        baseline_risk=found.risk["original"],
+        masks=(),
+        method="sequential",
+        model="cart",
+        copies=2,
+        mask_draw="none",
+        notes=(),
+        versions={},
+        intruders=INTRUDERS,
+    )
+
+
+def changed(content: ReportContent, **sections: Any) -> ReportContent:
+    """Return the content with other sections of the metrics; None takes one away."""
+    metrics = copy.deepcopy(dict(content.metrics))
+    for path, value in sections.items():
+        section, _, name = path.partition("__")
+        if value is None:
+            metrics[section].pop(name)
+        else:
+            metrics[section][name] = value
+    return replace(content, metrics=metrics)
+
+
+def blocks(content: ReportContent) -> dict[str, Block]:
+    return {block.title: block for block in disclosures(content)}
+
+
+def drawn(figure: Figure, name: str) -> list[Any]:
+    """Return where the marks of one name are."""
+    return list(next(trace for trace in figure.data if trace.get("name") == name)["x"])
+
+
+def everything(content: ReportContent) -> list[Any]:
+    """Return all that depends on the metrics, without drawing library and marginals."""
+    shown = risk.sections(content)
+    found: list[Any] = [utility.analyses(content), propensity(content), served(content), further(content)]
+    found += [
+        risk.by_group(content, shown),
+        risk.overall(shown),
+        risk.attacks(content),
+        intrusion.overview(content, shown),
+    ]
+    found += [intrusion.intruders(content), intrusion.likelihood(content), intrusion.together(content)]
+    return [*found, disclosures(content)]
+
+
+def test_page_of_everything_says_what_was_measured(content: ReportContent) -> None:
+    page = render(content).replace(plotly_js(), "")
+    for words in (
+        "What to look at first",
+        "The sign agrees for",
+        "lack of fit",
+        "Scores by logistic regression",
+        "Scores by classification tree",
+        "Each column by itself",
+        "Every two columns",
+        "Subgroups, the worst served first",
+        "Kolmogorov–Smirnov distance",
+        "How columns hang together",
+        "Learnt from a copy",
+        "All intruders side by side",
+        "Intruders of your own",
+        "Together with earlier releases",
+        "What the kept columns give away",
+        "Learning a sensitive value",
+        "Knowing who is in the file",
+        "Singling out, linking, inference",
+        "Classes of look-alikes",
+        "Standing out in the population",
+        "No tolerance enters",
+        "not differentially private; no epsilon is claimed",
+        "exactly 0:",
+    ):
+        assert words in page, words
+    assert "None" not in page
+    assert "nan" not in page.split("<main>")[1].split("</main>")[0].split()
+
+
+def _paths(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield every place in the metrics; of a list of sections the first stands for all, lists of numbers are whole."""
+    if path:
+        yield path
+    items: Iterator[tuple[Any, Any]] = iter(node.items() if isinstance(node, dict) else ())
+    if isinstance(node, list) and all(isinstance(one, dict) for one in node):
+        items = iter(enumerate(node[:1]))
+    for key, value in items:
+        yield from _paths(value, (*path, key))
+
+
+@pytest.mark.parametrize("way", ["none", "missing"])
+def test_any_part_may_be_none_or_missing(content: ReportContent, way: str) -> None:
+    whole = copy.deepcopy(dict(content.metrics))
+    failed: list[str] = []
+    for path in list(_paths({key: whole[key] for key in ("utility", "risk")})):
+        *above, last = path
+        node: Any = whole
+        for step in above:
+            node = node[step]
+        if way == "missing" and isinstance(node, list):
+            continue
+        kept = node[last]
+        order = list(node.items()) if isinstance(node, dict) else None
+        if way == "none":
+            node[last] = None
+        else:
+            del node[last]
+        try:
+            everything(replace(content, metrics=whole))
+        except Exception as error:
+            failed.append(f"{'.'.join(map(str, path))}: {error!r}")
+        node[last] = kept
+        if order is not None:
+            node.clear()
+            node.update(order)
+    assert not failed
+
+
+def test_old_metrics_bring_no_new_sections(content: ReportContent) -> None:
+    old = replace(content, metrics={"utility": {}, "risk": {}, "privacy": {}, "gate": {}}, baseline_risk={})
+    assert disclosures(old) == ()
+    assert intrusion.overview(old, {}) is None
+    assert not any((intrusion.intruders(old), intrusion.together(old), intrusion.likelihood(old)))
+    found = served(old)
+    assert (found.first, found.columns, found.pairs, found.tables, found.subgroups) == ((), None, None, None, None)
+    more = further(old)
+    assert (more.distributions, more.associations, more.prediction, more.absent) == (None, None, None, "")
+    page = render(old)
+    assert "tables of counts were not asked for" in page
+    assert "All intruders side by side" not in page
+
+
+def table(columns: list[str], value: float | None, noise: float | None = 1.5) -> dict[str, Any]:
+    return {"columns": columns, "s_pmse": value, "noise": {"s_pmse": noise}, "low": {"s_pmse": value}}
+
+
+def test_pairs_put_the_worst_columns_first_and_are_symmetric() -> None:
+    shown = pairs(
+        [
+            table(["a"], 1.0),
+            table(["b"], 30.0),
+            table(["a", "b"], 5.0),
+            table(["b", "c"], 100.0),
+            table(["a", "c"], None),
+        ]
+    )
+    assert shown is not None
+    assert shown.columns == ("c", "b", "a")  # mean log10: 2/1, (1.48 + 0.70 + 2)/3, (0 + 0.70)/2
+    values = dict(zip(shown.columns, shown.values, strict=True))
+    assert values["b"][shown.columns.index("c")] == values["c"][shown.columns.index("b")] == 100.0
+    assert values["a"][shown.columns.index("c")] is None
+    assert pairs([table(["a"], 2.0)]) is None
+
+
+def test_map_is_logarithmic_white_at_chance_and_clipped_at_a_thousand() -> None:
+    shown = pairs([table(["a", "b"], 1e6), table(["a"], 0.2), table(["b"], 10.0)])
+    assert shown is not None
+    figure = heatmap(shown)
+    (cells,) = figure.data
+    place = shown.columns.index("a"), shown.columns.index("b")
+    assert cells["z"][place[0]][place[0]] == 0.0
+    assert cells["z"][place[1]][place[1]] == 1.0
+    assert cells["z"][place[0]][place[1]] == cells["zmax"] == 3.0
+    assert cells["colorscale"][0][1] == "#FFFFFF"
+    assert "a with b" in cells["hovertext"][place[0]][place[1]]
+
+
+def test_many_columns_keep_their_names_and_too_many_are_counted() -> None:
+    names = [f"c{k}" for k in range(MOST_COLUMNS + 5)]
+    shown = pairs([table([a, b], 2.0) for k, a in enumerate(names) for b in names[:k]])
+    assert shown is not None
+    assert (len(shown.columns), shown.left_out) == (MOST_COLUMNS, 5)
+    figure = heatmap(shown)
+    assert len(figure.layout["xaxis"]["ticktext"]) == MOST_COLUMNS
+    assert figure.width >= 14 * MOST_COLUMNS
+    assert "5 columns that are served better are not drawn" in figure.caption
+    assert "text" not in figure.data[0]  # numbers would not fit
+
+
+def test_worst_columns_come_first_with_their_noise_floor(content: ReportContent) -> None:
+    found = served(content)
+    assert found.columns is not None
+    assert found.tables is not None
+    names = found.columns.layout["yaxis"]["ticktext"]
+    assert names[0] == "visits"  # drawn from another distribution
+    values = drawn(found.columns, "copies")
+    assert values == sorted(values, reverse=True)
+    assert "region" not in names  # kept, so the same in every copy
+    entry = next(one for one in content.metrics["utility"]["tables"] if one["columns"] == ["visits"])
+    halves = drawn(found.columns, "two halves of the original")
+    assert math.isclose(halves[0], max(entry["noise"]["s_pmse"], 0.1), rel_tol=1e-5)
+    assert found.first[0].startswith("Worst-served columns, S_pMSE over 3 (1 is chance): visits")
+    assert found.tables.rows[0][1].startswith("▲ ")
+
+
+def test_subgroups_are_ordered_by_what_their_own_halves_give(content: ReportContent) -> None:
+    lines = [
+        {"by": "risk group", "group": "low", "records": 90, "value": 3.0, "noise": 3.0, "columns": []},
+        {
+            "by": "risk group",
+            "group": "high",
+            "records": 9,
+            "value": 2.0,
+            "noise": 0.5,
+            "columns": [{"column": "age", "s_pmse": 2.5}],
+        },
+    ]
+    found = served(changed(content, utility__subgroups=lines))
+    assert found.subgroups is not None
+    assert [row[0] for row in found.subgroups.rows] == ["risk group: high", "risk group: low"]
+    assert any("risk group high, whose tables differ 4 times as much" in line for line in found.first)
+
+
+def test_a_good_release_is_said_to_be_good(content: ReportContent) -> None:
+    tables = [table(["age"], 1.2), table(["age", "sex"], 2.0)]
+    first = served(changed(content, utility__tables=tables)).first
+    assert first[0] == "No column has an S_pMSE over 3; the largest is 1.2 (age)."
+    assert first[1] == "No pair of columns has an S_pMSE over 3; the largest is 2 (age × sex)."
+
+
+def test_score_histograms_are_shares_of_records(content: ReportContent) -> None:
+    found = propensity(content)
+    assert [figure.title for figure in found.figures] == [
+        "Scores by logistic regression",
+        "Scores by classification tree",
+    ]
+    for figure, model in zip(found.figures, ("logit", "cart"), strict=True):
+        shape = content.metrics["utility"]["pmse"][model]["histogram"]
+        original, *copies = figure.data
+        assert len(copies) == 2
+        counted = np.asarray(shape["synthetic"][0]) / N
+        np.testing.assert_allclose(copies[0]["y"][1:-1], 100 * counted, rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(
+            original["y"][1:-1], 100 * np.mean(shape["original"], axis=0) / N, rtol=1e-5, atol=1e-9
+        )
+    assert found.table is not None
+    assert len(found.table.rows) == 2
+    assert all("not computed" not in row for row in found.table.rows)
+
+
+def test_ratio_and_null_are_said_in_words(content: ReportContent) -> None:
+    models = {
+        "logit": {"value": 0.01, "ratio": 4.0, "standardised": 2.5, "null_kind": "pairs", "design": "partial, proper"},
+        "cart": {"value": 0.01, "ratio": 0.4, "standardised": -1.0, "null_kind": "formula"},
+        "boosting": {"value": 0.01, "ratio": None, "reason": "too few copies"},
+    }
+    sentences = propensity(changed(content, utility__pmse=models)).sentences
+    assert (
+        "told apart 4 times as well as copies from the right model would be, 2.5 standard deviations above"
+        in sentences[0]
+    )
+    assert "one copy judged against another (partial, proper synthesis)" in sentences[0]
+    assert "no better than copies from the right model" in sentences[1]
+    assert sentences[2] == "Gradient boosting: no ratio, because too few copies."
+
+
+def test_sign_significance_and_fit_are_counted(content: ReportContent) -> None:
+    (entry,) = content.metrics["utility"]["analyses"]
+    (view,) = utility.analyses(content)
+    signs = sum(term["sign_agrees"] for term in entry["terms"])
+    sure = sum(term["significance_agrees"] for term in entry["terms"])
+    assert view.agreement == f"The sign agrees for {signs} of 3, the significance for {sure} of 3."
+    assert view.fit.startswith("All coefficients together (lack of fit, p = ")
+
+
+@pytest.mark.parametrize(
+    ("fit", "said"),
+    [
+        ({"p_value": 0.3, "from_copies": None}, "no more than the way copies from the fitted model would differ"),
+        ({"p_value": 0.3, "from_copies": {"p_value": 0.01}}, "more than the copies differ from each other"),
+        ({"p_value": 1e-9, "from_copies": None}, "p < 0.0001"),
+        ({"p_value": None, "from_copies": None}, ""),
+        (None, ""),
+    ],
+)
+def test_fit_is_judged_by_the_spread_between_copies_where_known(fit: Any, said: str) -> None:
+    assert said in utility._fit(fit)
+    assert bool(utility._fit(fit)) == bool(said)
+
+
+def test_further_measures_leave_out_what_was_kept(content: ReportContent) -> None:
+    found = further(content)
+    assert found.distributions is not None
+    assert found.associations is not None
+    assert found.prediction is not None
+    assert {row[0] for row in found.distributions.rows} == {"age", "visits"}  # income was only permuted
+    assert found.distributions.rows[0][0] == "visits"
+    assert not any(row[0] == "smokes × region" for row in found.associations.rows)
+    assert found.prediction.rows[0][0] == "smokes, gradient boosting"
+    assert len(found.statements) == 1
+    absent = further(changed(content, utility__prediction={"reason": "no target was named."}))
+    assert (absent.prediction, absent.absent) == (None, "no target was named")
+
+
+def test_all_intruders_stand_side_by_side(content: ReportContent) -> None:
+    figure = intrusion.overview(content, risk.sections(content))
+    assert figure is not None
+    names = figure.layout["yaxis"]["ticktext"]
+    assert names[0] == intrusion.BEFORE
+    assert {"“neighbour”", "“one copy”", "“reporter”", "Lining up, then averaging", "Most likely record"} <= set(names)
+    expected = next(trace for trace in figure.data if trace["name"] == "expected matches")
+    likely = content.metrics["risk"]["identity_likelihood"]["expected_links"]
+    assert math.isclose(expected["x"][names.index("Most likely record")], likely, rel_tol=1e-5)
+    chance = next(trace for trace in figure.data if trace["name"] == "what chance may give")
+    limit = content.metrics["risk"]["identity_likelihood"]["expected_links_chance"]
+    assert math.isclose(chance["x"][names.index("Most likely record")], limit, rel_tol=1e-5)
+
+
+def test_own_intruders_are_described(content: ReportContent) -> None:
+    said = {attack.name: attack.words for attack in risk.attacks(content)}
+    assert said["neighbour"] == "Knows age, but age with error."
+    assert "a single copy" in said["one copy"]
+    assert "does not know whether the person is in the file" in said["reporter"]
+    assert "averaging the copies first" in said["reporter"]
+    unknown = replace(content, intruders={})
+    assert "evaluation.intruders" in {a.name: a.words for a in risk.attacks(unknown)}["neighbour"]
+
+
+def test_a_value_far_out_does_not_squeeze_the_others() -> None:
+    figure = dots("t", ["before", "a", "b"], [Marks("m", [600.0, 5.0, 4.0], "#000", "circle")], axis="x", caption="c.")
+    (trace,) = figure.data
+    assert trace["x"] == [6.25, 5.0, 4.0]
+    assert trace["marker"]["symbol"] == ["triangle-right", "circle", "circle"]
+    assert "triangle" in figure.caption
+    assert "600" in trace["text"][0]
+
+
+def test_likelihood_names_its_links_as_matches(content: ReportContent) -> None:
+    section = content.metrics["risk"]["identity_likelihood"]
+    shown = risk.sections(content)["Most likely record"]
+    assert shown["expected_match"] == section["expected_links"]
+    assert [line["expected_match"] for line in shown["per_group"]] == [
+        line["expected_links"] for line in section["per_group"]
+    ]
+    found = intrusion.likelihood(content)
+    assert found is not None
+    assert len(found.rows) == 7
+
+
+def test_releases_are_judged_together(content: ReportContent) -> None:
+    block = intrusion.together(content)
+    assert block is not None
+    assert block.words.startswith("1 earlier release of the same data (2025-03-01)")
+    assert [row[1] for row in block.tables[0].rows] == ["this one alone", "all together"]
+    assert intrusion.together(changed(content, risk__releases=None)) is None
+
+
+def test_disclosures_stand_with_their_baselines(content: ReportContent) -> None:
+    found = blocks(content)
+    learnt = found["Learning a sensitive value"].tables[0]
+    line = content.metrics["risk"]["attribute"][0]
+    assert learnt.rows[0][0] == "smokes"
+    assert learnt.rows[0][3].endswith("%")
+    assert float(learnt.rows[0][3].rstrip("%")) == pytest.approx(line["DiSCO"], rel=0.01)
+    assert " to " in learnt.rows[0][6]
+    rates = found["Singling out, linking, inference"]
+    assert [row[0] for row in rates.tables[0].rows][:3] == [
+        "Singling out by one value",
+        "Singling out by several values",
+        "Linking two lists about the same people",
+    ]
+    assert rates.tables[0].rows[-1][3:] == ("–", "–")  # inference was made without a holdout
+    assert rates.sentences
+    assert len(found["Knowing who is in the file"].tables[0].rows) == 4
+    assert [row[0] for row in found["Classes of look-alikes"].tables[0].rows] == ["Original", "Copy 1", "Copy 2"]
+
+
+def test_warnings_name_the_levels_behind_most_disclosures(content: ReportContent) -> None:
+    lines = copy.deepcopy(content.metrics["risk"]["attribute"])
+    lines[0]["warnings"] = [
+        {"ways": 1, "level": "1", "records": 60, "share": 0.95},
+        {"ways": 2, "key": "region", "key_level": "west", "level": None, "records": 6, "share": 0.85},
+    ]
+    said = blocks(changed(content, risk__attribute=lines))["Learning a sensitive value"].sentences
+    assert said[0].startswith("▲ 1-way warning: 95% of what is disclosed about smokes (60 records) is smokes = “1”.")
+    assert "region = “west” together with smokes = one value" in said[1]
+
+
+@pytest.mark.parametrize("name", ["exposure", "attribute", "membership", "singling_out", "anonymity", "population"])
+def test_what_could_not_be_measured_says_why_and_what_was_not_asked_is_absent(
+    content: ReportContent, name: str
+) -> None:
+    others = {f"risk__{one}": None for one in ("linkability", "inference") if name == "singling_out"}
+    whole = {block.title for block in disclosures(content)}
+    without = {block.title for block in disclosures(changed(content, **{f"risk__{name}": None}, **others))}
+    (title,) = whole - without
+    failed = blocks(changed(content, **{f"risk__{name}": {"reason": "it needs a holdout."}}, **others))[title]
+    assert (failed.absent, failed.tables) == ("it needs a holdout", ())
+
+
+def test_a_peer_stands_beside_ours(content: ReportContent) -> None:
+    rate = {"value": 0.2, "low": 0.1, "high": 0.3}
+    peer = {"version": "1", "univariate": dict.fromkeys(("attack", "baseline", "control", "risk"), rate)}
+    rows = blocks(changed(content, risk__anonymeter=peer))["Singling out, linking, inference"].tables[0].rows
+    assert ("anonymeter: Singling out by one value", *("20% (10% to 30%)",) * 4) in rows
