@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synthdp.report.content import Block, ReportContent, Table, entries, find, reason
-from synthdp.report.uniqueness import anonymity, exposure, population
+from synthdp.report.uniqueness import anonymity, exposure, population, verbatim
 from synthdp.report.words import NOT_COMPUTED, counted, is_number, number, percent
 
 DASH = "–"
@@ -25,6 +25,7 @@ def disclosures(content: ReportContent) -> tuple[Block, ...]:
     """Return every block that was asked for; what was not is left out."""
     found = find(content.metrics, "risk") or {}
     blocks = (
+        verbatim(found),
         exposure(found),
         _attribute(found),
         _membership(found),
@@ -61,7 +62,8 @@ def _attribute(found: Mapping[str, Any]) -> Block | None:
         f"Somebody not in the data: {text}."
         for text in dict.fromkeys(str(one["baseline"]) for one in lines if one.get("baseline"))
     ]
-    return Block("Learning a sensitive value", words, tuple(said), tables, reason(section))
+    absent = reason(section) or "there is no key column, or nothing to be learnt (evaluation.targets)"
+    return Block("Learning a sensitive value", words, tuple(said), tables, "" if tables else absent)
 
 
 def _attribute_row(line: Mapping[str, Any]) -> tuple[str, ...]:
@@ -142,11 +144,11 @@ def _recognised(line: Mapping[str, Any], place: int) -> str:
 
 def _rates(found: Mapping[str, Any]) -> Block | None:
     """Return attacks that end in a rate: singling out, linking, inference; anonymeter's beside ours."""
-    asked = [found[key] for key in ("singling_out", "linkability", "inference") if key in found]
+    asked = [found[key] for key in ("singling", "linkability", "inference", "anonymeter") if key in found]
     if not asked:
         return None
     inferred = entries(found.get("inference"))
-    lines = _named(found.get("singling_out")) + _named(found)
+    lines = _named(found.get("singling")) + _named(found)
     lines += [(f"Taking {line.get('target')} from the nearest row", line) for line in inferred]
     lines += [(f"anonymeter: {name}", line) for name, line in _named(found.get("anonymeter"), others=True)]
     title = "Singling out, linking, inference"

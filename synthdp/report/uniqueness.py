@@ -10,6 +10,26 @@ MOST_SUBSETS = 10
 DASH = "–"
 
 
+def verbatim(found: Mapping[str, Any]) -> Block | None:
+    """Return how many synthetic rows equal an original record."""
+    section = found.get("verbatim")
+    if not isinstance(section, Mapping):
+        return None
+    words = (
+        "A synthetic row that equals an original record in every column may be a record that was copied over. Some "
+        "agree by chance, the more so where few columns were replaced; only what goes beyond that counts."
+    )
+    said: tuple[str, ...] = ()
+    if is_number(section.get("rows")):
+        counts = [number(count) for count in section.get("per_copy") or ()]
+        said = (
+            f"In the worst copy {counted(section['rows'], 'row')} equal a record of the original; chance may give "
+            f"{number(section.get('chance'))} (99.9% point over all copies)."
+            + (f" Copy by copy: {', '.join(counts)}." if len(counts) > 1 else ""),
+        )
+    return Block("Rows copied over", words, said, (), reason(section))
+
+
 def exposure(found: Mapping[str, Any]) -> Block | None:
     """Return who is alone with values that are published as they are."""
     section = found.get("exposure")

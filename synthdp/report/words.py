@@ -89,6 +89,7 @@ ATTACKS: Mapping[str, tuple[str, str]] = {
 CHECKS: Mapping[str, tuple[str, bool]] = {
     "max_expected_match_rate": ("Expected matches, as a share of all records", True),
     "max_excess_true_match": ("True matches beyond what chance gives, in records", False),
+    "max_excess_verbatim": ("Rows equal to an original record beyond what chance gives", False),
     "max_individual": ("Highest chance of finding any one record", True),
     "max_attribute_gain": ("What an intruder learns about a sensitive value beyond guessing", True),
 }
@@ -107,7 +108,7 @@ RULES: Mapping[str, str] = {
     "mean_se": "mean estimate with mean standard error, without the variance that synthesis adds",
 }
 
-OTHER_RISKS: Mapping[str, str] = {"attribute": "Learning a sensitive value"}
+OTHER_RISKS: Mapping[str, str] = {"attribute": "Learning a sensitive value", "verbatim": "Rows copied over"}
 OWN = "identity as "
 
 GROUP_ORDER = ("low", "medium", "high")

@@ -18,6 +18,7 @@ from synthdp.evaluation.exposure import evaluate_exposure
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.knowledge import Intruder
 from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
+from synthdp.evaluation.measures import evaluate_verbatim
 from synthdp.evaluation.membership import evaluate_membership
 from synthdp.evaluation.propensity import Propensity
 from synthdp.evaluation.singling import evaluate_singling
@@ -100,9 +101,10 @@ def content() -> ReportContent:
     holdout, targets = make_frame(100, 3), ["smokes", "income"]
     measured = {
         "attribute": evaluate_attribute(comparison, targets=targets, holdout=holdout, rng=rng),
+        "verbatim": evaluate_verbatim(comparison, rng=rng),
         "exposure": evaluate_exposure(comparison).section(),
         "membership": evaluate_membership(comparison, holdout=holdout, rng=rng),
-        "singling_out": evaluate_singling(comparison, holdout=holdout, attacks=40, rng=rng),
+        "singling": evaluate_singling(comparison, holdout=holdout, attacks=40, rng=rng),
         "linkability": evaluate_linkability(comparison, holdout=holdout, attacks=40, rng=rng),
         "inference": evaluate_inference(comparison, targets=targets, attacks=40, rng=rng),
         "anonymity": evaluate_anonymity(comparison, targets=targets),
@@ -184,6 +186,7 @@ def test_page_of_everything_says_what_was_measured(content: ReportContent) -> No
         "All intruders side by side",
         "Intruders of your own",
         "Together with earlier releases",
+        "Rows copied over",
         "What the kept columns give away",
         "Learning a sensitive value",
         "Knowing who is in the file",
@@ -498,11 +501,13 @@ def test_warnings_name_the_levels_behind_most_disclosures(content: ReportContent
     assert "region = “west” together with smokes = one value" in said[1]
 
 
-@pytest.mark.parametrize("name", ["exposure", "attribute", "membership", "singling_out", "anonymity", "population"])
+@pytest.mark.parametrize(
+    "name", ["verbatim", "exposure", "attribute", "membership", "singling", "anonymity", "population"]
+)
 def test_what_could_not_be_measured_says_why_and_what_was_not_asked_is_absent(
     content: ReportContent, name: str
 ) -> None:
-    others = {f"risk__{one}": None for one in ("linkability", "inference") if name == "singling_out"}
+    others = {f"risk__{one}": None for one in ("linkability", "inference") if name == "singling"}
     whole = {block.title for block in disclosures(content)}
     without = {block.title for block in disclosures(changed(content, **{f"risk__{name}": None}, **others))}
     (title,) = whole - without
