@@ -12,12 +12,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --doctest-modules
 
-.PHONY: help demo test test-fast lint format clean
+.PHONY: help demo test test-fast notebooks lint format clean
 
 help:
 	@echo "make demo       the whole pipeline on the bundled data; prints the report's path"
 	@echo "make test       every test, the slow statistical ones too (what CI runs)"
 	@echo "make test-fast  the tests that take milliseconds"
+	@echo "make notebooks  runs the notebooks from top to bottom"
 	@echo "make lint       ruff check, ruff format --check, mypy --strict"
 	@echo "make format     let ruff rewrite the sources"
 	@echo "make clean      remove the environment and the caches"
@@ -30,6 +31,9 @@ test: $(STAMP)
 
 test-fast: $(STAMP)
 	$(PYTEST) -m "not slow" synthdp tests
+
+notebooks: $(STAMP)
+	$(PYTEST) tests/contracts/test_notebooks.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -143,7 +143,15 @@ class Evaluation(Settings):
 
     rows: str = "aligned"
     utility: tuple[Utility, ...] = ("pmse", "analyses", "tables")
-    risk: tuple[Risk, ...] = ("identity", "identity_averaged", "attribute", "verbatim", "exposure")
+    risk: tuple[Risk, ...] = (
+        "identity",
+        "identity_averaged",
+        "identity_linked",
+        "identity_likelihood",
+        "attribute",
+        "verbatim",
+        "exposure",
+    )
     holdout: str | None = None
     propensity: Propensity = Propensity()
     intruders: dict[str, Intruder] = Field(default_factory=dict)
