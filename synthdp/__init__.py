@@ -17,7 +17,16 @@ Release(da_mi: 5 copies x 944 records)
 """
 
 import importlib
+import os
+import sys
 from typing import Any
+
+if sys.platform != "win32":
+    import resource
+
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        # Arrow's own allocator would take a gigabyte of the addresses at once; it is chosen when Arrow is loaded
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 __version__ = "0.1.0"
 

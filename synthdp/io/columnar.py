@@ -78,7 +78,7 @@ def _gather(
         columns.append(Gathered(field.name, _plain_type(field.type)))
         for batch in batches(field):
             columns[-1].add(batch.cast(pa.float64()) if pa.types.is_decimal(field.type) else batch)
-            watch(path, columns, done=1.0, batch=0.0, rest=sum(to_come[position + 1 :]))
+            watch(path, columns, done=1.0, rest=sum(to_come[position + 1 :]))
     kept = {field.name for field in fields}
     return assemble(path, columns), tuple(name for name in schema.names if name not in kept)
 

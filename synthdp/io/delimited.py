@@ -20,7 +20,7 @@ from synthdp.errors import InputError
 from synthdp.io import memory
 from synthdp.io.gathering import Gathered, assemble, watch
 from synthdp.io.labels import Dialect
-from synthdp.io.narrowing import LARGEST_EXACT, Allowed, as_type, comma_marks, typed
+from synthdp.io.narrowing import LARGEST_EXACT, Allowed, comma_marks, typed
 from synthdp.io.streams import TextStream
 
 __all__ = ["LARGEST_EXACT", "MISSING_TEXTS", "check_names", "read_delimited"]
@@ -62,8 +62,7 @@ class Column(Gathered):
         if not self.allowed.hopeless():
             values, found = typed(texts, self._decimal, self.allowed)
             self.allowed &= found
-            if self.allowed.hopeless() and any(as_type(chunk, "text") is None for chunk in (*self.chunks, values)):
-                self.again = True  # the texts of earlier records are gone
+            self.again = self.allowed.hopeless() and self._lost()
         else:
             values = texts
             if self._marks and self.allowed.comma_numbers:
@@ -76,18 +75,17 @@ class Column(Gathered):
     def settle(self) -> bool:
         """Give all batches the type of the column; False when the file must be read again for it."""
         type = self.allowed.type()
-        settled = [as_type(chunk, type) for chunk in self.chunks]
-        if self.again or any(chunk is None for chunk in settled):
+        if type == "text" and (self.again or self._lost()):
             self.clear()
-            self.again = True
             return False
-        if type == "text":
-            self.chunks = settled
-            return True
-        self.clear()
-        for chunk in settled:
-            self.add(chunk)
+        if type == "number":
+            self.numbers.to_floats()
         return True
+
+    def _lost(self) -> bool:
+        """Whether the texts of earlier records are gone: they became numbers or truth values."""
+        truths = any(pa.types.is_boolean(chunk.type) for chunk in self.chunks)
+        return truths or not self.numbers.missing
 
 
 def read_delimited(
@@ -114,8 +112,7 @@ def read_delimited(
             raise InputError(f"{path}: the file is empty.")
         # a file of one block is in memory whole
         blocks = len(start) / BLOCK if len(start) < BLOCK else AHEAD
-        batch = BLOCK * (min(blocks, AHEAD) + BATCH_PEAK * min(blocks, BLOCKS))
-        memory.require(path, batch)
+        memory.require(path, BLOCK * (min(blocks, AHEAD) + BATCH_PEAK * min(blocks, BLOCKS)))
         try:
             names, lines = _header(path, start, separator, row_names=dialect.row_names)
         except InputError:
@@ -126,7 +123,7 @@ def read_delimited(
     every = [Column(str(i), name, decimal=dialect.decimal, marks=marks) for i, name in enumerate(names) if i >= first]
     # where nothing is left, the number of records still is
     columns = [column for column in every if column.name not in drop] or every[:1]
-    source = _Source(path, dialect, separator, zipped, len(names), lines, batch)
+    source = _Source(path, dialect, separator, zipped, len(names), lines)
     source.gather(columns)
     again = [column for column in columns if not column.settle()]
     if marks:
@@ -140,19 +137,23 @@ def read_delimited(
 class _Source:
     """A text file that can be read more than once, as batches of texts."""
 
-    def __init__(
-        self, path: Path, dialect: Dialect, separator: str, zipped: bool, width: int, lines: int, batch: float
-    ) -> None:
+    def __init__(self, path: Path, dialect: Dialect, separator: str, zipped: bool, width: int, lines: int) -> None:
         self._path, self._dialect, self._separator, self._zipped = path, dialect, separator, zipped
-        self._width, self._lines, self._batch = width, lines, batch
+        self._width, self._lines = width, lines
 
     def gather(self, columns: Sequence[Column], *, beside: Sequence[Column] = ()) -> None:
         """Read the file once and hand its batches to the columns; ``beside`` are in memory too."""
         with TextStream(self._path, self._dialect.encoding, zipped=self._zipped) as stream:
-            for table in self._batches(stream, [column.key for column in columns]):
+            rows = 0
+            for number, table in enumerate(self._batches(stream, [column.key for column in columns]), start=1):
+                rows += table.num_rows
+                done = stream.done(number * BLOCKS * BLOCK)
                 for column, texts in zip(columns, table.columns, strict=True):
                     column.add(texts) if beside else column.take(texts)
-                watch(self._path, columns, done=stream.done, batch=self._batch)
+                    # room for these is made by the next batch, when it is known that they fit
+                    column.expected = int(1.01 * rows / done)
+                # what this batch took is there for the next one
+                watch(self._path, columns, done=done)
                 del table, texts
 
     def _batches(self, stream: TextStream, keys: list[str]) -> Iterator[Any]:

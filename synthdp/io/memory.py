@@ -1,5 +1,6 @@
 """Whether a table fits into memory: better a sentence before than a machine that swaps or a process that is killed."""
 
+import ctypes
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,10 @@ CGROUP = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 _NO_LIMIT = 2**60  # how the older control groups write that there is none
 _NAMED = 3
+# of mallopt, in malloc.h
+_MMAP_THRESHOLD = -3
+_ARENA_MAX = -8
+_LARGE = 2**16
 
 
 class TooLarge(InputError):
@@ -28,6 +33,21 @@ def available() -> int | None:
     """
     found = [value for value in (_free(), _allowance(), _addresses()) if value is not None]
     return min(found, default=None)
+
+
+def spare_addresses() -> None:
+    """Under a limit of address space, let the allocator of the system give back what it can.
+
+    Otherwise it takes a heap for every thread, and keeps what is free between small pieces.
+    """
+    if _addresses() is None:
+        return
+    try:
+        choose = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library
+        return
+    choose(_ARENA_MAX, 1)
+    choose(_MMAP_THRESHOLD, _LARGE)
 
 
 def fits(needed: float) -> bool:

@@ -171,19 +171,6 @@ def _integers(column: Any, text: Any, values: Any, *, gaps: bool) -> tuple[Any, 
     return (column if coded else values), found
 
 
-def as_type(chunk: Any, type: TextType) -> Any | None:
-    """Return a batch as the type of its column, or None when its texts are gone and the file must be asked again."""
-    kind = chunk.type
-    empty = pa.types.is_null(kind)
-    if type == "nothing":
-        return pa.nulls(len(chunk), pa.float64())
-    if type == "text":
-        texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
-        return pa.nulls(len(chunk), pa.string()).dictionary_encode() if empty else chunk if texts else None
-    wanted = {"integer": pa.int64(), "number": pa.float64(), "truth": pa.bool_()}[type]
-    return chunk.cast(wanted, safe=False)  # to the nearest float, as the digits would be
-
-
 def _truths(text: Any) -> Any:
     encoded = text.dictionary_encode()
     truth = np.array([_TRUTH[value] for value in encoded.dictionary.to_pylist()], dtype=bool)

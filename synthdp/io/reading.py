@@ -53,6 +53,7 @@ def read_table(path: Path, dialect: Dialect = PLAIN, *, drop: Collection[str] = 
     known = SEPARATORS if zipped else {*SEPARATORS, *COLUMNAR, *READERS}
     if suffix not in known:
         raise InputError(f"{path}: cannot tell the format; the name must end in {KNOWN}.")
+    memory.spare_addresses()
     try:
         table = _read(path, suffix, dialect, zipped=zipped, drop=drop)
     except (MemoryError, pa.ArrowMemoryError):

@@ -25,7 +25,6 @@ READERS: dict[str, tuple[str, Family, bool]] = {
     ".xpt": ("read_xport", "sas", False),
 }
 CELLS = 2**22  # values of a batch
-BYTES_PER_CELL = 40  # of a batch: a number and its copies, or a text as an object of Python
 SOFTWARE: dict[Family, str] = {"spss": "SPSS", "stata": "Stata", "sas": "SAS", "plain": "text"}
 
 
@@ -63,13 +62,13 @@ def read_statistical(path: Path, suffix: str, dialect: Dialect, *, drop: Collect
         missing = {name: _union(missing.get(name, ()), here.get(name, ())) for name in [*missing, *here]}
         for name, column in columns.items():
             column.take(frame[name], here.get(name, ()))
+            column.expected = about.number_rows or 0
         start += len(frame)
         # por and xpt files do not say how many records they have
         done = start / about.number_rows if about.number_rows else 1.0
-        batch = frame.size * BYTES_PER_CELL
         ended = len(frame) < rows or start == about.number_rows
         del frame
-        watch(path, list(columns.values()), done=min(done, 1.0), batch=0.0 if ended else batch)
+        watch(path, list(columns.values()), done=min(done, 1.0))
         if ended:
             break
     codes = {name: found for name, column in columns.items() if (found := column.codes()) is not None}
@@ -100,13 +99,6 @@ class Column(Gathered):
             return None
         letters = any(codes.dtype == object for codes in found)
         return pd.concat([codes.astype(object) if letters else codes for codes in found], ignore_index=True)
-
-    def finish(self, *, tight: bool) -> pd.Series:
-        """Return the column; whole numbers are such only when they are in every batch."""
-        kinds = {chunk.type for chunk in self.chunks}
-        if len(kinds) > 1 and kinds <= {pa.int64(), pa.float64()}:
-            self.chunks = [chunk.cast(pa.float64()) for chunk in self.chunks]
-        return super().finish(tight=tight)
 
 
 class _Source:

@@ -36,6 +36,7 @@ class TextStream(io.RawIOBase):
         self._lines = self._quotes = 0
         self._started = self._ended = False
         self._ready = b""
+        self._given = 0
         self.problem: InputError | None = None
         try:
             self._raw: IO[bytes] = path.open("rb")
@@ -58,10 +59,10 @@ class TextStream(io.RawIOBase):
         """Whether it can be read: always."""
         return True
 
-    @property
-    def done(self) -> float:
-        """The share of the file that was read."""
-        return min(self._raw.tell() / self._size, 1.0) if self._size else 1.0
+    def done(self, used: int) -> float:
+        """Return the share of the file that so many of the bytes given out are: the parser reads ahead."""
+        read = self._raw.tell() / self._size if self._size else 1.0
+        return min(read * used / max(self._given, 1), 1.0)
 
     def head(self, size: int) -> bytes:
         """Return the first bytes without taking them away: at least up to the first that is no space."""
@@ -78,6 +79,7 @@ class TextStream(io.RawIOBase):
             length += len(piece)
         data = b"".join(parts)
         self._ready = b"" if size < 0 else data[size:]
+        self._given += len(data) - len(self._ready)
         return data if size < 0 else data[:size]
 
     def finish(self) -> None:

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from synthdp import io, pipeline
 from synthdp.config import parse
 from synthdp.errors import InputError
+from synthdp.guessing import dialects
 from synthdp.io import columnar, delimited, gathering, memory, statistical
 
 ROOT = Path(__file__).parents[2]
@@ -376,6 +377,7 @@ def check_within(config, warm, megabytes):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_limit_of_address_space_is_honoured(tmp_path):
     text = "".join(f"{i},{'x' * 120} {i},{i % 50},{i // 50 % 2}\n" for i in range(400_000))
     (tmp_path / "t.csv").write_text("id,note,age,sex\n" + text)
@@ -396,3 +398,35 @@ def test_a_limit_of_address_space_is_honoured(tmp_path):
     )
     found = check_within(config, small, size - 10)
     assert found.returncode == 0, found.stderr
+
+
+def test_init_says_that_a_file_is_too_large_at_once(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,x\n" * 500)
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    asked = []
+    monkeypatch.setattr(dialects, "_likely", asked.append)
+    with pytest.raises(io.TooLarge, match="too large for the memory"):
+        dialects.read(path)
+    assert not asked
+
+
+def test_a_disk_that_fails_in_the_middle_of_a_file(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,x\n" * 500)
+
+    class File(texts_io.BytesIO):
+        def read(self, _size):
+            if self.tell():
+                raise OSError(5, "Zebulon")
+            return super().read(8)
+
+    real = Path.open
+
+    def opened(self, *args, **options):
+        return File(b"a,b\n1,x\n") if self == path else real(self, *args, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(InputError, match=r"cannot be read \(error 5 of the system\)") as caught:
+        io.read(path)
+    assert "Zebulon" not in str(caught.value)

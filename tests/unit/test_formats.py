@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import resource
 import shutil
 import subprocess
 import time
@@ -415,6 +416,7 @@ def test_memory_that_runs_out_all_the_same(tmp_path, monkeypatch):
 def test_what_the_system_says_about_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    monkeypatch.setattr(memory, "OWN_CGROUPS", tmp_path / "own")
     assert memory.available() is None
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 5 kB\n")
     assert memory.available() == 5120
@@ -423,6 +425,47 @@ def test_what_the_system_says_about_memory(tmp_path, monkeypatch):
     assert memory.available() == 3000
     (tmp_path / "memory.max").write_text("max\n")
     assert memory.available() == 5120
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "limit", "used", "cached"),
+    [
+        ("0::/a/b", "a", "memory.max", "memory.current", "inactive_file"),
+        ("4:memory:/a/b", "memory/a/b", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ],
+)
+def test_limits_of_the_control_groups_around_a_process(tmp_path, monkeypatch, line, folder, limit, used, cached):
+    for name in ("MEMINFO", "OWN_CGROUPS"):
+        monkeypatch.setattr(memory, name, tmp_path / name)
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    (tmp_path / "OWN_CGROUPS").write_text(f"9:cpu:/x\n{line}\n")
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / limit).write_text("9000\n")
+    (tmp_path / folder / used).write_text("7000\n")
+    assert memory.available() == 2000
+    # what files left in the cache is given back when it is needed
+    (tmp_path / folder / "memory.stat").write_text(f"rss 1\n{cached} 500\n")
+    assert memory.available() == 2500
+    (tmp_path / folder / limit).write_text(str(2**63 - 4096))
+    assert memory.available() is None
+
+
+def test_a_limit_of_address_space_counts_what_is_used_already(tmp_path, monkeypatch):
+    for name in ("MEMINFO", "OWN_CGROUPS", "CGROUP", "STATM"):
+        monkeypatch.setattr(memory, name, tmp_path / name)
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (10 * resource.getpagesize(), -1))
+    assert memory.available() is None
+    (tmp_path / "STATM").write_text("4 3 2 1 0 0 0\n")
+    assert memory.available() == 6 * resource.getpagesize()
+    (tmp_path / "STATM").write_text("40 3 2 1 0 0 0\n")
+    assert memory.available() == 0
+
+
+def test_memory_that_was_given_back_counts_as_free(monkeypatch):
+    free = iter([100, 300, 300, 300])
+    monkeypatch.setattr(memory, "available", lambda: next(free))
+    assert memory.fits(200)
+    assert memory.fits(200)
 
 
 # names and values that a format cannot hold
