@@ -75,6 +75,22 @@ def marginals(comparison: Comparison) -> tuple[Marginal, ...]:
     )
 
 
+def differing(comparison: Comparison) -> tuple[Marginal, ...]:
+    """Return the marginal of every kept column in which a copy has other shares than the original.
+
+    Rows need not be aligned; O(n) for each column and file.
+    """
+    found = (
+        _shares(comparison, column) if column.kind.categorical else _histogram(comparison, column)
+        for column in comparison.schema.kept()
+    )
+    return tuple(shape for shape in found if any(_apart(shape.original, copy) for copy in shape.copies))
+
+
+def _apart(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
+    return not np.allclose(first, second, rtol=0, atol=1e-12)
+
+
 def kept_but_changed(comparison: Comparison) -> tuple[str, ...]:
     """Return kept columns in which an aligned copy differs from the original; rows must be aligned."""
     return tuple(

@@ -56,7 +56,8 @@ def verdict(content: ReportContent) -> Verdict:
     gate = find(content.metrics, "gate") or {}
     passed = gate.get("passed")
     checks = [check for check in gate.get("checks") or () if isinstance(check, Mapping)]
-    failed = sum(check.get("passed") is False for check in checks)
+    failed = [check for check in checks if check.get("passed") is False]
+    over = sum(is_number(check.get("value")) for check in failed)
     table = None
     if checks:
         table = Table(
@@ -68,14 +69,16 @@ def verdict(content: ReportContent) -> Verdict:
     reasons = tuple(str(reason) for reason in gate.get("reasons") or ())
     accepted = tuple((str(risk.get("risk")), str(risk.get("reason"))) for risk in gate.get("accepted") or ())
     if passed is True and accepted:
-        over = f"{number(failed)} of {counted(len(checks), 'check')} went over the limit; whoever ran this accepted it."
+        taken = f"{number(over)} of {counted(len(checks), 'check')} went over the limit; whoever ran this accepted it."
         headline = "Passed by override: risks above the limits were accepted by name"
-        return Verdict("passed", headline, over, reasons, table, accepted=accepted)
+        return Verdict("passed", headline, taken, reasons, table, accepted=accepted)
     if passed is True:
         within = f"All {counted(len(checks), 'check')} stayed within the limits." if checks else ""
         return Verdict("passed", "Passed: the release gate lets these files go out", within, reasons, table)
     if passed is False:
-        said = f"{number(failed)} of {counted(len(checks), 'check')} went over the limit. " if checks else ""
+        said = f"{number(over)} of {counted(len(checks), 'check')} went over the limit. " if over else ""
+        unmeasured = len(failed) - over
+        said += f"{counted(unmeasured, 'check')} could not be made, which counts as not passed. " if unmeasured else ""
         judged_only = content.method == "external"
         said += (
             "They should not be published as they are."
@@ -95,9 +98,10 @@ def _check(check: Mapping[str, Any]) -> tuple[str, ...]:
     say = percent if share else number
     attack = str(check.get("attack") or "")
     passed = check.get("passed")
-    result = "✔ within" if passed is True else "✘ over" if passed is False else NOT_COMPUTED
+    missed = "✘ over" if is_number(check.get("value")) else "✘ not measured"
+    result = "✔ within" if passed is True else missed if passed is False else NOT_COMPUTED
     if passed is False and check.get("accepted") is not None:
-        result = "✘ over, accepted"
+        result = f"{missed}, accepted"
     named = attack_title(attack)
     if check.get("releases"):
         named += f", with {counted(check['releases'], 'earlier release')}"
@@ -108,11 +112,14 @@ def done(content: ReportContent) -> Done:
     """Return what was done to which column."""
     schema = content.comparison.schema
     replaced, kept = schema.replaced(), schema.kept()
-    counts = (
-        f"The file has {counted(len(content.comparison.original), 'record')}. "
-        f"Of its columns, {number(len(replaced))} were replaced by newly drawn values, {number(len(kept))} are "
-        f"released as they are, and {number(len(content.dropped))} were removed."
-    )
+    counts = f"The file has {counted(len(content.comparison.original), 'record')}. "
+    if content.method == "external" and not replaced:
+        counts += "The configuration says of no column that it was replaced (role: replace)."
+    else:
+        counts += (
+            f"Of its columns, {number(len(replaced))} were replaced by newly drawn values, {number(len(kept))} are "
+            f"released as they are, and {number(len(content.dropped))} were removed."
+        )
     if schema.derived():
         names = listing([column.name for column in schema.derived()])
         counts += f" Computed from the others in every copy: {names}."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.report.content import ReportContent, Table, entries, find
-from synthdp.report.marginals import Histogram, Marginal, Shares, Summary, kept_but_changed, marginals
+from synthdp.report.marginals import Histogram, Marginal, Shares, Summary, differing, kept_but_changed, marginals
 from synthdp.report.plots import Figure, forest, marginal
 from synthdp.report.words import NOT_COMPUTED, RULES, day, interval, is_number, listing, number, percent, plain_term
 
@@ -119,8 +119,14 @@ def _same_finding(term: Mapping[str, Any]) -> bool | None:
 
 
 def columns(content: ReportContent) -> tuple[MarginalView, ...]:
-    """Return every replaced column, original against copies."""
-    return tuple(MarginalView(marginal(shape), _table(shape)) for shape in marginals(content.comparison))
+    """Return every replaced column, original against copies.
+
+    Files of other tools may come without a word on what was replaced: what differs is then shown as well.
+    """
+    shapes = marginals(content.comparison)
+    if content.method == "external":
+        shapes += differing(content.comparison)
+    return tuple(MarginalView(marginal(shape), _table(shape)) for shape in shapes)
 
 
 def kept(content: ReportContent) -> str:
@@ -128,18 +134,25 @@ def kept(content: ReportContent) -> str:
     names = [column.name for column in content.comparison.schema.kept()]
     if not names:
         return "No column was kept as it is."
-    if not content.comparison.aligned:
+    aligned = content.comparison.aligned
+    changed = kept_but_changed(content.comparison) if aligned else _differing(content)
+    if changed:
+        verb = "differs" if len(changed) == 1 else "differ"
+        said = f"Attention: {listing(list(changed))} should be as in the original, but {verb} in at least one copy."
+        return said + (" If they were replaced, say so (role: replace)." if content.method == "external" else "")
+    if not aligned:
         return (
             f"The kept columns ({listing(names)}) are meant to be identical to the original. The rows of these files "
             "are not lined up with the original records, so this was not checked."
         )
-    changed = kept_but_changed(content.comparison)
-    if changed:
-        return f"Attention: {listing(list(changed))} should be as in the original, but differ in at least one copy."
     return (
         f"The kept columns ({listing(names)}) are identical to the original in every copy by construction, and this "
         "was checked; there is nothing to compare."
     )
+
+
+def _differing(content: ReportContent) -> tuple[str, ...]:
+    return tuple(shape.column.name for shape in differing(content.comparison))
 
 
 def _table(shape: Marginal) -> Table:

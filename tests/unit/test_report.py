@@ -662,3 +662,41 @@ def test_content_is_not_touched_and_its_repr_shows_no_value() -> None:
 def test_plotly_is_imported_only_when_a_page_is_made() -> None:
     code = "import sys, synthdp.report.page; sys.exit('plotly' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_files_of_another_tool_show_what_differs_although_nobody_said_so() -> None:
+    frame = pd.DataFrame({"x": np.arange(40.0), "g": ["a", "b"] * 20, "k": list("ccddd") * 8})
+    data = resolve(frame, {})
+    other = data.frame.assign(x=data.frame["x"] * 2, g="a")[::-1].reset_index(drop=True)
+    comparison = Comparison(data.frame, (other,), data.schema, aligned=False)
+    content = make_content(comparison=comparison, method="external", masks=())
+    assert [view.figure.title for view in utility.columns(content)] == ["x", "g"]
+    assert utility.kept(content).startswith("Attention: x and g should be as in the original, but differ")
+    assert "role: replace" in story.done(content).counts
+    assert utility.columns(make_content(comparison=comparison)) == ()
+    assert "how these files were made is not known" in story.formal(content)
+
+
+def test_a_check_that_could_not_be_made_is_not_over_its_limit() -> None:
+    gate = make_metrics(passed=False)["gate"]
+    gate["checks"] = [{"name": "max_individual", "attack": "identity", "value": None, "limit": 0.5, "passed": False}]
+    verdict = story.verdict(make_content(metrics=make_metrics() | {"gate": gate}))
+    assert verdict.explanation.startswith("1 check could not be made, which counts as not passed.")
+    assert verdict.checks is not None
+    assert verdict.checks.rows[0][-1] == "✘ not measured"
+
+
+def test_gate_names_are_said_in_words() -> None:
+    assert words.attack_title("identity as 'old friend'") == "“old friend”"
+    assert words.attack_title("verbatim") == "Rows copied over"
+    assert words.attack_title("something else") == "something else"
+
+
+def test_zeros_of_a_semicontinuous_column_are_counted() -> None:
+    frame = pd.DataFrame({"x": [0.0, 0.0, 0.0, 5.5, 7.25, np.nan]})
+    data = resolve(frame, {"x": Variable(kind="semicontinuous", role="replace")})
+    copies = (data.frame.assign(x=[0.0, 1.5, 2.5, 5.5, 7.5, np.nan]), data.frame)
+    (shape,) = marginals.marginals(Comparison(data.frame, copies, data.schema, aligned=True))
+    assert isinstance(shape, marginals.Histogram)
+    assert shape.zeros == pytest.approx((0.6, 0.4))
+    assert "exactly 0: 60% of the original, 40% of the copies" in plots.marginal(shape).caption
