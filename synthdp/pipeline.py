@@ -7,14 +7,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pandas as pd
+
 from synthdp import io, release
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
+from synthdp.evaluation.attacks import INFORMED, Attack
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measures import measures
 from synthdp.gating import decide, register_of
 from synthdp.intake import align, held_out, prepare, read
+from synthdp.intrusion.posterior import informed_intruder
 from synthdp.microdata import Microdata
 from synthdp.planning import analysis_problems, notes_of, plan_of, raise_if
 from synthdp.progress import Progress, Silent, Timer
@@ -157,7 +161,8 @@ def execute(
                 made, repaired = _repair(config, plan, made, streams)
         with timer.stage("evaluate"):
             comparison = replace(_beside(plan, made), holdout=held_out(config, plan.released))
-            found = assess_comparison(config, comparison, made.rule, streams)
+            informed = _informed(config, plan, jobs)
+            found = assess_comparison(config, comparison, made.rule, streams, informed)
             register, caution = register_of(config, out)
             decision = decide(
                 config,
@@ -166,7 +171,7 @@ def execute(
                 register=register,
                 data=plan.released,
                 accepted=accepted,
-                assess=lambda settings, beside: assess_comparison(settings, beside, made.rule, streams),
+                assess=lambda settings, beside: assess_comparison(settings, beside, made.rule, streams, informed),
             )
         metrics = _metrics(found, made.masking, timer) | {"chain": list(made.chain), "gate": decision.section()}
         if decision.together is not None:
@@ -220,8 +225,14 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     return Outcome(metrics, out / "report.html", None, found.verdict.passed, summary)
 
 
-def assess_comparison(config: Config, comparison: Comparison, rule: str, streams: Streams) -> Assessment:
-    """Take the measures the config asks for."""
+def assess_comparison(
+    config: Config,
+    comparison: Comparison,
+    rule: str,
+    streams: Streams,
+    informed: Mapping[str, Attack] | None = None,
+) -> Assessment:
+    """Take the measures the config asks for; ``informed`` intruders are those who know how the copies were made."""
     return assess(
         comparison,
         analyses=config.analyses,
@@ -234,7 +245,18 @@ def assess_comparison(config: Config, comparison: Comparison, rule: str, streams
         intruders=config.evaluation.intruders,
         propensity=config.evaluation.propensity,
         measures=measures(config.evaluation.targets),
+        informed=informed,
     )
+
+
+def _informed(config: Config, plan: Plan, jobs: int) -> dict[str, Attack]:
+    """Return the intruders who can make the copies again."""
+
+    def remake(streams: Streams) -> Sequence[pd.DataFrame]:
+        copies = make(config.synthesis, plan, streams=streams, jobs=jobs).copies
+        return repair(plan.released, copies).copies if config.synthesis.repair else copies
+
+    return {name: informed_intruder(plan, remake) for name in INFORMED}
 
 
 def _beside(plan: Plan, made: Release) -> Comparison:
@@ -245,7 +267,9 @@ def _beside(plan: Plan, made: Release) -> Comparison:
 
 def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tuple[Release, dict[str, Any]]:
     """Return the release after repair, and what the risk was before it."""
-    blind = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"utility": ()})})
+    attacks = tuple(name for name in config.evaluation.risk if name not in INFORMED)
+    judged = config.evaluation.model_copy(update={"utility": (), "risk": attacks})
+    blind = config.model_copy(update={"evaluation": judged})
     before = assess_comparison(blind, _beside(plan, made), made.rule, streams).risk
     found = repair(plan.released, made.copies)
     touched = {"records": found.touched, "left": found.left, "before": before}

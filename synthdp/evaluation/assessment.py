@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from synthdp.errors import SynthdpError
-from synthdp.evaluation.attacks import Measure, attack, records_at_risk
+from synthdp.evaluation.attacks import Attack, Measure, attack, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict, judge
 from synthdp.evaluation.knowledge import Intruder
@@ -51,15 +51,19 @@ def assess(
     settings: UtilitySettings = DEFAULT,
     intruders: Mapping[str, Intruder] | None = None,
     measures: Mapping[str, Measure] | None = None,
+    informed: Mapping[str, Attack] | None = None,
 ) -> Assessment:
-    """Take every measure that was asked for; one that cannot be taken says why in its place."""
+    """Take every measure that was asked for; one that cannot be taken says why in its place.
+
+    ``informed`` are the attacks of intruders who know how the copies were made.
+    """
     useful: dict[str, Any] = {}
     if "pmse" in utility:
         useful |= evaluate_propensity(comparison, propensity, rng=streams.generator("evaluate", "pmse"))
     if "analyses" in utility:
         useful["analyses"] = [_analysis(comparison, analysis, default_rule) for analysis in analyses]
     useful |= evaluate_utility(comparison, utility, settings, streams=streams)
-    found = attack(comparison, risk, streams=streams, intruders=intruders, measures=measures)
+    found = attack(comparison, risk, streams=streams, intruders=intruders, measures=measures, informed=informed)
     verdict = judge(found.judged, thresholds)
     return Assessment(useful, found.sections, verdict, records_at_risk(comparison, found.findings))
 

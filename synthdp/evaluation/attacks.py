@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
+from synthdp.evaluation.bayes import NAME as BAYES
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.identity import evaluate_identity, evaluate_original
 from synthdp.evaluation.intruders import evaluate_intruder
@@ -54,6 +55,12 @@ IDENTITY: Mapping[str, Attack] = {
 }
 # these find out by themselves which row is whose
 WITHOUT_ROWS = ("identity_linked",)
+# these know how the copies were made, so whoever made them has to hand them in
+INFORMED = (BAYES,)
+UNINFORMED = (
+    "knows mask, model and parameters, so it needs a run that makes the copies; files made elsewhere are attacked by "
+    "identity_likelihood."
+)
 
 # any other measure of risk: what it returns goes into metrics.json as it is
 Measure = Callable[[Comparison, np.random.Generator], Any]
@@ -85,17 +92,20 @@ def attack(
     streams: Streams,
     intruders: Mapping[str, Intruder] | None = None,
     measures: Mapping[str, Measure] | None = None,
+    informed: Mapping[str, Attack] | None = None,
 ) -> Attacked:
     """Make every attack that was asked for; one that cannot be made says why in its place.
 
     Parameters
     ----------
     names
-        Of ``IDENTITY`` or of ``measures``.
+        Of ``IDENTITY``, ``INFORMED`` or ``measures``.
     intruders
         More intruders by name; their figures stand under ``intruders``, and the gate judges them like other attacks.
     measures
         Evaluators of other risks by name, such as ``attribute``.
+    informed
+        Intruders who know how the copies were made, by name; one of ``INFORMED`` that is not here says what it needs.
 
     Raises
     ------
@@ -103,16 +113,19 @@ def attack(
         If rows are said to be aligned and an attack still cannot be made.
     """
     found = Attacked()
+    made = {**IDENTITY, **(informed or {})}
     for name in names:
         rng = streams.generator("evaluate", name)
-        if name not in IDENTITY:
+        if name in INFORMED and name not in made:
+            found.sections[name] = {"reason": f"{name}: {UNINFORMED}"}
+        elif name not in made:
             found.sections[name] = found.judged[name] = (measures or {})[name](comparison, rng)
         elif not comparison.schema.keys():
             found.sections[name] = {"reason": KEYLESS}
         elif not comparison.aligned and name not in WITHOUT_ROWS:
             found.sections[name] = {"reason": UNTRACED}
         else:
-            _make(found, name, comparison, rng)
+            _make(found, name, made[name], comparison, rng)
     if found.findings and comparison.aligned:
         original = evaluate_original(comparison, rng=streams.generator("evaluate", "original"))
         found.sections["original"] = original.section()
@@ -121,9 +134,9 @@ def attack(
     return found
 
 
-def _make(found: Attacked, name: str, comparison: Comparison, rng: np.random.Generator) -> None:
+def _make(found: Attacked, name: str, how: Attack, comparison: Comparison, rng: np.random.Generator) -> None:
     try:
-        made = IDENTITY[name](comparison, rng=rng)
+        made = how(comparison, rng=rng)
     except InputError as error:
         # files of another tool may lack what this intruder needs, and the other attacks are still worth making
         if name not in WITHOUT_ROWS:

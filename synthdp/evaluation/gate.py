@@ -17,8 +17,8 @@ NAMES = {
     "max_attribute_gain": "attribute gain",
     "max_excess_verbatim": "number of rows equal to an original record beyond chance",
 }
-# what the likelihood attack calls its expected matches
-LINKS = "identity_likelihood"
+# attacks without a tolerance, which call their expected matches links
+LINKS = ("identity_likelihood", "identity_bayes")
 
 
 class Thresholds(Settings):
@@ -211,8 +211,8 @@ def _names(check: Check) -> tuple[str, str, str]:
 def _matches(limit_name: str, sections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     for attack, section in sections.items():
         if limit_name == "max_expected_match_rate":
-            yield attack, "", section.get("expected_links_rate" if attack == LINKS else "expected_match_rate")
-        elif attack != LINKS:
+            yield attack, "", section.get("expected_links_rate" if attack in LINKS else "expected_match_rate")
+        elif attack not in LINKS:
             found = section.get("max_individual") if limit_name == "max_individual" else _excess(section)
             yield attack, "", found
 

@@ -119,6 +119,11 @@ def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
     )
 
 
+def unchanged(comparison: Comparison) -> Codes:
+    """Return which records agree on every key that no copy changed: the same number for those that do."""
+    return _gather(comparison).block
+
+
 def _gather(comparison: Comparison) -> _Gathered:
     found = _Gathered(np.zeros(len(comparison.original), dtype=np.int64), [], [])
     for key in comparison.schema.keys():

@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("intake",),
     ("release", "report", "summary"),
     ("publishing",),
-    ("planning", "gating"),
+    ("planning", "gating", "intrusion"),
     ("pipeline",),
     ("demo", "api", "guessing"),
     ("cli",),

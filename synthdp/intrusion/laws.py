@@ -1,0 +1,176 @@
+"""What a released row says about one key of the person behind it, learnt from pairs of keys and rows."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from synthdp.evaluation.scatter import FOLDS
+from synthdp.microdata import MISSING, Codes, Floats
+
+# a logit is learnt from no more pairs than this
+MOST_PAIRS = 20_000
+# how many pairs the prior of a logit's slopes is worth, against a slope of one
+WEAK = 10.0
+# relative to a standard deviation of one: below it, errors are rounding
+SMALLEST_SD = 1e-6
+PENALTIES = (1e-6, 1.0, 30.0, 1000.0)
+
+
+class Law(Protocol):
+    """The density of a key given the keys before it and a row."""
+
+    def log_density(self, x: Floats, known: Floats, shown: Floats) -> Floats:
+        """Return log p(x_i | known_i, shown_r), shape (targets, rows); zero where x is missing.
+
+        Parameters
+        ----------
+        x
+            The key of the targets; positions of levels for a categorical one.
+        known
+            Their keys before this one, shape (targets, j).
+        shown
+            What the rows show, shape (rows, p).
+        """
+
+
+@dataclass(frozen=True, repr=False)
+class Line:
+    """A numeric key: x = known · γ + shown · β + e, with e normal of one standard deviation."""
+
+    known: Floats
+    shown: Floats
+    sd: float
+
+    def __repr__(self) -> str:
+        return f"Line({len(self.shown)} features)"
+
+    def log_density(self, x: Floats, known: Floats, shown: Floats) -> Floats:
+        """Return log p(x | known, shown) but for the constant of the normal."""
+        here, there = x - known @ self.known, shown @ self.shown
+        e = (here[:, None] - there[None, :]) / self.sd
+        return np.where(np.isnan(e), 0.0, -0.5 * e**2 - np.log(self.sd))
+
+
+@dataclass(frozen=True, repr=False)
+class Logit:
+    """A categorical key: Pr(level l) ∝ exp(c_l + known · γ_l + shown · β_l), mixed with a little of its frequency.
+
+    The mixture, one pair's worth, keeps a level that was never seen with such rows possible.
+    """
+
+    constant: Floats
+    known: Floats
+    shown: Floats
+    frequency: Floats
+    share: float
+
+    def __repr__(self) -> str:
+        return f"Logit({len(self.frequency)} levels)"
+
+    def log_density(self, x: Floats, known: Floats, shown: Floats) -> Floats:
+        """Return log Pr(x | known, shown); targets who share what is known are worked out once."""
+        held, place = np.unique(known, axis=0, return_inverse=True)
+        there = shown @ self.shown.T + self.constant
+        level = x.astype(np.int64)
+        found = np.zeros((len(x), len(shown)))
+        for number, before in enumerate(held):
+            scores = there + self.known @ before
+            probability = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+            table = np.log((1 - self.share) * probability + self.share * self.frequency)
+            mine = np.flatnonzero((place.ravel() == number) & (level != MISSING))
+            found[mine] = table.T[level[mine]]
+        return found
+
+
+def lines(x: Floats, known: Floats, shown: Sequence[Floats], folds: Codes) -> tuple[Law, ...]:
+    """Learn a numeric key's law for every fold, each without its own records.
+
+    Parameters
+    ----------
+    x, known
+        Of the records, NaN where x is missing.
+    shown
+        What rows made from these records show, once for every time the copies were made; the first column is one.
+    folds
+        Of the records.
+
+    Notes
+    -----
+    Ridge regression; the penalty is the one under which records are predicted best by other folds, and the standard
+    deviation is that of these predictions. O(T n p²) for T makings.
+    """
+    present = np.isfinite(x)
+    parts = [np.hstack([known, made])[present] for made in shown]
+    x, folds = x[present], folds[present]
+    width = parts[0].shape[1]
+    grams = np.zeros((FOLDS, width, width))
+    sums = np.zeros((FOLDS, width))
+    for part in parts:
+        for fold in range(FOLDS):
+            rows = part[folds == fold]
+            grams[fold] += rows.T @ rows
+            sums[fold] += rows.T @ x[folds == fold]
+    penalised = np.ones(width)
+    penalised[known.shape[1]] = 0.0
+    best: tuple[float, Floats, Floats] = (np.inf, np.zeros((FOLDS, width)), np.ones(FOLDS))
+    for penalty in PENALTIES:
+        slopes = np.stack(
+            [
+                np.linalg.lstsq(
+                    grams.sum(axis=0) - grams[fold] + np.diag(penalty * penalised), sums.sum(axis=0) - sums[fold]
+                )[0]
+                for fold in range(FOLDS)
+            ]
+        )
+        square = np.mean([(x - np.einsum("ij,ij->i", part, slopes[folds])) ** 2 for part in parts], axis=0)
+        by_fold = np.asarray([square[folds != fold].mean() if np.any(folds != fold) else 1.0 for fold in range(FOLDS)])
+        if by_fold.sum() < best[0]:
+            best = (float(by_fold.sum()), slopes, by_fold)
+    _, slopes, variance = best
+    j = known.shape[1]
+    return tuple(
+        Line(slopes[fold][:j], slopes[fold][j:], float(max(np.sqrt(variance[fold]), SMALLEST_SD)))
+        for fold in range(FOLDS)
+    )
+
+
+def logits(
+    x: Floats, levels: int, known: Floats, shown: Sequence[Floats], folds: Codes, *, rng: np.random.Generator
+) -> tuple[Law, ...]:
+    """Learn a categorical key's law for every fold, each without its own records; arguments as :func:`lines`."""
+    owner = np.tile(np.arange(len(x)), len(shown))
+    features = np.hstack([np.tile(known, (len(shown), 1)), np.vstack(shown)])
+    present = x[owner] != MISSING
+    found = []
+    for fold in range(FOLDS):
+        pairs = np.flatnonzero(present & (folds[owner] != fold))
+        pairs = rng.permutation(pairs)[:MOST_PAIRS]
+        found.append(_logit(x[owner[pairs]].astype(np.int64), levels, features[pairs], known.shape[1]))
+    return tuple(found)
+
+
+def _logit(x: Codes, levels: int, features: Floats, j: int) -> Logit:
+    """Return the law; a level that does not occur is as probable as its share of the mixture makes it."""
+    from sklearn.linear_model import LogisticRegression
+
+    counts = np.bincount(x, minlength=levels)
+    seen = np.flatnonzero(counts)
+    constant, slopes = np.full(levels, -np.inf), np.zeros((levels, features.shape[1]))
+    constant[seen] = 0.0
+    if len(seen) > 1:
+        model = LogisticRegression(C=WEAK, max_iter=300)
+        with warnings.catch_warnings():
+            # a slope of a level that is never wrong grows for ever, and 300 steps of that are enough
+            warnings.simplefilter("ignore")
+            model.fit(features, x)
+        fitted: npt.NDArray[np.float64] = np.asarray(model.coef_)
+        if len(seen) == 2:
+            constant[seen[1]], slopes[seen[1]] = model.intercept_[0], fitted[0]
+        else:
+            constant[seen], slopes[seen] = model.intercept_, fitted
+    frequency = (counts + 0.5) / (counts.sum() + 0.5 * levels)
+    return Logit(constant, slopes[:, :j], slopes[:, j:], frequency, 1 / (len(x) + 2))
