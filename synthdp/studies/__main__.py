@@ -4,7 +4,19 @@ import argparse
 import importlib
 from pathlib import Path
 
-STUDIES = ("coverage", "tuning", "kinds", "registry", "authors", "sequential", "trees", "rules", "nulls", "intrusions")
+STUDIES = (
+    "coverage",
+    "tuning",
+    "kinds",
+    "registry",
+    "authors",
+    "sequential",
+    "trees",
+    "rules",
+    "nulls",
+    "intrusions",
+    "copula_sbc",
+)
 
 
 def main() -> None:

@@ -1,0 +1,129 @@
+"""What the records say about their latents.
+
+    y_i ~ N(Γ'h_i, R),   R a correlation matrix
+
+A number whose margin is continuous tells its latent exactly; ties, point masses, counts and ordered levels tell an
+interval; a missing value tells nothing. A nominal column of K levels has K − 1 utilities, level 0 has utility 0, and
+the level is the one of the largest utility. The utilities of one column have correlations ½, as differences of
+independent utilities have (their own correlations are hardly identified otherwise).
+
+References
+----------
+Albert and Chib (1993), JASA 88(422), 669-679, section 4 (levels as intervals or as the largest utility of a latent
+normal). Hoff (2007), Annals of Applied Statistics 1(1), 265-283 (the Gaussian copula for mixed columns).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from synthdp.microdata import Codes, Floats
+
+Flags = npt.NDArray[np.bool_]
+UTILITY_CORRELATION = 0.5
+
+
+@dataclass(frozen=True, repr=False)
+class Shape:
+    """Which coordinate is what: the same for every record.
+
+    Parameters
+    ----------
+    width
+        How many latent coordinates a record has (q).
+    first, size
+        Of each nominal column its first utility and how many it has.
+    """
+
+    width: int
+    first: Codes
+    size: Codes
+
+    @classmethod
+    def of(cls, width: int, blocks: tuple[tuple[int, int], ...] = ()) -> "Shape":
+        """Return the shape of q coordinates with nominal columns at (first, size)."""
+        first, size = ([block[part] for block in blocks] for part in (0, 1))
+        return cls(width, np.asarray(first, dtype=np.int64), np.asarray(size, dtype=np.int64))
+
+    def owner(self) -> Codes:
+        """Return of each coordinate the nominal column it belongs to, or -1."""
+        found = np.full(self.width, -1, dtype=np.int64)
+        for number, (first, size) in enumerate(zip(self.first, self.size, strict=True)):
+            found[first : first + size] = number
+        return found
+
+    def fixed(self) -> Flags:
+        """Return which correlations are not free: those between utilities of one column."""
+        owner = self.owner()
+        same: Flags = (owner[:, None] == owner[None, :]) & (owner >= 0)[:, None] | np.eye(self.width, dtype=np.bool_)
+        return same
+
+    def start(self) -> Floats:
+        """Return the correlation matrix in which nothing is related but the utilities of one column."""
+        return np.where(self.fixed(), UTILITY_CORRELATION, 0.0) + (1 - UTILITY_CORRELATION) * np.eye(self.width)
+
+
+@dataclass(frozen=True, repr=False)
+class Latent:
+    """The intervals, levels and covariates of n records.
+
+    Parameters
+    ----------
+    shape
+        Which coordinate is what.
+    lower, upper
+        n × q: between what each latent lies; equal when it is known, infinite when nothing is. Not read for utilities.
+    codes
+        n × nominal columns: the level of each, -1 when missing.
+    covariates
+        h, n × d.
+    prior_sd
+        d × q: prior sd of Γ's entries; zero where the entry is zero.
+    """
+
+    shape: Shape
+    lower: Floats
+    upper: Floats
+    codes: Codes
+    covariates: Floats
+    prior_sd: Floats
+
+    def __repr__(self) -> str:
+        return f"Latent({len(self)} records x {self.shape.width} coordinates)"
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def start(self, *, rng: np.random.Generator) -> Floats:
+        """Return latents inside their intervals, unrelated to each other. O(n q)."""
+        y = truncated_normal(self.lower, self.upper, rng=rng)
+        for b, (first, size) in enumerate(zip(self.shape.first, self.shape.size, strict=True)):
+            utilities = rng.standard_normal((len(self), size))
+            code = self.codes[:, b]
+            below = np.where(code == 0, 0.0, np.max(utilities, axis=1, initial=0.0))
+            known = code >= 0
+            utilities[known] = np.minimum(utilities[known], below[known, None]) - 0.1
+            rows = np.flatnonzero(code > 0)
+            utilities[rows, code[rows] - 1] = below[rows] + 0.1
+            y[:, first : first + size] = utilities
+        return np.ascontiguousarray(y)
+
+
+def truncated_normal(low: Floats, high: Floats, *, rng: np.random.Generator) -> Floats:
+    """Draw standard normals between limits, exact in either tail; a point where the limits are equal."""
+    return truncated_at(low, high, rng.random(low.shape))
+
+
+def truncated_at(low: Floats, high: Floats, u: Floats) -> Floats:
+    """Return the quantiles u of standard normals between limits."""
+    flipped = low > 0
+    a, b, v = np.where(flipped, -high, low), np.where(flipped, -low, high), np.where(flipped, 1 - u, u)
+    below = ndtr(a)
+    x = ndtri(below + v * (ndtr(b) - below))
+    far = b < -37.0
+    if far.any():  # both tails are zero in floating point
+        x[far] = b[far] + np.log(v[far]) / -b[far]
+    x = np.clip(x, a, b)
+    return np.asarray(np.where(flipped, -x, x))
