@@ -211,8 +211,13 @@ def _refuse_commas(path: Path, columns: Sequence[Column]) -> None:
 
 def _header(path: Path, data: bytes, separator: str, *, row_names: bool) -> tuple[list[str], int]:
     """Return the column names and the number of lines they take; an empty one stands for row names."""
-    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""), delimiter=separator)
-    names = next((row for row in reader if row), [""])
+    # the last letter may be cut in two
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
+    reader = csv.reader(text, delimiter=separator)
+    try:
+        names = next((row for row in reader if row), [""])
+    except csv.Error:  # a name without end
+        raise InputError(f"{path}: the file cannot be read as CSV.") from None
     others = [mark for mark in _MARKS if mark != separator and mark in names[0]]
     if len(names) == 1 and others:
         looks = "\\t" if others[0] == "\t" else others[0]

@@ -186,6 +186,22 @@ def test_what_is_wrong_at_the_end_is_found_there(tmp_path, small_batches, tail, 
         io.read(path)
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'a,"b\n' + b"1,2\n" * 50_000, "a quotation mark is never closed"),
+        (b'a,"b\n' + b"1,2\n" * 50_000 + b'"', "cannot be read as CSV"),
+        ("a,ü".encode()[:-1], "line 1 is not UTF-8"),
+        (b"a,a\n1,\xff\n", "line 2 is not UTF-8"),
+        (b"a,b", "cannot be read as CSV"),
+    ],
+)
+def test_headers_without_end(tmp_path, data, words):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(InputError, match=words):
+        io.read(tmp_path / "t.csv")
+
+
 # columns that are not read
 
 
