@@ -109,14 +109,16 @@ def _for_check(config: Config, check: Check, section: Any) -> list[str]:
     lines = section.get("per_group") if isinstance(section, Mapping) else None
     if not lines:
         return []
-    counted = "true_match" if check.name == "max_excess_true_match" else "expected_match"
-    what = "true" if counted == "true_match" else "expected"
+    # attacks without a tolerance call their expected matches links
+    expected = "expected_links" if "expected_links" in lines[0] else "expected_match"
+    counted = "true_match" if check.name == "max_excess_true_match" else expected
+    what = {"true_match": "true matches", "expected_match": "expected matches", "expected_links": "expected links"}
     worst = max(lines, key=lambda line: line.get(counted) or 0)
     total = sum(line.get(counted) or 0 for line in lines)
     if not total:
         return []
     group = str(worst["group"])
-    place = f"{worst[counted]:.3g} of {total:.3g} {what} matches ({check.attack}) are in group {group}"
+    place = f"{worst[counted]:.3g} of {total:.3g} {what[counted]} ({check.attack}) are in group {group}"
     masks = {
         name: mask
         for name, mask in {**config.masks, **config.masks_by_group.get(group, {})}.items()
