@@ -1,0 +1,1 @@
+"""What releases cost together: events, accountants, composition theorems and conversions."""

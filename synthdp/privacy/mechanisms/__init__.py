@@ -1,0 +1,41 @@
+"""Mechanisms: what is released, with how much noise, and what it costs.
+
+How to use them (names are stable)::
+
+    from synthdp.privacy.mechanisms import Bounds, Gaussian, Laplace, Secure, Simulated, sensitivity
+
+    bounds = Bounds(18, 90)                                   # from the config, never from the data
+    moved = bounds.clip(ages)                                 # .values, .outside (count), .sentence("age")
+    mechanism = Laplace.calibrated(sensitivity.mean(bounds, n, "replace"), epsilon=0.5)
+    noisy = mechanism.release(moved.values.mean(), source=Secure())       # Simulated(rng) in studies and tests
+    mechanism.event()                                         # for privacy.accounting and the ledger
+    mechanism.caution(bounds.width)                           # a sentence when the output is only noise
+
+Every mechanism is a frozen settings object with ``sensitivity`` (value, norm, adjacency, origin), a constructor
+``calibrated(sensitivity, *, epsilon[, delta])``, ``release(value, *, source)``, ``event()`` and ``describe()``. A
+sensitivity whose bounds have ``origin="data"`` makes the event NonPrivate; ``origin="paid"`` says that the bounds
+were themselves released by a mechanism that is in the ledger. Scales: ``Laplace.scale`` is b in e^{−|x|/b};
+``Gaussian.sd`` is σ. ``release`` works on arrays in one batch and returns an array of the same shape.
+"""
+
+from synthdp.privacy.mechanisms import sensitivity
+from synthdp.privacy.mechanisms.gaussian import Gaussian
+from synthdp.privacy.mechanisms.laplace import Laplace
+from synthdp.privacy.mechanisms.protocol import Mechanism, Source
+from synthdp.privacy.mechanisms.sensitivity import Bounds, Clipped, Sensitivity
+from synthdp.privacy.mechanisms.sources import Secure, Simulated
+from synthdp.privacy.parameters import Adjacency
+
+__all__ = [
+    "Adjacency",
+    "Bounds",
+    "Clipped",
+    "Gaussian",
+    "Laplace",
+    "Mechanism",
+    "Secure",
+    "Sensitivity",
+    "Simulated",
+    "Source",
+    "sensitivity",
+]
