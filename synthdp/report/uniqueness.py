@@ -24,7 +24,7 @@ def verbatim(found: Mapping[str, Any]) -> Block | None:
         counts = [number(count) for count in section.get("per_copy") or ()]
         said = (
             f"In the worst copy {counted(section['rows'], 'row')} equal a record of the original; chance may give "
-            f"{number(section.get('chance'))} (99.9% point over all copies)."
+            f"{number(section.get('chance'))} (99% point over all copies)."
             + (f" Copy by copy: {', '.join(counts)}." if len(counts) > 1 else ""),
         )
     return Block("Rows copied over", words, said, (), reason(section))
