@@ -31,13 +31,13 @@ if sys.platform != "win32":
 __version__ = "0.1.0"
 
 _HOME = {"read": "io", "synthesize": "api", "pool": "api", "evaluate": "api"}
-__all__ = ["__version__", "datasets", "evaluate", "pool", "read", "synthesize"]
+__all__ = ["__version__", "datasets", "dp", "evaluate", "pool", "read", "synthesize"]
 
 
 def __getattr__(name: str) -> Any:
     # numpy and pandas take longer to load than `synthdp --help` may take, so nothing is loaded before it is used
     if name in _HOME:
         return getattr(importlib.import_module(f"synthdp.{_HOME[name]}"), name)
-    if name == "datasets":
-        return importlib.import_module("synthdp.datasets")
+    if name in ("datasets", "dp"):
+        return importlib.import_module(f"synthdp.{name}")
     raise AttributeError(f"module 'synthdp' has no attribute {name!r}")

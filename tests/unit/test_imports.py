@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "datasets",
     ),
     ("privacy",),
+    ("dp",),
     ("tagging", "masking", "imputation"),
     ("synthesis",),
     ("inference",),

@@ -1,0 +1,45 @@
+"""DP statistics whose intervals hold the privacy noise: ``synthdp.dp.mean(values, bounds=(0, 1), epsilon=1)``.
+
+Examples
+--------
+>>> import numpy as np
+>>> from synthdp import dp
+>>> from synthdp.privacy.mechanisms import Simulated
+>>> ages = np.random.default_rng(1).integers(18, 90, 2000)
+>>> noisy = dp.mean(ages, bounds=(18, 90), epsilon=1, source=Simulated(np.random.default_rng(2)))
+>>> noisy.epsilon, noisy.adjacency, bool(noisy.low < 53.5 < noisy.high)
+(1, 'replace', True)
+"""
+
+from synthdp.dp.counting import count, histogram
+from synthdp.dp.counting import total as sum
+from synthdp.dp.kmeans import Clusters, kmeans
+from synthdp.dp.least_squares import cov, ols
+from synthdp.dp.moments import mean, variance
+from synthdp.dp.preparing import Preparation, declared, paid_bounds, prepare
+from synthdp.dp.quantiles import median, quantile
+from synthdp.dp.regression import Fit, adassp, ssp
+from synthdp.dp.results import Released, ReleasedTable
+
+__all__ = [
+    "Clusters",
+    "Fit",
+    "Preparation",
+    "Released",
+    "ReleasedTable",
+    "adassp",
+    "count",
+    "cov",
+    "declared",
+    "histogram",
+    "kmeans",
+    "mean",
+    "median",
+    "ols",
+    "paid_bounds",
+    "prepare",
+    "quantile",
+    "ssp",
+    "sum",
+    "variance",
+]

@@ -1,0 +1,195 @@
+"""DP counts, histograms and sums: what is in the file, with intervals of the privacy noise alone.
+
+These describe the records at hand, not a population they were sampled from, so nothing but the noise is uncertain.
+Counts get discrete Laplace noise, P(Z = z) ∝ e^{−|z|/b} (the geometric mechanism; Ghosh, Roughgarden & Sundararajan
+2012, SIAM J. Comput. 41(6)), which is safe in floating point because it is an integer.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.dp.bounding import Limits, bounded
+from synthdp.dp.budgets import Budget
+from synthdp.dp.noise import Noise
+from synthdp.dp.results import Released, ReleasedTable
+from synthdp.errors import InputError
+from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+
+IN_THE_FILE = "the interval is for the records in the file: it holds the privacy noise, no sampling"
+MOST_CELLS = 10**6
+
+
+def count(
+    values: Any,
+    *,
+    epsilon: float,
+    equals: object = None,
+    adjacency: Adjacency = "replace",
+    level: float = 0.95,
+    source: Source | None = None,
+) -> Released:
+    """Count the records that have a value, or that have this value.
+
+    Parameters
+    ----------
+    values
+        One column.
+    equals
+        Count the records with this value; without it, those whose value is not missing.
+
+    Notes
+    -----
+    One record moves a count by 1 under both adjacencies. Cost: O(n).
+    """
+    budget = Budget(epsilon, 0.0, adjacency, level)
+    column = pd.Series(values)
+    flags = column.notna() if equals is None else _labels(column, column) == _labels(pd.Series([equals]), column)[0]
+    noisy = (source or Secure()).discrete_laplace(np.array([int(flags.sum())]), scale=1 / epsilon)
+    reach = discrete_laplace_reach(1 / epsilon, level)
+    estimate = max(int(noisy[0]), 0)
+    return Released(
+        "count",
+        budget,
+        (IN_THE_FILE,),
+        estimate=float(estimate),
+        low=float(max(int(noisy[0]) - reach, 0)),
+        high=float(max(int(noisy[0]) + reach, 0)),
+    )
+
+
+def total(
+    values: Any,
+    *,
+    bounds: Limits | None,
+    epsilon: float,
+    delta: float = 0.0,
+    adjacency: Adjacency = "replace",
+    level: float = 0.95,
+    source: Source | None = None,
+) -> Released:
+    """Add up a column: noise of scale (high − low)/ε under replace, max(|low|, |high|)/ε under add_remove.
+
+    Known as ``synthdp.dp.sum``. Cost: O(n).
+    """
+    budget = Budget(epsilon, delta, adjacency, level)
+    column = bounded(values, bounds, budget)
+    reach = column.width if budget.replacing else max(abs(column.low), abs(column.high))
+    noise = Noise.for_budget(budget, l1=reach, l2=reach)
+    estimate = float(noise.add(np.array([math.fsum(column.values)]), source or Secure())[0])
+    half = noise.quantile((1 + level) / 2, sd=0.0)
+    return Released(
+        "sum",
+        budget,
+        (IN_THE_FILE,),
+        column.reason,
+        estimate=estimate,
+        low=estimate - half,
+        high=estimate + half,
+        confidential=column.confidential,
+    )
+
+
+def histogram(
+    values: Any,
+    *,
+    epsilon: float,
+    edges: Sequence[float] | None = None,
+    levels: Sequence[object] | None = None,
+    adjacency: Adjacency = "replace",
+    level: float = 0.95,
+    source: Source | None = None,
+) -> ReleasedTable:
+    """Count the records of every cell of a fixed partition.
+
+    One record is in one cell, so the ℓ1 sensitivity is 1 under add_remove, and 2 under replace, where a record may
+    leave one cell and enter another.
+
+    Parameters
+    ----------
+    edges
+        Increasing edges of the bins, closed on the left (the last on both sides), fixed without looking at the data;
+        values outside count in the nearest bin.
+    levels
+        Or the levels of a categorical column; values that are none of them, and missing ones, count in ``other``.
+
+    Notes
+    -----
+    Every interval holds with probability ``level`` on its own. Cost: O(n + cells).
+    """
+    budget = Budget(epsilon, 0.0, adjacency, level)
+    names, counts, said = _cells(values, edges, levels)
+    scale = (2 if budget.replacing else 1) / epsilon
+    noisy = (source or Secure()).discrete_laplace(counts, scale=scale)
+    reach = discrete_laplace_reach(scale, level)
+    notes = [IN_THE_FILE, "every interval holds on its own"]
+    if scale * math.sqrt(2) * len(names) > max(float(noisy.sum()), 1.0):
+        notes.append(f"the noise has sd {scale * math.sqrt(2):.3g} in a cell, more than a mean cell holds; raise ε")
+    return ReleasedTable(
+        "histogram",
+        budget,
+        tuple(notes),
+        names=names,
+        estimate=np.maximum(noisy, 0).astype(float),
+        low=np.maximum(noisy - reach, 0).astype(float),
+        high=np.maximum(noisy + reach, 0).astype(float),
+        confidential=said,
+    )
+
+
+def discrete_laplace_reach(scale: float, level: float) -> int:
+    """Return the smallest k with P(|Z| ≤ k) ≥ level: P(|Z| > k) = 2 p^{k+1}/(1 + p), p = e^{−1/scale}."""
+    p = math.exp(-1 / scale)
+    tail = (1 - level) * (1 + p) / 2
+    return max(math.ceil(-scale * math.log(tail) - 1 - 1e-12), 0)
+
+
+def _labels(values: pd.Series, column: pd.Series) -> "np.ndarray[Any, np.dtype[np.object_]]":
+    """Return values as text that can be compared: 1, 1.0 and "1" are the same where the column holds numbers."""
+    texts = values.astype(str)
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        numbers = pd.to_numeric(values, errors="coerce")
+        texts = texts.where(numbers.isna(), numbers.map(lambda number: f"{number:.15g}"))
+    # a missing value must not be taken for a level that is spelt like it
+    return np.asarray(texts.astype(object).where(values.notna(), np.nan), dtype=object)
+
+
+def _cells(
+    values: Any, edges: Sequence[float] | None, levels: Sequence[object] | None
+) -> tuple[tuple[str, ...], np.ndarray[Any, np.dtype[np.int64]], tuple[str, ...]]:
+    if (edges is None) == (levels is None):
+        raise InputError(
+            "histogram: give either edges, for numbers, or levels, for categories, known without the data."
+        )
+    if levels is not None:
+        known = _labels(pd.Series(list(levels), dtype=object), pd.Series(values)).tolist()
+        if len(set(known)) < len(known) or "other" in known:
+            raise InputError("levels: must differ from each other and from other, which is kept for the rest.")
+        column = pd.Series(values)
+        codes = pd.Index(known).get_indexer(pd.Index(_labels(column, column)))
+        counts = np.bincount(np.where(codes < 0, len(known), codes), minlength=len(known) + 1)
+        rest = int(counts[-1])
+        said = (f"values: {rest} of {len(column)} are none of the levels, or missing",) if rest else ()
+        return (*known, "other"), counts.astype(np.int64), said
+    limits = np.asarray(edges, dtype=np.float64)
+    if limits.ndim != 1 or len(limits) < 2 or not np.isfinite(limits).all() or (np.diff(limits) <= 0).any():
+        raise InputError("edges: must be two or more increasing finite numbers.")
+    if len(limits) > MOST_CELLS:
+        raise InputError(f"edges: at most {MOST_CELLS:,} cells, found {len(limits) - 1:,}.")
+    # records without a value are in no cell: leaving one out moves the counts no further than leaving any other out
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+    gaps = int(np.isnan(numbers).sum())
+    numbers = numbers[~np.isnan(numbers)]
+    outside = int(np.sum((numbers < limits[0]) | (numbers > limits[-1])))
+    counts, _ = np.histogram(np.clip(numbers, limits[0], limits[-1]), bins=limits)
+    lines = []
+    if outside:
+        lines.append(f"values: {outside} of {len(numbers)} were outside the edges and count in the nearest bin")
+    if gaps:
+        lines.append(f"values: {gaps} are missing or no numbers and are in no bin")
+    names = [f"{low:g} to {high:g}" for low, high in pairwise(limits)]
+    return tuple(names), counts.astype(np.int64), tuple(lines)
