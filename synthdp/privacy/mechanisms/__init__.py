@@ -19,23 +19,41 @@ were themselves released by a mechanism that is in the ledger. Scales: ``Laplace
 """
 
 from synthdp.privacy.mechanisms import sensitivity
+from synthdp.privacy.mechanisms.bounded import BoundedLaplace
+from synthdp.privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from synthdp.privacy.mechanisms.gaussian import Gaussian
 from synthdp.privacy.mechanisms.laplace import Laplace
+from synthdp.privacy.mechanisms.norms import KNorm, gamma
 from synthdp.privacy.mechanisms.protocol import Mechanism, Source
+from synthdp.privacy.mechanisms.responses import Kary, Transition, binary
+from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
 from synthdp.privacy.mechanisms.sensitivity import Bounds, Clipped, Sensitivity
 from synthdp.privacy.mechanisms.sources import Secure, Simulated
+from synthdp.privacy.mechanisms.sparse import SparseVector
 from synthdp.privacy.parameters import Adjacency
 
 __all__ = [
     "Adjacency",
+    "BoundedLaplace",
     "Bounds",
     "Clipped",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exponential",
     "Gaussian",
+    "KNorm",
+    "Kary",
     "Laplace",
     "Mechanism",
+    "PermuteAndFlip",
+    "ReportNoisyMax",
     "Secure",
     "Sensitivity",
     "Simulated",
     "Source",
+    "SparseVector",
+    "Transition",
+    "binary",
+    "gamma",
     "sensitivity",
 ]

@@ -49,6 +49,10 @@ class Source(Protocol):
         """Return uniform integers of 64 bits."""
         ...
 
+    def generator(self, where: str) -> np.random.Generator:
+        """Return the generator, for mechanisms without a safe sampler; the secure source refuses."""
+        ...
+
 
 class Mechanism(Protocol):
     """A release with a guarantee: frozen settings, fixed before the data are seen."""

@@ -22,7 +22,8 @@ from synthdp.microdata import Floats
 from synthdp.privacy.accounting.events import Event, NonPrivate
 from synthdp.privacy.parameters import Adjacency, adjacency_of, positive
 
-Norm = Literal["l1", "l2", "linf", "gauge"]
+Norm = Literal["l1", "l2", "linf", "gauge", "discrete"]
+"""``gauge``: the gauge of a convex body (K-norm); ``discrete``: 1 when two levels differ."""
 Origin = Literal["config", "data", "paid"]
 """Where a bound comes from: fixed beforehand, read off the data, or released by a mechanism that was accounted for."""
 
@@ -137,7 +138,9 @@ def counting(adjacency: Adjacency, *, norm: Norm = "l1") -> Sensitivity:
 def table(adjacency: Adjacency, *, norm: Norm = "l1") -> Sensitivity:
     """Return the sensitivity of all counts of a fixed partition: ℓ1 2 or 1, ℓ2 √2 or 1, ℓ∞ 1."""
     cells = 2 if adjacency_of(adjacency) == "replace" else 1
-    value = {"l1": float(cells), "l2": math.sqrt(cells), "linf": 1.0, "gauge": float(cells)}[norm]
+    value = {"l1": float(cells), "l2": math.sqrt(cells), "linf": 1.0}.get(norm)
+    if value is None:
+        raise InputError(f"table: sensitivity is known in l1, l2 and linf, found {norm}.")
     return Sensitivity(value, norm, adjacency)
 
 

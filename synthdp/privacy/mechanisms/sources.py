@@ -103,6 +103,13 @@ class Secure:
         """Return 64-bit integers of the operating system's generator."""
         return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
 
+    def generator(self, where: str) -> np.random.Generator:
+        """Refuse: continuous noise from floating-point arithmetic leaks, and no safe sampler is known here."""
+        raise InputError(
+            f"{where}: has no sampler that is safe in floating point; use laplace or gaussian for a release, "
+            "or the simulated source in a study."
+        )
+
     def _noisy(self, centre: Floats, width: float, sensitivity: float, kind: Literal["laplace", "gaussian"]) -> Floats:
         """Add the noise of one OpenDP measurement to all values in one call. Cost O(values)."""
         dp, values = _opendp(), _finite(centre)
@@ -175,3 +182,7 @@ class Simulated:
     def words(self, size: int) -> npt.NDArray[np.uint64]:
         """Return 64-bit integers of the generator."""
         return self._rng.integers(0, 2**64, size, dtype=np.uint64)
+
+    def generator(self, where: str) -> np.random.Generator:
+        """Return the generator."""
+        return self._rng

@@ -1,0 +1,182 @@
+"""What an event costs: the least ε at a δ, by the best accountant that applies.
+
+* ``loss``: privacy loss distributions (dp-accounting), near exact, for everything but zCDP-only events
+* ``renyi``: dp-accounting's Rényi accountant
+* ``concentrated``: zCDP; ε-DP counts as ε²/2, and δ's of approximate events add
+* ``basic``: ε and δ add; the only one for δ = 0
+
+Every one of them is an upper bound, so the least is one.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from synthdp.errors import InputError
+from synthdp.privacy.accounting import events
+from synthdp.privacy.accounting.conversions import delta_of_mu, epsilon_of_mu, epsilon_of_rho
+from synthdp.privacy.accounting.flattening import Bag, Leaf, bags
+from synthdp.privacy.accounting.losses import grid_for, loss_distribution
+from synthdp.privacy.parameters import slack_of
+
+Method = Literal["basic", "gaussian", "concentrated", "loss", "renyi"]
+SMALLEST_DELTA = 1e-10
+"""Below this the rounding of the transforms inside the loss distributions is no longer small beside δ."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """(ε, δ) and the accountant that found it; infinite when nothing can be claimed."""
+
+    epsilon: float
+    delta: float
+    method: Method
+
+
+def cost(event: events.Event, delta: float = 0.0) -> Cost:
+    """Return the least ε of the event at δ.
+
+    Examples
+    --------
+    >>> cost(events.Repeated(events.Laplace(0.1), 3)).epsilon
+    0.30000000000000004
+    >>> round(cost(events.Repeated(events.Gaussian(0.1), 100), 1e-5).epsilon, 3)
+    4.377
+    """
+    delta = slack_of(delta)
+    found = bags(event)
+    if found is None:
+        return Cost(math.inf, delta, "basic")
+    found = [bag for bag in found if bag] or [{}]
+    if found == [{}]:
+        return Cost(0.0, delta, "basic")
+    return max((_cheapest(bag, delta) for bag in found), key=lambda spent: spent.epsilon)
+
+
+def delta(event: events.Event, epsilon: float) -> float:
+    """Return δ(ε) of the event from its loss distribution; exact for Gaussian events alone, 1 when not private."""
+    found = bags(event)
+    if found is None:
+        return 1.0
+    return max((_delta(bag, epsilon) for bag in found), default=0.0)
+
+
+def epsilon(event: events.Event, delta: float) -> float:
+    """Return the least ε at δ, by whatever accountant is best."""
+    return cost(event, delta).epsilon
+
+
+def renyi_epsilon(event: events.Event, delta: float) -> float:
+    """Return ε at δ by dp-accounting's Rényi accountant, for checking and for those who ask for it."""
+    from dp_accounting import NeighboringRelation, UnsupportedEventError
+    from dp_accounting.rdp import RdpAccountant
+
+    found = bags(event)
+    if found is None:
+        return math.inf
+    worst = 0.0
+    for bag in found:
+        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+        for leaf, times in bag.items():
+            try:
+                accountant.compose(as_dp_event(leaf), times)
+            except UnsupportedEventError as error:
+                raise InputError(
+                    f"{type(leaf).__name__}: the Rényi accountant does not know this event; use cost()."
+                ) from error
+        worst = max(worst, float(accountant.get_epsilon(delta)))
+    return worst
+
+
+def as_dp_event(leaf: Leaf) -> Any:
+    """Return the event of dp-accounting that says the same; Unsupported where it has none."""
+    import dp_accounting as known
+
+    if isinstance(leaf, events.Gaussian):
+        return known.GaussianDpEvent(1 / leaf.mu)
+    if isinstance(leaf, events.Laplace):
+        return known.LaplaceDpEvent(1 / leaf.epsilon)
+    if isinstance(leaf, events.ZeroConcentrated):
+        return known.ZCDpEvent(leaf.rho, leaf.xi)
+    if isinstance(leaf, events.DiscreteGaussian):
+        return known.ZCDpEvent(leaf.rho)
+    if isinstance(leaf, events.RandomisedResponse | events.Pure):
+        # dp-accounting replaces the truth by a uniform level with this probability
+        levels = leaf.levels if isinstance(leaf, events.RandomisedResponse) else 2
+        return known.RandomizedResponseDpEvent(levels / (math.expm1(leaf.epsilon) + levels), levels)
+    return known.UnsupportedDpEvent()
+
+
+def _cheapest(bag: Bag, delta: float) -> Cost:
+    options = [Cost(_basic(bag, delta), delta, "basic")]
+    if delta > 0:
+        mus = [(leaf.mu, times) for leaf, times in bag.items() if isinstance(leaf, events.Gaussian)]
+        if len(mus) == len(bag):
+            mu = math.sqrt(math.fsum(times * mu**2 for mu, times in mus))
+            return Cost(epsilon_of_mu(mu, delta), delta, "gaussian")
+        options.append(Cost(_concentrated(bag, delta), delta, "concentrated"))
+        if delta >= SMALLEST_DELTA:
+            options.append(Cost(_loss(bag, delta), delta, "loss"))
+    return min(options, key=lambda spent: spent.epsilon)
+
+
+def _basic(bag: Bag, delta: float) -> float:
+    total, used = [], 0.0
+    for leaf, times in bag.items():
+        if isinstance(leaf, events.Approximate | events.TotalVariation):
+            used += times * leaf.delta
+        if isinstance(leaf, events.Gaussian | events.DiscreteGaussian | events.ZeroConcentrated):
+            return math.inf
+        total += [leaf.epsilon] * times
+    return math.fsum(total) if used <= delta else math.inf
+
+
+def _concentrated(bag: Bag, delta: float) -> float:
+    rho, xi, used = [], 0.0, 0.0
+    for leaf, times in bag.items():
+        if isinstance(leaf, events.Approximate | events.TotalVariation):
+            used += times * leaf.delta
+        if isinstance(leaf, events.ZeroConcentrated):
+            xi += times * leaf.xi
+        rho.append(times * _rho(leaf))
+    left = delta - used
+    total = math.fsum(rho)
+    if left <= 0:
+        return math.inf
+    return epsilon_of_rho(total, left, xi=xi, method="tight") if total > 0 else xi
+
+
+def _rho(leaf: Leaf) -> float:
+    if isinstance(leaf, events.Gaussian):
+        return leaf.mu**2 / 2
+    if isinstance(leaf, events.DiscreteGaussian | events.ZeroConcentrated):
+        return leaf.rho
+    return leaf.epsilon**2 / 2
+
+
+def _composed(bag: Bag) -> Any | None:
+    grid = grid_for(bag)
+    joined = None
+    for leaf, times in bag.items():
+        one = loss_distribution(leaf, times, grid)
+        if one is None:
+            return None
+        joined = one if joined is None else joined.compose(one)
+    return joined
+
+
+def _loss(bag: Bag, delta: float) -> float:
+    joined = _composed(bag)
+    return math.inf if joined is None else float(joined.get_epsilon_for_delta(delta))
+
+
+def _delta(bag: Bag, epsilon: float) -> float:
+    if not bag:
+        return 0.0
+    mus = [times * leaf.mu**2 for leaf, times in bag.items() if isinstance(leaf, events.Gaussian)]
+    if len(mus) == len(bag):
+        return delta_of_mu(math.sqrt(math.fsum(mus)), epsilon)
+    joined = _composed(bag)
+    if joined is None:
+        raise InputError("delta: only zCDP is known of an event; ask for epsilon at a delta instead.")
+    return float(joined.get_delta_for_epsilon(epsilon))

@@ -1,0 +1,124 @@
+r"""Choosing one of several candidates by their scores.
+
+* ``Exponential``: P(c) ∝ e^{εs(c)/2Δ}, the same as the largest score + Gumbel noise of scale 2Δ/ε.
+* ``PermuteAndFlip``: score + exponential noise of the same scale; never worse in expectation.
+* ``ReportNoisyMax``: score + Laplace noise of the same scale.
+
+Δ is in ℓ∞: the largest change of any one score. When all scores can only move the same way (``monotonic``, as counts
+under add_remove) half the noise is enough. The factor 2 pays for a normaliser that depends on the data.
+
+References
+----------
+McSherry, Talwar (2007), FOCS, Theorem 6. McKenna, Sheldon (2020), NeurIPS (permute-and-flip). Ding et al. (2021).
+Dwork, Roth (2014), Claim 3.9 (report noisy max). Cesar, Rogers (2021), ALT: an exponential mechanism is ε²/8-zCDP.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from synthdp.errors import InputError
+from synthdp.microdata import Floats
+from synthdp.privacy.accounting.events import Event, Pure
+from synthdp.privacy.mechanisms.protocol import Choice, Source
+from synthdp.privacy.mechanisms.sensitivity import Sensitivity
+from synthdp.privacy.parameters import epsilon_of, positive
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """The candidate with the largest noisy score."""
+
+    sensitivity: Sensitivity
+    scale: float
+    monotonic: bool = False
+
+    noise: ClassVar[Choice]
+    words: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self.sensitivity.within(("linf",), self.words)
+        positive(self.scale, f"{self.words} scale")
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float, monotonic: bool = False) -> Self:
+        """Return the choice that is ε-DP; rounding goes to more noise."""
+        step = sensitivity.value * (1 if monotonic else 2)
+        scale = step / epsilon_of(epsilon)
+        while step / scale > epsilon:
+            scale = math.nextafter(scale, math.inf)
+        return cls(sensitivity, scale, monotonic)
+
+    @property
+    def epsilon(self) -> float:
+        """The pure guarantee 2Δ/scale, or Δ/scale when monotonic."""
+        return self.sensitivity.value * (1 if self.monotonic else 2) / self.scale
+
+    def release(self, scores: Floats, *, source: Source) -> int:
+        """Return the index of the chosen candidate."""
+        values = np.asarray(scores, dtype=np.float64)
+        if values.ndim != 1 or not values.size:
+            raise InputError(f"{self.words}: needs one score per candidate and at least one candidate.")
+        return source.largest(values, scale=self.scale, noise=self.noise)
+
+    def event(self) -> Event:
+        """Return what the choice costs."""
+        return self.sensitivity.guard(Pure(self.epsilon))
+
+    def describe(self) -> str:
+        """Return mechanism, noise and sensitivity in plain words."""
+        return f"{self.words.capitalize()}, noise scale {self.scale:g} ({self.sensitivity}): {self.epsilon:.4g}-DP"
+
+    def caution(self, width: float) -> str | None:
+        """Return a sentence when the noise is wider than the scores can differ; None when it is not."""
+        if self.scale <= positive(width, f"{self.words}: width of possible scores"):
+            return None
+        return (
+            f"{self.words}: the noise (scale {self.scale:.3g}) is wider than the scores can differ ({width:.3g}); "
+            "the choice is close to a lottery. Raise epsilon or use more records."
+        )
+
+
+@dataclass(frozen=True)
+class Exponential(_Selection):
+    """The exponential mechanism.
+
+    Examples
+    --------
+    >>> from synthdp.privacy.mechanisms.sensitivity import Sensitivity
+    >>> mechanism = Exponential.calibrated(Sensitivity(1, "linf", "replace"), epsilon=2)
+    >>> mechanism.probabilities(np.array([0.0, 1.0])).round(4)
+    array([0.2689, 0.7311])
+    """
+
+    noise: ClassVar[Choice] = "gumbel"
+    words: ClassVar[str] = "exponential mechanism"
+
+    @property
+    def rho(self) -> float:
+        """The guarantee in zCDP, ε²/8."""
+        return self.epsilon**2 / 8
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Return how likely each candidate is."""
+        scaled = np.asarray(scores, dtype=np.float64) / self.scale
+        weights = np.exp(scaled - scaled.max())
+        return np.asarray(weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip(_Selection):
+    """Permute-and-flip, drawn as report-noisy-max with exponential noise."""
+
+    noise: ClassVar[Choice] = "exponential"
+    words: ClassVar[str] = "permute-and-flip"
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax(_Selection):
+    """Report-noisy-max with Laplace noise."""
+
+    noise: ClassVar[Choice] = "laplace"
+    words: ClassVar[str] = "report noisy max"
