@@ -16,6 +16,7 @@ STUDIES = (
     "nulls",
     "intrusions",
     "copula_sbc",
+    "regions",
 )
 
 

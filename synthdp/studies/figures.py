@@ -143,3 +143,18 @@ def reliability(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         ax.set_xlabel("probability claimed")
         ax.set_ylabel("share right (± 2 errors)")
     figure.savefig(path)
+
+
+def regions(panels: Mapping[str, Sequence[tuple[str, Any, Any]]], path: Path) -> None:
+    """Draw privacy regions, one panel per title, each region a name with its FP and FN, larger ones first."""
+    axes, figure = _axes(3, 3, (12, 12.5))
+    dashes = ("-", "--", ":", "-.", (0, (6, 2)))
+    for ax, (title, shown) in zip(axes, panels.items(), strict=True):
+        ax.plot([0, 1], [1, 0], color="#999999", linewidth=0.8)
+        for k, (name, fp, fn) in enumerate(shown):
+            ax.fill([*fp, 0], [*fn, 1], color=COLOURS[k], alpha=0.12, linewidth=0)
+            ax.plot(fp, fn, color=COLOURS[k], linestyle=dashes[k], label=name)
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="FP", ylabel="FN")
+        ax.set_title(title, fontsize=9, loc="left")
+        ax.legend(fontsize=7)
+    figure.savefig(path)
