@@ -127,7 +127,7 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"synthesis": {"model": {"method": "crat"}}},
-            "synthesis.model.method: must be one of regression, cart; found 'crat'; did you mean 'cart'?",
+            "synthesis.model.method: must be one of regression, cart, copula; found 'crat'; did you mean 'cart'?",
         ),
         (
             {"analyses": [ANALYSIS | {"model": "olss"}]},
@@ -140,8 +140,8 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         (
             {"evaluation": {"risk": ["identiy"]}},
             "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
-            "'attribute', 'verbatim', 'exposure', 'membership', 'singling', 'linkability', 'inference', 'anonymity', "
-            "'population' or 'anonymeter'.",
+            "'identity_bayes', 'attribute', 'verbatim', 'exposure', 'membership', 'singling', 'linkability', 'inference', "
+            "'anonymity', 'population' or 'anonymeter'.",
         ),
         (
             {"evaluation": {"intruders": {"neighbour": {"eror": {"age": 2}}}}},
