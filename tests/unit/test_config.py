@@ -140,8 +140,8 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         (
             {"evaluation": {"risk": ["identiy"]}},
             "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
-            "'identity_bayes', 'attribute', 'verbatim', 'exposure', 'membership', 'singling', 'linkability', 'inference', "
-            "'anonymity', 'population' or 'anonymeter'.",
+            "'identity_bayes', 'attribute', 'verbatim', 'exposure', 'membership', 'singling', 'linkability', "
+            "'inference', 'anonymity', 'population' or 'anonymeter'.",
         ),
         (
             {"evaluation": {"intruders": {"neighbour": {"eror": {"age": 2}}}}},
