@@ -64,11 +64,12 @@ def publish(
 ) -> dict[str, str]:
     """Write the public files; return their checksums."""
     format = format_of(config)
+    imputations = made.design.imputations if made.design is not None else 1
     described = release.describe(
         data.schema,
         method=made.method,
-        imputations=1,
-        copies=len(made.copies),
+        imputations=imputations,
+        copies=len(made.copies) // imputations,
         mask_draw=made.mask_draw if made.mask_draw != "none" else None,
         rule=made.rule,
         design=made.design,

@@ -5,8 +5,8 @@ random given the first column. Margins and thresholds are known, so the sampler 
 as likely to be the smallest as the largest of itself and the draws, for every correlation, every entry of Γ and every
 imputed cell (Cook, Gelman and Rubin 2006; Talts et al. 2018, arXiv:1804.06788).
 
-The same data are fitted with the usual shortcut for R (draw an inverse Wishart matrix, rescale it) to show that the
-check can fail.
+The same data are fitted with the usual shortcut for R (draw an inverse Wishart matrix, rescale it; the correlation of
+the two utilities is free then) to show that the check can fail.
 """
 
 import time
@@ -26,8 +26,8 @@ from synthdp.seeding import Streams
 from synthdp.studies.runner import replicate, save, table
 
 SEED = 20260714
-N = 80
-DRAWS, EVERY, BURN = 19, 60, 300
+N = 60
+DRAWS, EVERY, BURN = 19, 60, 200
 LEAST_P = 0.001
 SHAPE = Shape.of(6, ((4, 2),))
 COLUMNS = ("continuous", "semicontinuous", "binary", "ordinal", "nominal 1", "nominal 2")
@@ -80,6 +80,9 @@ class Rescaling(Sampler):
         sd = np.sqrt(np.diag(sigma))
         self.state.r = sigma / np.outer(sd, sd)
 
+    def collapse(self) -> None:
+        """Leave out what would mend it."""
+
 
 def names() -> list[str]:
     """Return what is ranked, in order."""
@@ -128,7 +131,7 @@ def run(*, out: Path, jobs: int = 2, replications: int = 500) -> None:
     exact = np.asarray(replicate(partial(one_replication, seed=SEED), replications, jobs=jobs, label="exact"))
     short = np.asarray(
         replicate(
-            partial(one_replication, seed=SEED, make=Rescaling), max(replications // 5, 1), jobs=jobs, label="rescaled"
+            partial(one_replication, seed=SEED, make=Rescaling), max(replications // 2, 1), jobs=jobs, label="rescaled"
         )
     )
     rows, naive = uniformity(exact), uniformity(short)
@@ -140,10 +143,10 @@ def run(*, out: Path, jobs: int = 2, replications: int = 500) -> None:
     ]
     page = f"""# Calibration of the copula's sampler
 
-{replications} data sets of {N} records from the sampler's own prior: {", ".join(COLUMNS[:4])} and a nominal column of
-three levels; a risk group as covariate; a fifth of the cells missing at random. Ranks of the truth among {DRAWS} draws,
-{EVERY} sweeps apart: uniform when the sampler is exact (χ² with {DRAWS} degrees of freedom; outer: share of ranks 0 and
-{DRAWS}, {2 / (DRAWS + 1):g} expected).
+{replications} data sets of {N} records from the sampler's own prior: {", ".join(COLUMNS[:4])} and a
+nominal column of three levels; a risk group as covariate; a fifth of the cells missing at random. Ranks of the truth
+among {DRAWS} draws, {EVERY} sweeps apart: uniform when the sampler is exact (χ² with {DRAWS} degrees of freedom; outer:
+share of ranks 0 and {DRAWS}, {2 / (DRAWS + 1):g} expected).
 
 Smallest p of {len(rows)}: {worst:g} (required: above {LEAST_P:g} each). The last column is the usual shortcut, an
 inverse Wishart draw rescaled, on {len(short)} of the data sets: {len(failing)} quantities fail.

@@ -11,6 +11,7 @@ Jiang, Raftery, Steele, Wang (2022), JASA 117(537), 52-66. Reiter (2003), Survey
 The paper draws W once for all copies; its intervals are then too short (DESIGN section 1.3; reports/coverage).
 """
 
+import dataclasses
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +19,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from synthdp.applicability import holds
 from synthdp.designs import Design
+from synthdp.imputation.copula import model as copula
+from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
 from synthdp.masking.columns import MaskDraw
@@ -27,7 +31,11 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.protocol import Advance, Plan, Release
 from synthdp.synthesis.sampler import sample
 
-MODELS: Mapping[str, type[Regression] | type[MaskedCart]] = {"regression": Regression, "cart": MaskedCart}
+MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula]] = {
+    "regression": Regression,
+    "cart": MaskedCart,
+    "copula": Copula,
+}
 
 
 def _model(value: Any) -> str:
@@ -41,11 +49,16 @@ class Imputed(Settings):
     Parameters
     ----------
     model
-        The association model p(X | Z, θ): ``regression``, or ``cart`` (trees with donors).
+        The association model p(X | Z, θ): ``regression``, ``cart`` (trees with donors), or ``copula`` (one joint model
+        of all columns, which takes missing values).
     copies
         How many synthetic copies are released (M).
     imputations
         Completed originals per run; more than one comes with missing-data support.
+    missing
+        ``keep`` leaves missing cells of kept columns missing, ``impute`` (``copula`` only) fills them in. Missing cells
+        of replaced columns are always filled in. Every copy has imputations of its own: as many completed originals
+        as copies, one copy of each.
     shuffle
         Whether the rows of each copy are released in a random order of their own.
     sweeps
@@ -55,10 +68,14 @@ class Imputed(Settings):
     """
 
     model: Annotated[
-        Annotated[Regression, Tag("regression")] | Annotated[MaskedCart, Tag("cart")], Discriminator(_model)
+        Annotated[Regression, Tag("regression")]
+        | Annotated[MaskedCart, Tag("cart")]
+        | Annotated[Copula, Tag("copula")],
+        Discriminator(_model),
     ] = Regression()
     copies: int = Field(default=5, ge=1)
     imputations: Literal[1] = 1
+    missing: Literal["keep", "impute"] = "keep"
     shuffle: bool = True
     sweeps: int = Field(default=20, ge=1)
     repair: bool = False
@@ -66,13 +83,24 @@ class Imputed(Settings):
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
         mask_draw = getattr(self, "mask_draw", None)
-        return plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=mask_draw)
+        made = plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=mask_draw)
+        if not self._filled(plan):
+            return made
+        return dataclasses.replace(made, imputed=True, imputations=self.copies, copies=1)
+
+    def _filled(self, plan: Plan) -> list[str]:
+        """Return the columns whose missing values are filled in."""
+        schema, frame = plan.data.schema, plan.data.frame
+        columns = schema.columns if self.missing == "impute" else schema.replaced()
+        return [c.name for c in columns if bool((frame[c.name].isna() & holds(c, frame)).any())]
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
         found = self.model.problems(plan.data)
         if not plan.data.schema.replaced():
             found.append("variables: no column has role: replace; nothing would be synthesised.")
+        if self.missing == "impute" and not isinstance(self.model, Copula):
+            found.append(f"synthesis.missing: model {self.model.method} cannot impute; use copula, or missing: keep.")
         # streams are told apart by a checksum of the name: equal ones would share their noise, and ruin coverage
         names = {column.name: zlib.crc32(column.name.encode()) for column in plan.data.schema.replaced()}
         if len(set(names.values())) < len(names):
@@ -132,6 +160,8 @@ class DaMi(Imputed):
                     found.append(f"{where}.{name}: {why}.")
                 elif self.mask_draw == "once_orthogonal" and getattr(mask, "method", "") == "transition":
                     found.append(f"{where}.{name}: a transition mask has no noise to orthogonalise; use once.")
+        if self.mask_draw == "once_orthogonal" and set(self._filled(plan)) & set(replaced):
+            found.append("synthesis.mask_draw: noise cannot be orthogonal to values that are missing; use per_copy.")
         for name in replaced:
             groups_with = [group for group, block in plan.masks_by_group.items() if name in block]
             if name not in plan.masks and groups_with and set(groups_with) != groups:
@@ -142,6 +172,7 @@ class DaMi(Imputed):
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Draw every copy given Z and W."""
-        if isinstance(self.model, MaskedCart):
-            plan = replace(plan, selection=plan.selection or WITHDRAWN)
+        withdrawn = {"cart": WITHDRAWN, "copula": copula.WITHDRAWN}.get(self.model.method)
+        if withdrawn is not None:
+            plan = replace(plan, selection=plan.selection or withdrawn)
         return sample(plan, self, self.mask_draw, streams=streams, jobs=jobs, advance=advance)

@@ -15,6 +15,7 @@ from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation import predictors
 from synthdp.imputation.gibbs import drift
 from synthdp.imputation.protocol import Chained, ImputationModel, Parameters, Task
+from synthdp.imputation.writing import write
 from synthdp.links import Link
 from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
 from synthdp.masking.protocol import MaskSettings, Target
@@ -75,10 +76,11 @@ def sample(
     started = time.perf_counter()
     # one BLAS thread: sums taken in another order would change the last digit with the number of jobs
     with threadpool_limits(limits=1, user_api="blas"):
-        task, masks = _prepare(plan, settings.model, settings.sweeps)
+        task, masks = prepare(plan, settings.model, settings.sweeps)
         posterior = settings.model.fit(task, rng=streams.generator("fit"))
         fitted = time.perf_counter()
-        chain: list[Mapping[str, object]] = []
+        impute = getattr(settings, "missing", "keep") == "impute"
+        chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
         shared = None
         if mask_draw in ("once", "once_orthogonal"):
             known = task.working
@@ -99,7 +101,7 @@ def sample(
                 latent = streams.generator("latent", m)
                 known = parameters.complete(task, rng=latent) if task.applies else task.working
                 evidence = _draw_masks(masks, known, streams, m, None)
-            frame, trace = _draw_copy(task, parameters, evidence, streams, m, plan.constraints)
+            frame, trace = _draw_copy(task, parameters, evidence, streams, m, plan.constraints, impute=impute)
             if m == 1 and trace is not None:
                 chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
             return frame
@@ -120,7 +122,8 @@ def sample(
     )
 
 
-def _prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
+def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
+    """Return what the model is fitted to, and the mask of every replaced column."""
     data, tags = plan.data, plan.tags
     replaced = data.schema.replaced()
     links = {c.name: Link.of(data, c.name) for c in replaced if not c.kind.categorical}
@@ -185,6 +188,8 @@ def _draw_copy(
     streams: Streams,
     m: int,
     constraints: tuple[str, ...],
+    *,
+    impute: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     rng = streams.generator("values", m)
     traces: list[pd.DataFrame] = []
@@ -198,6 +203,9 @@ def _draw_copy(
         frame = task.data.frame.copy()
         for column in task.data.schema.replaced():
             frame[column.name] = _released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
+        for column in task.data.schema.kept() if impute else ():
+            if column.name in drawn:
+                frame[column.name] = _imputed(drawn[column.name], column, frame)
         return blanked(frame, task.data.schema)
 
     frame = constrained(draw, constraints, copy=m)
@@ -216,6 +224,13 @@ def _released(drawn: Floats, column: Column, link: Link | None, like: pd.Series)
     numeric = pd.Series(values, index=like.index, name=like.name)
     whole = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype)
     return numeric.astype(like.dtype) if whole else numeric
+
+
+def _imputed(drawn: Floats, column: Column, frame: pd.DataFrame) -> pd.Series:
+    """Return a kept column with its missing values filled in, where it applies."""
+    series = frame[column.name]
+    new = decode(drawn.astype(np.int64), column, series) if column.kind.categorical else write(drawn, column, series)
+    return series.where(series.notna() | ~holds(column, frame), new)
 
 
 def _in_parallel(

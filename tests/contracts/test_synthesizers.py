@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.forward import NormLogit
 from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.masking.gaussian import Gaussian
@@ -21,6 +22,7 @@ from synthdp.tagging.groups import Neighbours, Rules, tag
 MASKS = {"age": Gaussian(sd=0.7), "sex": ShiftedNormal(alpha=1.0), "smoker": Transition(keep=0.8)}
 GRADED = {**MASKS, "age": Gaussian(sd=0.4, graded=10)}
 BY_GROUP = {"medium": {"age": Gaussian(sd=2.0)}, "high": {"sex": Transition(keep=0.6)}}
+QUICK = Copula(least_ess=2, most_r_hat=5)  # chains that have not settled keep the contract too
 METHODS = [
     (Mi(copies=2), {}, {}),
     (DaMi(copies=2), MASKS, {}),
@@ -31,6 +33,8 @@ METHODS = [
     (DaMi(copies=2, model=MaskedCart()), MASKS, {}),
     (DaMi(copies=2, model=MaskedCart(proper=False, smoothing=False), mask_draw="once"), GRADED, BY_GROUP),
     (Mi(copies=2, model=MaskedCart()), {}, {}),
+    (DaMi(copies=2, model=QUICK), GRADED, BY_GROUP),
+    (Mi(copies=2, model=QUICK), {}, {}),
     (Sequential(copies=2), {}, {}),
     (Sequential(copies=2, proper=True), {}, {}),
     (Sequential(copies=2, model=NormLogit()), {}, {}),
@@ -47,6 +51,8 @@ IDS = [
     "da_cart",
     "da_cart_once",
     "mi_cart",
+    "da_copula",
+    "mi_copula",
     "cart",
     "cart_proper",
     "norm_logit",

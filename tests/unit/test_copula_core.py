@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from synthdp.imputation.copula import convergence, correlation, loops
+from synthdp.imputation.copula import convergence, correlation, loops, slices
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.latent import Latent, Shape, truncated_at
 
@@ -88,8 +88,8 @@ class TestLoops:
         e = rng.standard_normal((50, 5))
         plain, compiled = r.copy(), r.copy()
         p, q = np.linalg.inv(r), np.linalg.inv(r)
-        loops.sweep_correlations(compiled, p, e.T @ e, 50.0, 6.0, MIXED.fixed(), np.random.default_rng(1))
-        loops.sweep_correlations.py_func(plain, q, e.T @ e, 50.0, 6.0, MIXED.fixed(), np.random.default_rng(1))
+        slices.sweep_correlations(compiled, p, e.T @ e, 50.0, 6.0, MIXED.fixed(), np.random.default_rng(1))
+        slices.sweep_correlations.py_func(plain, q, e.T @ e, 50.0, 6.0, MIXED.fixed(), np.random.default_rng(1))
         np.testing.assert_allclose(compiled, plain, atol=1e-12)
         np.testing.assert_allclose(p, np.linalg.inv(compiled), rtol=1e-8)
         assert compiled[3, 4] == 0.5
@@ -106,11 +106,11 @@ class TestLoops:
             moved = r.copy()
             moved[1, 3] = moved[3, 1] = r[1, 3] + t
             exact = correlation.log_density(moved, cross, 20) - correlation.log_density(r, cross, 20)
-            found = loops._change(t, p[1, 1], p[1, 3], p[3, 3], qs, 20.0, 5.0, p, 1, 3)
+            found = slices.change(t, p[1, 1], p[1, 3], p[3, 3], qs, 20.0, 5.0, p, 1, 3)
             assert found == pytest.approx(exact, rel=1e-8)
         moved[1, 3] = moved[3, 1] = r[1, 3] + 1.01 * most
         assert correlation.log_density(moved, cross, 20) == -np.inf
-        assert loops._change(1.01 * most, p[1, 1], p[1, 3], p[3, 3], qs, 20.0, 5.0, p, 1, 3) == -np.inf
+        assert slices.change(1.01 * most, p[1, 1], p[1, 3], p[3, 3], qs, 20.0, 5.0, p, 1, 3) == -np.inf
 
 
 class TestCorrelation:

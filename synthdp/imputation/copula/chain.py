@@ -2,7 +2,12 @@
 
 1. every unknown latent given the others of its record (truncated normal; free where the cell is missing),
 2. Γ given latents and R (normal),
-3. every correlation given residuals and the other correlations (slice step on its exact density).
+3. every correlation given residuals and the other correlations (slice step on its exact density);
+
+now and then, of every coordinate with unknown latents, its correlations and its part of Γ with these latents integrated
+out. Steps 1 to 3 alone are right but slow where the records say little of a correlation: with 80 records of the
+calibration study's five columns, a correlation's draws were independent after 100 to 2,000 sweeps, with this step each
+time after 5 to 200.
 
 O(n q²) per sweep for n records of q coordinates, plus O(q⁴) for the correlations and O((q d)³) for d covariates.
 """
@@ -65,6 +70,9 @@ class Sampler:
         self._free_gram = gram[h[:, None], h]
         self._free_precision = np.diag(latent.prior_sd[h, j] ** -2.0)
         self._mean = np.zeros(latent.lower.shape)
+        self._sweeps = 0
+        known = (latent.lower == latent.upper).all(axis=0) & (self._owner < 0)
+        self._open = np.flatnonzero(~known)
         self.state = State(latent.start(rng=rng), np.zeros(latent.prior_sd.shape), latent.shape.start())
 
     def sweep(self) -> None:
@@ -98,11 +106,28 @@ class Sampler:
         cross = residual.T @ residual
         state.r = correlation.step(state.r, precision, cross, len(latent), self._fixed, rng=self._rng)
 
-    def run(self, draws: int, *, every: int = 1, watched: tuple[Codes, Codes] | None = None) -> Trace:
+    def collapse(self) -> None:
+        """Update the parameters of every coordinate that has unknown latents, these integrated out. O(n q³)."""
+        from synthdp.imputation.copula.collapsing import collapse
+
+        latent, state, shape = self._latent, self.state, self._latent.shape
+        r, gamma = state.r.copy(), state.gamma.copy()
+        precision: Floats = np.asarray(np.linalg.inv(r), dtype=np.float64)
+        known = (latent.lower, latent.upper, self._owner, shape.first, shape.size, latent.codes, latent.covariates)
+        prior = (correlation.degrees(len(r)), self._fixed)
+        for j in self._open:
+            collapse(int(j), state.y, self._mean, *known, latent.prior_sd, gamma, r, precision, *prior, self._rng)
+        state.r, state.gamma = r, gamma
+
+    def run(
+        self, draws: int, *, every: int = 1, collapse: int = 1, watched: tuple[Codes, Codes] | None = None
+    ) -> Trace:
         """Run the chain and return a draw of every so many sweeps.
 
         Parameters
         ----------
+        collapse
+            After how many sweeps the costlier step with latents integrated out is taken.
         watched
             Rows and coordinates of latents to follow.
         """
@@ -110,6 +135,9 @@ class Sampler:
         for _ in range(draws):
             for _ in range(every):
                 self.sweep()
+                self._sweeps += 1
+                if self._sweeps % collapse == 0:
+                    self.collapse()
             cells = state.y[watched] if watched is not None else np.zeros(0)
             kept.append((state.gamma.copy(), state.r.copy(), cells))
         gamma, r, cells = (np.asarray(part) for part in zip(*kept, strict=True))

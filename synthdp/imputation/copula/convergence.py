@@ -8,7 +8,6 @@ chains, and the effective sample size with Geyer's (1992) initial monotone seque
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from synthdp.microdata import Floats
 
@@ -68,6 +67,8 @@ def _split(draws: Floats) -> Floats:
 
 
 def _ranked(draws: Floats) -> Floats:
+    from scipy.stats import rankdata
+
     chains, n, quantities = draws.shape
     ranks = rankdata(draws.reshape(chains * n, quantities), axis=0)
     return np.asarray(ndtri((ranks - 0.375) / (chains * n + 0.25))).reshape(draws.shape)

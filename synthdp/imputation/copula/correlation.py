@@ -16,7 +16,6 @@ Computational and Graphical Statistics 21(3), 739-757 (parameter expansion where
 """
 
 import numpy as np
-from scipy import stats
 
 from synthdp.imputation.copula.latent import Flags, Shape
 from synthdp.microdata import Floats
@@ -43,7 +42,7 @@ def step(r: Floats, inverse: Floats, cross: Floats, n: float, fixed: Flags, *, r
 
     Leaves p(R | E) as it is, E'E = ``cross`` of n residuals.
     """
-    from synthdp.imputation.copula.loops import sweep_correlations
+    from synthdp.imputation.copula.slices import sweep_correlations
 
     new = r.copy()
     sweep_correlations(new, inverse.copy(), np.ascontiguousarray(cross), float(n), degrees(len(r)), fixed, rng)
@@ -58,6 +57,8 @@ def draw_prior(shape: Shape, *, rng: np.random.Generator) -> Floats:
     Given the fixed block R_b, the variances of an inverse Wishart's block are inverse gamma and independent; the rest
     given the block is matrix normal and inverse Wishart (Mardia, Kent and Bibby 1979, section 3.4).
     """
+    from scipy.stats import invwishart
+
     q = shape.width
     nu = degrees(q)
     if len(shape.first) > 1:
@@ -73,7 +74,7 @@ def draw_prior(shape: Shape, *, rng: np.random.Generator) -> Floats:
         inner = known * np.outer(sd, sd)
         sigma[np.ix_(block, block)] = inner
     if len(rest):
-        outer = np.atleast_2d(stats.invwishart.rvs(nu, np.eye(len(rest)), random_state=rng))
+        outer = np.atleast_2d(invwishart.rvs(nu, np.eye(len(rest)), random_state=rng))
         slopes = rng.standard_normal((len(block), len(rest))) @ np.linalg.cholesky(outer).T
         sigma[np.ix_(block, rest)] = inner @ slopes
         sigma[np.ix_(rest, block)] = (inner @ slopes).T

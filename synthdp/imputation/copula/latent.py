@@ -100,15 +100,19 @@ class Latent:
         """Return latents inside their intervals, unrelated to each other. O(n q)."""
         y = truncated_normal(self.lower, self.upper, rng=rng)
         for b, (first, size) in enumerate(zip(self.shape.first, self.shape.size, strict=True)):
-            utilities = rng.standard_normal((len(self), size))
-            code = self.codes[:, b]
-            below = np.where(code == 0, 0.0, np.max(utilities, axis=1, initial=0.0))
-            known = code >= 0
-            utilities[known] = np.minimum(utilities[known], below[known, None]) - 0.1
-            rows = np.flatnonzero(code > 0)
-            utilities[rows, code[rows] - 1] = below[rows] + 0.1
-            y[:, first : first + size] = utilities
+            y[:, first : first + size] = utilities_for(self.codes[:, b], int(size), rng=rng)
         return np.ascontiguousarray(y)
+
+
+def utilities_for(codes: Codes, size: int, *, rng: np.random.Generator) -> Floats:
+    """Draw utilities that choose these levels, n × size; anything where the level is missing."""
+    utilities = rng.standard_normal((len(codes), size))
+    below = np.where(codes == 0, 0.0, np.max(utilities, axis=1, initial=0.0))
+    known = codes >= 0
+    utilities[known] = np.minimum(utilities[known], below[known, None]) - 0.1
+    rows = np.flatnonzero(codes > 0)
+    utilities[rows, codes[rows] - 1] = below[rows] + 0.1
+    return utilities
 
 
 def truncated_normal(low: Floats, high: Floats, *, rng: np.random.Generator) -> Floats:

@@ -1,11 +1,11 @@
-"""The compiled loops of the copula's sampler; their numpy twins are in the tests.
+"""The compiled loop over records of the copula's sampler; its numpy twin is in the tests.
 
-All in one file: numba's cache does not notice a change in a function that another file's function calls.
+numba's cache does not notice a change in a function that another file's function calls: after a change here, touch the
+files that import from it.
 
 References
 ----------
-Wichura (1988), Applied Statistics 37(3), 477-484, algorithm AS 241 (the normal quantile). Neal (2003), Annals of
-Statistics 31(3), 705-767 (slice sampling by stepping out and shrinking).
+Wichura (1988), Applied Statistics 37(3), 477-484, algorithm AS 241 (the normal quantile).
 """
 
 import math
@@ -21,15 +21,15 @@ from synthdp.microdata import Codes, Floats
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Flags = npt.NDArray[np.bool_]
 ROOT_HALF = math.sqrt(0.5)
-SMALLEST = 1e-14  # of a slice
 FARTHEST = 37.0  # beyond it the normal tail is zero in floating point
 
 
-def _compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel) -> Kernel:
+    """Return a function compiled by numba, kept between runs, that leaves other threads alone."""
     return cast(Kernel, njit(cache=True, nogil=True)(function))
 
 
-@_compiled
+@compiled
 def quantile(p: float) -> float:
     """Return the standard normal quantile, to about 16 digits (AS 241, PPND16)."""
     q = p - 0.5
@@ -65,7 +65,7 @@ def quantile(p: float) -> float:
     return -a / b if q < 0 else a / b
 
 
-@_compiled
+@compiled
 def truncated(low: float, high: float, u: float) -> float:
     """Return the quantile u of a standard normal between ``low`` and ``high``, exact in either tail."""
     if low == -np.inf and high == np.inf:
@@ -83,7 +83,29 @@ def truncated(low: float, high: float, u: float) -> float:
     return -x if flipped else x
 
 
-@_compiled
+@compiled
+def bounds(
+    i: int, j: int, y: Floats, lower: Floats, upper: Floats, owner: Codes, first: Codes, size: Codes, codes: Codes
+) -> tuple[float, float]:
+    """Return between what a record's latent j lies, given its others; see ``sweep_rows``."""
+    b = owner[j]
+    if b < 0:
+        return lower[i, j], upper[i, j]
+    code = codes[i, b]
+    if code == j - first[b] + 1:
+        low = 0.0
+        for k in range(first[b], first[b] + size[b]):
+            if k != j and y[i, k] > low:
+                low = y[i, k]
+        return low, np.inf
+    if code == 0:
+        return -np.inf, 0.0
+    if code > 0:
+        return -np.inf, y[i, first[b] + code - 1]
+    return -np.inf, np.inf
+
+
+@compiled
 def sweep_rows(
     y: Floats,
     mean: Floats,
@@ -118,122 +140,12 @@ def sweep_rows(
         for k in range(q):
             e[k] = y[i, k] - mean[i, k]
         for j in range(q):
-            b = owner[j]
-            if b < 0:
-                low, high = lower[i, j], upper[i, j]
-                if low == high:
-                    continue
-            else:
-                low, high = -np.inf, np.inf
-                code = codes[i, b]
-                if code == j - first[b] + 1:
-                    low = 0.0
-                    for k in range(first[b], first[b] + size[b]):
-                        if k != j and y[i, k] > low:
-                            low = y[i, k]
-                elif code == 0:
-                    high = 0.0
-                elif code > 0:
-                    high = y[i, first[b] + code - 1]
+            low, high = bounds(i, j, y, lower, upper, owner, first, size, codes)
+            if low == high:
+                continue
             center = mean[i, j]
             for k in range(q):
                 center += weights[j, k] * e[k]
             s = sd[j]
             y[i, j] = center + s * truncated((low - center) / s, (high - center) / s, uniforms[i, j])
             e[j] = y[i, j] - mean[i, j]
-
-
-@_compiled
-def _change(
-    t: float, a: float, b: float, c: float, qs: Floats, n: float, nu: float, p: Floats, j: int, k: int
-) -> float:
-    """Return by how much the log posterior changes when r_jk changes by t; see ``sweep_correlations``."""
-    q = p.shape[0]
-    g = (1.0 + t * b) ** 2 - t * t * a * c
-    if g <= 0.0:
-        return -np.inf
-    jj, jk, kk = -t * t * c / g, t * (1.0 + t * b) / g, -t * t * a / g
-    fit = 0.5 * (jj * qs[0] + 2.0 * jk * qs[1] + kk * qs[2])
-    ratio = 1.0
-    for m in range(q):
-        u, v = p[m, j], p[m, k]
-        ratio *= 1.0 - (jj * u * u + 2.0 * jk * u * v + kk * v * v) / p[m, m]
-    if ratio <= 0.0:
-        return -np.inf
-    return float(fit - 0.5 * (n + nu + q + 1.0) * math.log(g) - 0.5 * nu * math.log(ratio))
-
-
-@_compiled
-def sweep_correlations(
-    r: Floats, p: Floats, s: Floats, n: float, nu: float, fixed: Flags, rng: np.random.Generator
-) -> None:
-    """Draw every free correlation given the others by a slice step, in place. O(q⁴), whatever n.
-
-        log p(R | E) = −(n + ν + q + 1)/2 · log|R| − tr(R⁻¹ E'E)/2 − ν/2 · Σ_j log (R⁻¹)_jj
-
-    Changing r_jk by t changes R by rank two: with P = R⁻¹, a = P_jj, b = P_jk, c = P_kk, the determinant is multiplied
-    by g(t) = (1 + t b)² − t² a c, which is positive exactly where R stays positive definite, and P changes by
-    −[P_j P_k] M⁻¹ [P_j P_k]' with M⁻¹ = [[−t² c, t(1 + t b)], [t(1 + t b), −t² a]] / g.
-
-    Parameters
-    ----------
-    r, p
-        The correlation matrix and its inverse.
-    s, n
-        E'E of the residuals, and how many there are.
-    nu
-        ν of the prior: the correlations of an inverse Wishart (ν, I).
-    fixed
-        Which correlations stay as they are.
-    """
-    q = r.shape[0]
-    qs = np.empty(3)
-    old_j, old_k = np.empty(q), np.empty(q)
-    for j in range(q):
-        for k in range(j + 1, q):
-            if fixed[j, k]:
-                continue
-            a, b, c = p[j, j], p[j, k], p[k, k]
-            qs[:] = 0.0
-            for u in range(q):
-                sj, sk = 0.0, 0.0
-                for v in range(q):
-                    sj += s[u, v] * p[v, j]
-                    sk += s[u, v] * p[v, k]
-                qs[0] += p[u, j] * sj
-                qs[1] += p[u, j] * sk
-                qs[2] += p[u, k] * sk
-            root = math.sqrt(a * c)
-            least, most = -1.0 / (root + b), 1.0 / (root - b)
-            level = math.log(1.0 - rng.random())
-            width = 3.0 / math.sqrt((n + nu) * (a * c + b * b))
-            low = -width * rng.random()
-            high = low + width
-            while low > least and _change(low, a, b, c, qs, n, nu, p, j, k) > level:
-                low -= width
-            while high < most and _change(high, a, b, c, qs, n, nu, p, j, k) > level:
-                high += width
-            low, high = max(low, least), min(high, most)
-            t = low + (high - low) * rng.random()
-            while _change(t, a, b, c, qs, n, nu, p, j, k) <= level:
-                if high - low < SMALLEST:  # rounding left nothing above the level but where it is
-                    t = 0.0
-                    break
-                if t < 0.0:
-                    low = t
-                else:
-                    high = t
-                t = low + (high - low) * rng.random()
-            g = (1.0 + t * b) ** 2 - t * t * a * c
-            jj, jk, kk = -t * t * c / g, t * (1.0 + t * b) / g, -t * t * a / g
-            for u in range(q):
-                old_j[u], old_k[u] = p[u, j], p[u, k]
-            for u in range(q):
-                for v in range(q):
-                    p[u, v] -= (
-                        jj * old_j[u] * old_j[v]
-                        + jk * (old_j[u] * old_k[v] + old_k[u] * old_j[v])
-                        + kk * old_k[u] * old_k[v]
-                    )
-            r[j, k] += t
-            r[k, j] = r[j, k]

@@ -1,0 +1,195 @@
+"""Columns as latent coordinates: which column has which, and what the records say of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from synthdp.imputation.copula.latent import Latent, Shape
+from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
+from synthdp.imputation.protocol import Task
+from synthdp.microdata import Codes, Floats, Microdata
+from synthdp.schema import Column, Kind
+
+Curve = NumberCurve | LevelCurve | None
+MOST_UTILITIES = 24
+FEWEST_KNOWN = 10
+NEARLY_ONE = 1 - 1e-6
+NOMINAL_SD = 1.5
+LARGEST_SHARE = 0.8
+
+
+@dataclass(frozen=True, repr=False)
+class Item:
+    """One column and its coordinates.
+
+    Parameters
+    ----------
+    column
+        What it is.
+    first, width
+        Its coordinates: one, or a utility per level but the most frequent for a nominal column.
+    margin
+        Of a number or ordered levels; None for a nominal column, whose Γ has a constant instead.
+    codes, order
+        Of a nominal column: each record's level by frequency (-1: missing), and which level that is.
+    """
+
+    column: Column
+    first: int
+    width: int
+    margin: NumberMargin | LevelMargin | None
+    codes: Codes
+    order: Codes
+
+    @property
+    def nominal(self) -> bool:
+        """Whether the column has utilities."""
+        return self.margin is None
+
+    def missing(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return whose value is missing."""
+        return (self.codes if self.margin is None else self.margin.rows) < 0
+
+
+@dataclass(frozen=True, repr=False)
+class Coding:
+    """All columns of the model and the covariates that move their latents.
+
+    Parameters
+    ----------
+    items
+        The columns.
+    covariates, prior_sd
+        h (n × d) and the prior sd of Γ (d × q).
+    scale
+        The sd of each coordinate's latents over all records.
+    left_out
+        Kept columns the model does not see, and why.
+    """
+
+    items: tuple[Item, ...]
+    covariates: Floats
+    prior_sd: Floats
+    scale: Floats
+    left_out: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, task: Task, exclude: Sequence[str], group_sd: float) -> "Coding":
+        """Return the coding of a task's columns. O(n log n) per column."""
+        data = task.data
+        left_out = tuple(leave_out(data, exclude))
+        unseen = {name for name, _ in left_out} | set(exclude)
+        items: list[Item] = []
+        first = 0
+        for column in data.schema.columns:
+            if column.name not in unseen:
+                items.append(_item(task, column, first))
+                first += items[-1].width
+        regularised = task.predictors.regularised
+        moved = task.predictors.matrix[:, len(task.predictors.names) - regularised :]
+        moved = moved - moved.mean(axis=0)
+        nominal = np.zeros(first, dtype=np.bool_)
+        for item in items:
+            nominal[item.first : item.first + item.width] = item.nominal
+        covariates = np.column_stack([np.ones((len(data), int(nominal.any()))), moved])
+        prior_sd = np.full((covariates.shape[1], first), group_sd)
+        if nominal.any():
+            prior_sd[0] = np.where(nominal, NOMINAL_SD, 0.0)
+        scale = np.ones(first)
+        for item in items:
+            if not item.nominal and regularised:
+                scale[item.first] = _scale(scores(data, item.column.name), moved)
+        return cls(tuple(items), covariates, prior_sd, scale, left_out)
+
+    def shape(self) -> Shape:
+        """Return which coordinate is what."""
+        blocks = tuple((item.first, item.width) for item in self.items if item.nominal)
+        return Shape.of(self.prior_sd.shape[1], blocks)
+
+    def curves(self, weights: Floats) -> list[Curve]:
+        """Return every column's margin with weights of the records."""
+        return [item.margin.at(weights) if item.margin is not None else None for item in self.items]
+
+    def latent(self, curves: Sequence[Curve]) -> Latent:
+        """Return what the records say of their latents under these margins."""
+        n, q = len(self.covariates), self.prior_sd.shape[1]
+        lower, upper = np.full((n, q), -np.inf), np.full((n, q), np.inf)
+        for item, curve in zip(self.items, curves, strict=True):
+            if curve is not None:
+                j = item.first
+                low, high = curve.bounds()
+                lower[:, j], upper[:, j] = low * self.scale[j], high * self.scale[j]
+        codes = [item.codes for item in self.items if item.nominal]
+        levels = np.column_stack(codes) if codes else np.zeros((n, 0), dtype=np.int64)
+        return Latent(self.shape(), lower, upper, levels, self.covariates, self.prior_sd)
+
+
+def _item(task: Task, column: Column, first: int) -> Item:
+    nothing = np.zeros(0, dtype=np.int64)
+    if column.name in task.links:
+        margin = NumberMargin.of(task.working[column.name], task.links[column.name].limits())
+        return Item(column, first, 1, margin, nothing, nothing)
+    if not column.kind.categorical:
+        return Item(column, first, 1, NumberMargin.of(task.data.numbers(column.name)), nothing, nothing)
+    codes = task.data.codes(column.name)
+    if column.kind is not Kind.NOMINAL:
+        return Item(column, first, 1, LevelMargin(codes, len(column.levels)), nothing, nothing)
+    counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
+    order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    place = np.full(len(column.levels) + 1, -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return Item(column, first, len(order) - 1, None, place[codes], order)
+
+
+def scores(data: Microdata, name: str) -> Floats:
+    """Return the normal scores of a number or ordered levels; zero where it is missing."""
+    from scipy.stats import rankdata
+
+    column = data.schema[name]
+    values = data.codes(name).astype(np.float64) if column.kind.categorical else data.numbers(name)
+    known = (values >= 0) if column.kind.categorical else np.isfinite(values)
+    found = np.zeros(len(values))
+    found[known] = ndtri((rankdata(values[known]) - 0.5) / max(int(known.sum()), 1))
+    return found
+
+
+def leave_out(data: Microdata, exclude: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield kept columns a copula cannot use, with the reason: too few values, one value only, or a copy of others."""
+    seen: list[Floats] = []
+    for column in data.schema.kept():
+        if column.name in exclude:
+            continue
+        why = _unusable(data, column)
+        if why is None and column.kind is not Kind.NOMINAL:
+            why = "it follows from other columns" if follows(data, column.name, seen) else None
+        if why is not None:
+            yield column.name, why
+
+
+def follows(data: Microdata, name: str, seen: list[Floats]) -> bool:
+    """Return whether a column's scores follow from those seen before; they are added to them if not."""
+    mine = scores(data, name)
+    mine = mine / np.sqrt(np.mean(mine**2))
+    if seen:
+        others = np.column_stack(seen)
+        fitted = others @ np.linalg.lstsq(others.T @ others, others.T @ mine, rcond=None)[0]
+        if np.mean(fitted**2) > NEARLY_ONE:
+            return True
+    seen.append(mine)
+    return False
+
+
+def _unusable(data: Microdata, column: Column) -> str | None:
+    known = data.codes(column.name) >= 0 if column.kind.categorical else np.isfinite(data.numbers(column.name))
+    if int(known.sum()) < FEWEST_KNOWN:
+        return f"it has fewer than {FEWEST_KNOWN} values"
+    return "all its values are the same" if data.frame[column.name].nunique() < 2 else None
+
+
+def _scale(score: Floats, moved: Floats) -> float:
+    """Return the sd of latents whose residual sd is one, from the share of the scores that covariates explain."""
+    fitted = moved @ np.linalg.lstsq(moved, score, rcond=None)[0]
+    share = min(float(np.mean(fitted**2) / np.mean(score**2)), LARGEST_SHARE)
+    return float(1 / np.sqrt(1 - share))

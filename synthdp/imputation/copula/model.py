@@ -1,0 +1,203 @@
+"""The Gaussian copula as an association model: one joint distribution of replaced and kept columns.
+
+    y_i ~ N(Γ'h_i, R),   x_ij = F_j⁻¹(Φ(y_ij)),   h_i: risk group or number of neighbours where masks differ by them
+
+R has marginally uniform correlations beforehand, Γ a normal prior, margins are the columns' own (see ``margins``).
+Missing values need no treatment of their own: their latents are free. p(R, Γ | records) is sampled exactly given the
+margins (see ``chain``; reports/copula_sbc), by two chains in parallel that run until they agree.
+
+Limits. Margins are estimated from the values that are there: where missingness depends on other columns, the margin of
+an incomplete column is that of its known values. Associations other than monotone ones are not seen.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from synthdp.errors import Unfinished
+from synthdp.imputation.checks import settings_problems
+from synthdp.imputation.copula import convergence
+from synthdp.imputation.copula.chain import Sampler
+from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
+from synthdp.imputation.copula.drawing import CopulaParameters
+from synthdp.imputation.protocol import Task
+from synthdp.microdata import Floats, Microdata
+from synthdp.schema import Kind, Settings
+
+WITHDRAWN = "the association model's margins follow the records' own values"
+CHAINS = 2
+FIRST_RUN = 250
+COLLAPSE = 20  # the costlier step is insurance against rare levels: about half of the time goes to it
+
+
+class Copula(Settings):
+    """A Gaussian copula of all columns.
+
+    Parameters
+    ----------
+    exclude
+        Kept columns the model must not see.
+    group_prior_sd
+        Prior sd of the effects of risk group and number of neighbours on the latents.
+    least_ess, most_r_hat
+        When the chains are long enough: the worst entry's bulk effective sample size and R-hat.
+    most_sweeps
+        How long a chain may become before the run is given up.
+
+    Examples
+    --------
+    >>> Copula(exclude=("serial",)).most_r_hat
+    1.05
+    """
+
+    method: Literal["copula"] = "copula"
+    exclude: tuple[str, ...] = ()
+    group_prior_sd: float = Field(default=1.0, gt=0)
+    least_ess: float = Field(default=60.0, gt=0)
+    most_r_hat: float = Field(default=1.05, gt=1)
+    most_sweeps: int = Field(default=8000, ge=FIRST_RUN)
+
+    @property
+    def splines(self) -> int:
+        """Margins bend by themselves: no splines."""
+        return 0
+
+    def problems(self, data: Microdata) -> list[str]:
+        """Return why a copula cannot replace the columns the schema asks for."""
+        found = settings_problems(data, None, self.exclude)
+        seen: list[Floats] = []
+        unseen = {name for name, _ in leave_out(data, self.exclude)} | set(self.exclude)
+        width = 0
+        for column in (*data.schema.kept(), *data.schema.replaced()):
+            if column.name in unseen:
+                continue
+            where, replaced = f"variables.{column.name}", column in data.schema.replaced()
+            levels = len(np.unique(data.codes(column.name))) if column.kind is Kind.NOMINAL else 2
+            width += max(levels - 1, 1)
+            if levels - 1 > MOST_UTILITIES:
+                cure = (
+                    "set rare: to group rare levels" if replaced else "set rare:, or add it to synthesis.model.exclude"
+                )
+                found.append(
+                    f"{where}: a copula takes nominal columns of at most {MOST_UTILITIES + 1} levels, found {levels}; "
+                    f"{cure}."
+                )
+            if column.kind is not Kind.NOMINAL and follows(data, column.name, seen) and replaced:
+                found.append(f"{where}: follows from other columns; write it as derived:, or drop one of them.")
+            if replaced:
+                known = int(data.frame[column.name].notna().sum())
+                if column.kind is Kind.DATE:
+                    found.append(f"{where}: a copula cannot replace dates; use trees, or set role: keep.")
+                if column.applies_when is not None:
+                    found.append(f"{where}: a copula cannot replace columns with applies_when; use model: regression.")
+                if known < FEWEST_KNOWN:
+                    found.append(
+                        f"{where}: a copula needs at least {FEWEST_KNOWN} values, found {known}; set role: drop."
+                    )
+        if not found and len(data) <= width:
+            found.append(
+                f"data: a copula of {width} coordinates needs more records than that, found {len(data)}; list columns "
+                "in synthesis.model.exclude."
+            )
+        return found
+
+    def fit(self, task: Task, *, rng: np.random.Generator) -> "CopulaPosterior":
+        """Run the chains until they agree. O(n q²) per sweep.
+
+        Raises
+        ------
+        Unfinished
+            When they do not within ``most_sweeps``.
+        """
+        coding = Coding.of(task, self.exclude, self.group_prior_sd)
+        latent = coding.latent(coding.curves(np.ones(len(task.data))))
+        samplers = [Sampler(latent, rng=own) for own in rng.spawn(CHAINS)]
+        pairs = np.nonzero(np.triu(~latent.shape.fixed()))
+        entries = np.nonzero(latent.prior_sd)
+        total = 0
+        kept: list[list[tuple[Floats, Floats]]] = [[] for _ in samplers]
+        run = FIRST_RUN
+        with ThreadPoolExecutor(max_workers=CHAINS) as pool:
+            while True:
+                for chain, trace in zip(
+                    kept, pool.map(lambda s, length=run: s.run(length, collapse=COLLAPSE), samplers), strict=True
+                ):
+                    chain.append((trace.r[:, pairs[0], pairs[1]], trace.gamma[:, entries[0], entries[1]]))
+                total += run
+                # the first half is forgotten: the start may still show in it
+                r, gamma = (
+                    np.stack([np.concatenate([part[which] for part in chain])[total // 2 :] for chain in kept])
+                    for which in (0, 1)
+                )
+                both = np.concatenate([r, gamma], axis=2)
+                if not both.shape[2]:
+                    break
+                worst_r_hat, worst_ess = _worst(both)
+                if worst_r_hat <= self.most_r_hat and worst_ess >= self.least_ess:
+                    break
+                if total * 2 > self.most_sweeps:
+                    raise Unfinished(
+                        f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat "
+                        f"{worst_r_hat:.2f}, effective sample size {worst_ess:.0f}); raise most_sweeps, group rare "
+                        "levels, or exclude columns that nearly follow from others."
+                    )
+                run = total
+        draws = CHAINS * r.shape[1]
+        rows = _diagnostics(both, total, coding)
+        return CopulaPosterior(
+            coding, r.reshape(draws, r.shape[2]), gamma.reshape(draws, gamma.shape[2]), task.sweeps, rows
+        )
+
+
+def _worst(draws: Floats) -> tuple[float, float]:
+    return float(np.nanmax(convergence.r_hat(draws))), float(np.nanmin(convergence.bulk_ess(draws)))
+
+
+def _diagnostics(draws: Floats, sweeps: int, coding: Coding) -> tuple[dict[str, object], ...]:
+    rows: list[dict[str, object]] = []
+    if draws.shape[2]:
+        r_hat, ess = _worst(draws)
+        rows.append({"model": "copula", "sweeps": sweeps, "r_hat": round(r_hat, 4), "ess": round(ess, 1)})
+    rows += [{"column": name, "left_out": why} for name, why in coding.left_out]
+    return tuple(rows)
+
+
+@dataclass(frozen=True, repr=False)
+class CopulaPosterior:
+    """Draws of R and Γ, and the records whose bootstrap gives the margins.
+
+    Parameters
+    ----------
+    r, gamma
+        draws × free entries.
+    rows
+        What the release says of the chains.
+    """
+
+    coding: Coding
+    r: Floats
+    gamma: Floats
+    sweeps: int
+    rows: tuple[dict[str, object], ...]
+
+    def __repr__(self) -> str:
+        return f"CopulaPosterior({len(self.r)} draws)"
+
+    def diagnostics(self) -> tuple[dict[str, object], ...]:
+        """Return the worst R-hat and effective sample size, and the columns that were left out."""
+        return self.rows
+
+    def draw(self, *, rng: np.random.Generator) -> CopulaParameters:
+        """Draw θ: one of the chains' states, and the weights of the margins."""
+        shape = self.coding.shape()
+        at = int(rng.integers(len(self.r)))
+        r = shape.start()
+        j, k = np.nonzero(np.triu(~shape.fixed()))
+        r[j, k] = r[k, j] = self.r[at]
+        gamma = np.zeros(self.coding.prior_sd.shape)
+        gamma[np.nonzero(self.coding.prior_sd)] = self.gamma[at]
+        weights = rng.standard_exponential(len(self.coding.covariates))
+        return CopulaParameters(self.coding, r, gamma, weights, self.sweeps)
