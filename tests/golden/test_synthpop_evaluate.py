@@ -16,12 +16,14 @@ CONFIG = """\
 version: 1
 data: {path: %s}
 variables:
-  sex: {levels: [MALE, FEMALE]}
-  edu: {kind: ordinal, levels: [PRIMARY/NO EDUCATION, VOCATIONAL/GRAMMAR, SECONDARY, POST-SECONDARY OR HIGHER]}
+  sex: {key: true, levels: [MALE, FEMALE]}
+  agegr: {key: true}
+  marital: {key: true}
+  edu: {key: true, kind: ordinal, levels: [PRIMARY/NO EDUCATION, VOCATIONAL/GRAMMAR, SECONDARY, POST-SECONDARY OR HIGHER]}
 analyses:
   - {name: compare, model: ols, formula: income ~ sex + agegr + edu, rule: mean_se}
   - {name: population, model: ols, formula: income ~ sex + agegr + edu, rule: raab2016}
-evaluation: {rows: none, risk: [identity]}
+evaluation: {rows: none, risk: [identity, attribute], targets: [ls]}
 """
 
 
@@ -32,17 +34,31 @@ def expected() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def utility(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("synthpop")
     (folder / "config.yaml").write_text(CONFIG % (FOLDER / "original.csv"))
     copies = [str(FOLDER / f"copy_{number}.csv") for number in range(1, 6)]
     line = ["evaluate", str(folder / "config.yaml"), "--synthetic", *copies, "--out", str(folder / "out"), "--quiet"]
     done = CliRunner().invoke(app, line)
     assert done.exit_code == 0, done.output
-    metrics = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["cautions"] == []
+    found: dict[str, Any] = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
+    assert found["cautions"] == []
+    return found
+
+
+@pytest.fixture(scope="module")
+def utility(metrics: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = metrics["utility"]
     return found
+
+
+def test_disclosure(metrics: dict[str, Any], expected: dict[str, Any]) -> None:
+    (found,) = metrics["risk"]["attribute"]
+    assert found["target"] == expected["target"]
+    published = zip(expected["identity_percent"], expected["attribute_percent"], strict=True)
+    for line, (identity, attribute) in zip(found["per_copy"], published, strict=True):
+        wanted = identity | attribute
+        assert {name: line[name] for name in wanted} == pytest.approx(wanted, rel=0, abs=1e-6)
 
 
 @pytest.mark.parametrize("measure", ["pmse", "po50", "specks"])
