@@ -66,6 +66,20 @@ def epsilon(event: events.Event, delta: float) -> float:
     return cost(event, delta).epsilon
 
 
+def rho(event: events.Event) -> float | None:
+    """Return ρ such that the event is ρ-zCDP; None when a δ or a ξ stands in the way, or nothing is private."""
+    found = bags(event)
+    if found is None:
+        return None
+    sums = []
+    for bag in found:
+        for leaf in bag:
+            if getattr(leaf, "delta", 0.0) > 0 or getattr(leaf, "xi", 0.0) > 0:
+                return None
+        sums.append(math.fsum(times * _rho(leaf) for leaf, times in bag.items()))
+    return max(sums, default=0.0)
+
+
 def renyi_epsilon(event: events.Event, delta: float) -> float:
     """Return ε at δ by dp-accounting's Rényi accountant, for checking and for those who ask for it."""
     from dp_accounting import NeighboringRelation, UnsupportedEventError
@@ -132,15 +146,15 @@ def _basic(bag: Bag, delta: float) -> float:
 
 
 def _concentrated(bag: Bag, delta: float) -> float:
-    rho, xi, used = [], 0.0, 0.0
+    sums, xi, used = [], 0.0, 0.0
     for leaf, times in bag.items():
         if isinstance(leaf, events.Approximate | events.TotalVariation):
             used += times * leaf.delta
         if isinstance(leaf, events.ZeroConcentrated):
             xi += times * leaf.xi
-        rho.append(times * _rho(leaf))
+        sums.append(times * _rho(leaf))
     left = delta - used
-    total = math.fsum(rho)
+    total = math.fsum(sums)
     if left <= 0:
         return math.inf
     return epsilon_of_rho(total, left, xi=xi, method="tight") if total > 0 else xi
