@@ -129,12 +129,14 @@ class Walk:
             self._update_kept(number)
             return 1.0
         before = self.state[number]
-        if isinstance(curve, NumberCurve):
+        if isinstance(curve, NumberCurve) and isinstance(about, GaussianEvidence):
             self._update_number(item, curve, before, about)
-        elif isinstance(curve, LevelCurve):
+        elif isinstance(curve, LevelCurve) and isinstance(about, LevelEvidence):
             self._update_levels(item, curve, about)
-        else:
+        elif curve is None and isinstance(about, LevelEvidence):
             self._update_utilities(item, about)
+        else:
+            raise TypeError("evidence about a number and about levels cannot be taken for each other")
         self.state[number] = self._value(number)
         return float((self.state[number] != before).mean())
 
@@ -154,7 +156,7 @@ class Walk:
                 shares = log_between(curve.cuts[None, :-1], curve.cuts[None, 1:])
                 level = draw_levels(shares + about.log_weights, rng=rng)
                 y[j] = s * truncated_normal(curve.cuts[level], curve.cuts[level + 1], rng=rng)
-            elif isinstance(about, LevelEvidence):
+            elif curve is None and isinstance(about, LevelEvidence):
                 level = draw_levels(about.log_weights[:, item.order], rng=rng)
                 y[j : j + item.width] = utilities_for(level, item.width, rng=rng).T
         self.y = y
@@ -195,9 +197,7 @@ class Walk:
             high = np.where(mine | (item.codes < 0), np.inf, chosen)
             block[k] = self._inside(item.first + k, low, high, self._center(item.first + k))
 
-    def _update_number(self, item: Item, curve: NumberCurve, t: Floats, about: Evidence) -> None:
-        if not isinstance(about, GaussianEvidence):
-            raise TypeError("a number needs Gaussian evidence")
+    def _update_number(self, item: Item, curve: NumberCurve, t: Floats, about: GaussianEvidence) -> None:
         j, s = item.first, self._scale[item.first]
         w, precision = about.mean(), about.precision
         with np.errstate(divide="ignore"):
@@ -205,18 +205,14 @@ class Walk:
         low, high = s * curve.latent(w - reach), s * curve.latent(w + reach)
         self.y[j] = self._inside(j, np.minimum(low, self.y[j]), np.maximum(high, self.y[j]), self._center(j))
 
-    def _update_levels(self, item: Item, curve: LevelCurve, about: Evidence) -> None:
-        if not isinstance(about, LevelEvidence):
-            raise TypeError("levels need evidence about levels")
+    def _update_levels(self, item: Item, curve: LevelCurve, about: LevelEvidence) -> None:
         j = item.first
         center, cuts = self._center(j), curve.cuts * self._scale[j]
         edges = (cuts[None, :] - center[:, None]) / self._sd[j]
         level = draw_levels(log_between(edges[:, :-1], edges[:, 1:]) + about.log_weights, rng=self._rng)
         self.y[j] = self._inside(j, cuts[level], cuts[level + 1], center)
 
-    def _update_utilities(self, item: Item, about: Evidence) -> None:
-        if not isinstance(about, LevelEvidence):
-            raise TypeError("levels need evidence about levels")
+    def _update_utilities(self, item: Item, about: LevelEvidence) -> None:
         block = self.y[item.first : item.first + item.width]
         log_weights = about.log_weights[:, item.order]
         rows = np.arange(block.shape[1])

@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 from synthdp.microdata import Codes, Floats
 
 HEAP = 5
-CLOSEST = 0.02  # how near to the edge of its cell a value may be, as a share of the cell
+CLOSEST = 0.02  # how near to the edge of its cell an extreme may be, as a share of the cell
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,9 @@ class NumberMargin:
         knots = np.column_stack([self.left, self.right]).ravel(), np.column_stack([below, above]).ravel()
         width = self.right - self.left
         share = np.divide(self.values - self.left, width, out=np.full(len(width), 0.5), where=width > 0)
-        point = below + np.clip(share, CLOSEST, 1 - CLOSEST) * (above - below)
+        # a value at its bound would have an infinite latent
+        share[[0, -1]] = np.clip(share[[0, -1]], CLOSEST, 1 - CLOSEST)
+        point = below + share * (above - below)
         single = self.counts == 1
         low, high = ndtri(np.where(single, point, below)), ndtri(np.where(single, point, above))
         return NumberCurve(*knots, self.rows, low, high)
