@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from synthdp.imputation.copula import convergence, correlation, loops, slices
+from synthdp.imputation.copula import collapsing, convergence, correlation, loops, slices
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.latent import Latent, Shape, truncated_at
 
@@ -155,6 +155,54 @@ class TestCorrelation:
     def test_the_prior_of_two_nominal_columns_is_not_drawn(self):
         with pytest.raises(ValueError, match="at most one nominal column"):
             correlation.draw_prior(Shape.of(4, ((0, 2), (2, 2))), rng=np.random.default_rng(1))
+
+
+class TestCollapsed:
+    def test_the_same_compiled_or_not(self):
+        latent = records(60, np.random.default_rng(13))
+        rows = []
+        for function in (collapsing.collapse, collapsing.collapse.py_func):
+            rng = np.random.default_rng(14)
+            y, mean, gamma = latent.start(rng=rng), np.zeros((60, 5)), np.zeros((1, 5))
+            r = correlation.draw_prior(MIXED, rng=rng)
+            p, shape = np.linalg.inv(r), latent.shape
+            known = (latent.lower, latent.upper, shape.owner(), shape.first, shape.size, latent.codes)
+            for j in (2, 4):
+                function(j, y, mean, *known, latent.covariates, latent.prior_sd, gamma, r, p, 6.0, shape.fixed(), rng)
+            np.testing.assert_allclose(p, np.linalg.inv(r), rtol=1e-7)
+            np.testing.assert_allclose(mean, latent.covariates @ gamma, atol=1e-12)
+            rows.append((y, gamma, r))
+        for compiled, plain in zip(*rows, strict=True):
+            np.testing.assert_allclose(compiled, plain, atol=1e-10)
+        assert rows[0][2][3, 4] == 0.5
+
+    def test_a_probit_correlation_and_its_constant_against_quadrature(self):
+        """Known x, binary b = (y > 0): the latents of b integrated out give a probit likelihood of r and γ."""
+        rng = np.random.default_rng(15)
+        x = rng.standard_normal(25)
+        b = 0.4 + 0.8 * x + rng.standard_normal(25) > 0
+        lower = np.column_stack([x, np.where(b, 0.0, -np.inf)])
+        upper = np.column_stack([x, np.where(b, np.inf, 0.0)])
+        lower[20:, 1], upper[20:, 1] = -np.inf, np.inf
+        prior_sd = np.array([[0.0, 1.0]])
+        latent = Latent(Shape.of(2), lower, upper, np.zeros((25, 0), dtype=np.int64), np.ones((25, 1)), prior_sd)
+        sampler = Sampler(latent, rng=rng)
+        drawn = []
+        for _ in range(5000):
+            sampler.collapse()
+            drawn.append((sampler.state.r[0, 1], sampler.state.gamma[0, 1]))
+        r, g = np.meshgrid(np.linspace(-0.995, 0.995, 200), np.linspace(-3, 4, 200), indexing="ij")
+        log = -(g**2) / 2  # r is uniform beforehand, and x says nothing of r alone
+        for xi, bi in zip(x[:20], b[:20], strict=True):
+            log += stats.norm.logcdf((2 * bi - 1) * (g + r * xi) / np.sqrt(1 - r**2))
+        weight = np.exp(log - log.max())
+        weight /= weight.sum()
+        sizes = convergence.bulk_ess(np.asarray(drawn).reshape(2, 2500, 2))
+        for grid, found, size in zip((r, g), np.asarray(drawn).T, sizes, strict=True):
+            mean = (weight * grid).sum()
+            sd = np.sqrt((weight * (grid - mean) ** 2).sum())
+            assert found.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(size))
+            assert found.std() == pytest.approx(sd, rel=4 / np.sqrt(size))
 
 
 class TestSampler:

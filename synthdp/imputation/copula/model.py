@@ -25,7 +25,7 @@ from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Codin
 from synthdp.imputation.copula.drawing import CopulaParameters
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Floats, Microdata
-from synthdp.schema import Kind, Settings
+from synthdp.schema import Kind, Role, Settings
 
 WITHDRAWN = "the association model's margins follow the records' own values"
 CHAINS = 2
@@ -68,41 +68,26 @@ class Copula(Settings):
     def problems(self, data: Microdata) -> list[str]:
         """Return why a copula cannot replace the columns the schema asks for."""
         found = settings_problems(data, None, self.exclude)
-        seen: list[Floats] = []
-        unseen = {name for name, _ in leave_out(data, self.exclude)} | set(self.exclude)
-        width = 0
-        for column in (*data.schema.kept(), *data.schema.replaced()):
-            if column.name in unseen:
-                continue
-            where, replaced = f"variables.{column.name}", column in data.schema.replaced()
-            levels = len(np.unique(data.codes(column.name))) if column.kind is Kind.NOMINAL else 2
-            width += max(levels - 1, 1)
-            if levels - 1 > MOST_UTILITIES:
+        columns = [column for column in data.schema.columns if column.name not in self.exclude]
+        levels = {c.name: len(np.unique(data.codes(c.name))) for c in columns if c.kind is Kind.NOMINAL}
+        for name, count in levels.items():
+            if count - 1 > MOST_UTILITIES:
+                replaced = data.schema[name].role is Role.REPLACE
                 cure = (
                     "set rare: to group rare levels" if replaced else "set rare:, or add it to synthesis.model.exclude"
                 )
                 found.append(
-                    f"{where}: a copula takes nominal columns of at most {MOST_UTILITIES + 1} levels, found {levels}; "
-                    f"{cure}."
+                    f"variables.{name}: a copula takes nominal columns of at most {MOST_UTILITIES + 1} levels, found "
+                    f"{count}; {cure}."
                 )
-            if column.kind is not Kind.NOMINAL and follows(data, column.name, seen) and replaced:
-                found.append(f"{where}: follows from other columns; write it as derived:, or drop one of them.")
-            if replaced:
-                known = int(data.frame[column.name].notna().sum())
-                if column.kind is Kind.DATE:
-                    found.append(f"{where}: a copula cannot replace dates; use trees, or set role: keep.")
-                if column.applies_when is not None:
-                    found.append(f"{where}: a copula cannot replace columns with applies_when; use model: regression.")
-                if known < FEWEST_KNOWN:
-                    found.append(
-                        f"{where}: a copula needs at least {FEWEST_KNOWN} values, found {known}; set role: drop."
-                    )
+        width = sum(max(levels.get(column.name, 2) - 1, 1) for column in columns)
         if not found and len(data) <= width:
-            found.append(
+            # with so few records every column follows from the others: nothing more can be said
+            return [
                 f"data: a copula of {width} coordinates needs more records than that, found {len(data)}; list columns "
                 "in synthesis.model.exclude."
-            )
-        return found
+            ]
+        return found + _replaced_problems(data, self.exclude)
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> "CopulaPosterior":
         """Run the chains until they agree. O(n q²) per sweep.
@@ -150,6 +135,30 @@ class Copula(Settings):
         return CopulaPosterior(
             coding, r.reshape(draws, r.shape[2]), gamma.reshape(draws, gamma.shape[2]), task.sweeps, rows
         )
+
+
+def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
+    """Return which replaced columns a copula cannot draw."""
+    found: list[str] = []
+    seen: list[Floats] = []
+    unseen = {name for name, _ in leave_out(data, exclude)} | set(exclude)
+    for column in (*data.schema.kept(), *data.schema.replaced()):
+        if column.name in unseen:
+            continue
+        where = f"variables.{column.name}"
+        known = int(data.frame[column.name].notna().sum())
+        repeats = column.kind is not Kind.NOMINAL and known > 0 and follows(data, column.name, seen)
+        if column.role is not Role.REPLACE:
+            continue
+        if column.kind is Kind.DATE:
+            found.append(f"{where}: a copula cannot replace dates; use trees, or set role: keep.")
+        if column.applies_when is not None:
+            found.append(f"{where}: a copula cannot replace columns with applies_when; use model: regression.")
+        if known < FEWEST_KNOWN:
+            found.append(f"{where}: a copula needs at least {FEWEST_KNOWN} values, found {known}; set role: drop.")
+        elif repeats:
+            found.append(f"{where}: follows from other columns; write it as derived:, or drop one of them.")
+    return found
 
 
 def _worst(draws: Floats) -> tuple[float, float]:
