@@ -91,7 +91,9 @@ class Transition:
         worst = 0.0
         for column in zip(*self.shares, strict=True):
             if max(column) > 0:
-                worst = max(worst, math.log(max(column)) - math.log(min(column)) if min(column) else math.inf)
+                # whole numbers divide with one rounding, so an ε near 0 keeps its digits
+                excess = (max(column) - min(column)) / min(column) if min(column) else math.inf
+                worst = max(worst, math.log1p(excess))
         return worst
 
     def delta(self, epsilon: float) -> float:
@@ -156,10 +158,10 @@ class Kary(Transition):
         if levels < 2:
             raise InputError(f"randomised response: needs at least two levels, found {levels}.")
         exact = UNITS * (1 - delta) / (math.exp(min(epsilon, 700.0)) + levels - 1)
-        lie = math.ceil(exact * (1 + 2**-50)) if exact > 0 else 1
-        if (levels - 1) * lie > UNITS - lie:  # rounding at ε near 0: the uniform answer
-            lie = UNITS // levels
+        lie = max(1, math.ceil(exact * (1 + 2**-50)))
         truth = UNITS - (levels - 1) * lie
+        if truth < lie or (not delta and math.log1p((truth - lie) / lie) > epsilon):
+            raise InputError(f"epsilon: {epsilon:g} is too small for {levels} levels; the answers would be noise.")
         rows = tuple(tuple(truth if k == true else lie for k in range(levels)) for true in range(levels))
         return cls(rows, approximate=(epsilon, delta) if delta else None)
 
