@@ -17,6 +17,9 @@ STUDIES = (
     "intrusions",
     "copula_sbc",
     "regions",
+    "audits",
+    "adassp",
+    "dp_intervals",
 )
 
 

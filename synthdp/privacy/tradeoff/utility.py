@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
 
 from synthdp.errors import InputError
+from synthdp.privacy.mechanisms.gaussian import analytic_ratio
 from synthdp.privacy.parameters import delta_of, positive
 from synthdp.privacy.tradeoff.checks import not_negative, share, whole
 
@@ -36,20 +36,7 @@ def mean_error(epsilon: float, delta: float, *, records: int, diameter: float, d
 
 def mean_error_analytic(epsilon: float, delta: float, *, records: int, diameter: float, dimension: int) -> float:
     """Return the same with the least Gaussian noise that is (ε, δ)-DP (Balle and Wang 2018, Theorem 8)."""
-    return _spread(analytic_sd(epsilon, delta), records, diameter, dimension)
-
-
-def analytic_sd(epsilon: float, delta: float) -> float:
-    """Return the least sd, for sensitivity 1, whose exact δ(ε) does not exceed δ."""
-    positive(epsilon, "epsilon")
-    delta_of(delta)
-
-    def excess(log_sd: float) -> float:
-        sd = math.exp(log_sd)
-        high, low = 0.5 / sd - epsilon * sd, -0.5 / sd - epsilon * sd
-        return float(special.ndtr(high) - np.exp(epsilon + special.log_ndtr(low))) - delta
-
-    return math.exp(optimize.brentq(excess, -20.0, 30.0, xtol=1e-13))
+    return _spread(analytic_ratio(epsilon, delta), records, diameter, dimension)
 
 
 def median_bound(epsilon: float, levels: int, rank_error: float) -> float:
