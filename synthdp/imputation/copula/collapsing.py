@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from synthdp.imputation.copula.loops import ROOT_HALF, Flags, bounds, compiled, truncated
+from synthdp.imputation.copula.loops import Flags, bounds, compiled, cumulative, truncated
 from synthdp.imputation.copula.slices import SMALLEST, change, move
 from synthdp.microdata import Codes, Floats
 
@@ -26,8 +26,7 @@ def _log_intervals(low: Floats, high: Floats, center: Floats, slope: Floats, t: 
         a, b = (low[i] - m) / sd, (high[i] - m) / sd
         if a > 0.0:
             a, b = -b, -a
-        above = 1.0 if b == np.inf else 0.5 * math.erfc(-b * ROOT_HALF)
-        product *= max(above if a == -np.inf else above - 0.5 * math.erfc(-a * ROOT_HALF), SMALLEST_CHANCE)
+        product *= max(cumulative(b) - cumulative(a), SMALLEST_CHANCE)
         if product < SMALLEST_CHANCE:  # one logarithm for many records
             total += math.log(product)
             product = 1.0
