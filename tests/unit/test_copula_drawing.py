@@ -89,7 +89,7 @@ class TestMargins:
         assert drawn.max() > x.max()
 
     def test_levels_that_nobody_has_get_nothing(self):
-        curve = LevelMargin(np.array([1, 1, 2, -1, 2]), 4).at(np.ones(5))
+        curve = LevelMargin(*[np.array([1, 1, 2, -1, 2])] * 2, 4).at(np.ones(5))
         np.testing.assert_allclose(curve.cuts, [-np.inf, -np.inf, 0.0, np.inf, np.inf])
 
     def test_probability_of_an_interval_in_either_tail(self):

@@ -164,6 +164,16 @@ class TestMissing:
         expected = np.corrcoef(truth, frame.loc[gone, "age"])[0, 1]
         assert found == pytest.approx(expected, abs=4 * np.sqrt(2 / gone.sum()) * (1 - expected**2))
 
+    def test_margins_are_right_when_missingness_depends_on_another_column(self):
+        frame = people(2000)
+        whole = frame["age"].copy()
+        frame.loc[(frame["z"] > 0) & (np.random.default_rng(6).random(2000) < 0.6), "age"] = np.nan
+        copies = Mi(model=QUICK, copies=4).synthesize(plan_of(frame), streams=Streams(5)).copies
+        se = whole.std() / np.sqrt(len(frame))
+        assert abs(frame["age"].mean() - whole.mean()) > 8 * se
+        # the known half of the records alone gives it to within about 2 se; draws of four copies add to it
+        assert np.mean([copy["age"].mean() for copy in copies]) == pytest.approx(whole.mean(), abs=4 * se)
+
     def test_what_cannot_be_done_is_said(self):
         plan = plan_of(self.gaps())
         found = DaMi(model=QUICK, mask_draw="once_orthogonal").problems(plan)

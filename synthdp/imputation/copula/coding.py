@@ -1,7 +1,7 @@
 """Columns as latent coordinates: which column has which, and what the records say of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -112,6 +112,17 @@ class Coding:
         """Return every column's margin with weights of the records."""
         return [item.margin.at(weights) if item.margin is not None else None for item in self.items]
 
+    def filled(self, y: Floats, curves: Sequence[Curve]) -> "Coding":
+        """Return the coding with margins added up over these latents (n × q) where values are missing."""
+        items = []
+        for item, curve in zip(self.items, curves, strict=True):
+            if item.margin is not None and curve is not None:
+                rows = item.margin.rows
+                drawn = np.where(rows < 0, curve.cell(y[:, item.first] / self.scale[item.first]), rows)
+                item = replace(item, margin=replace(item.margin, filled=drawn))
+            items.append(item)
+        return replace(self, items=tuple(items))
+
     def latent(self, curves: Sequence[Curve]) -> Latent:
         """Return what the records say of their latents under these margins."""
         n, q = len(self.covariates), self.prior_sd.shape[1]
@@ -135,7 +146,7 @@ def _item(task: Task, column: Column, first: int) -> Item:
         return Item(column, first, 1, NumberMargin.of(task.data.numbers(column.name)), nothing, nothing)
     codes = task.data.codes(column.name)
     if column.kind is not Kind.NOMINAL:
-        return Item(column, first, 1, LevelMargin(codes, len(column.levels)), nothing, nothing)
+        return Item(column, first, 1, LevelMargin(codes, codes, len(column.levels)), nothing, nothing)
     counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
     order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
     place = np.full(len(column.levels) + 1, -1, dtype=np.int64)

@@ -35,6 +35,9 @@ class NumberMargin:
         The distinct values in order, and how many records have each.
     left, right
         The cell of each value; a point for a heap.
+    filled
+        ``rows`` with a drawn position where the value is missing: the weights are added up over these. Over known
+        values only, the margin would be wrong wherever missingness depends on other columns.
     """
 
     rows: Codes
@@ -42,6 +45,7 @@ class NumberMargin:
     counts: Codes
     left: Floats
     right: Floats
+    filled: Codes
 
     @classmethod
     def of(cls, x: Floats, limits: tuple[float, float] = (-np.inf, np.inf)) -> "NumberMargin":
@@ -54,12 +58,11 @@ class NumberMargin:
         left = np.concatenate([[max(2 * values[0] - middles[0], limits[0])], middles])
         right = np.concatenate([middles, [min(2 * values[-1] - middles[-1], limits[1])]])
         heaped = counts >= HEAP
-        return cls(rows, values, counts, np.where(heaped, values, left), np.where(heaped, values, right))
+        return cls(rows, values, counts, np.where(heaped, values, left), np.where(heaped, values, right), rows)
 
     def at(self, weights: Floats) -> "NumberCurve":
         """Return F with weights of the records."""
-        known = self.rows >= 0
-        mass = np.bincount(self.rows[known], weights[known], minlength=len(self.values))
+        mass = _mass(self.filled, weights, len(self.values))
         above = np.cumsum(mass) / mass.sum()
         above[-1] = 1.0
         below = np.concatenate([[0.0], above[:-1]])
@@ -96,6 +99,10 @@ class NumberCurve:
         """Return between what each record's latent lies: a point where it is known, everything where it is missing."""
         return _at(self.rows, self.low, -np.inf), _at(self.rows, self.high, np.inf)
 
+    def cell(self, z: Floats) -> Codes:
+        """Return the position of the value in whose cell each latent falls."""
+        return np.minimum(np.searchsorted(self.u[1::2], ndtr(z)), len(self.low) - 1)
+
     def value(self, z: Floats) -> Floats:
         """Return F⁻¹(Φ(z))."""
         return np.interp(ndtr(z), self.u, self.x)
@@ -107,15 +114,23 @@ class NumberCurve:
 
 @dataclass(frozen=True, repr=False)
 class LevelMargin:
-    """The ordered levels of a column; ``rows`` holds the position of each record's level, -1 when missing."""
+    """The ordered levels of a column.
+
+    Parameters
+    ----------
+    rows, filled
+        The position of each record's level, -1 when missing; and with a drawn one there.
+    levels
+        How many there are.
+    """
 
     rows: Codes
+    filled: Codes
     levels: int
 
     def at(self, weights: Floats) -> "LevelCurve":
         """Return the cut points with weights of the records."""
-        known = self.rows >= 0
-        mass = np.bincount(self.rows[known], weights[known], minlength=self.levels)
+        mass = _mass(self.filled, weights, self.levels)
         above = np.cumsum(mass) / mass.sum()
         # levels that nobody has lie at the edges; rounding must not leave a sliver for them
         above[np.flatnonzero(mass > 0)[-1] :] = 1.0
@@ -132,6 +147,15 @@ class LevelCurve:
     def bounds(self) -> tuple[Floats, Floats]:
         """Return between what each record's latent lies."""
         return _at(self.rows, self.cuts[:-1], -np.inf), _at(self.rows, self.cuts[1:], np.inf)
+
+    def cell(self, z: Floats) -> Codes:
+        """Return the level of each latent."""
+        return np.searchsorted(self.cuts[1:-1], z)
+
+
+def _mass(rows: Codes, weights: Floats, size: int) -> Floats:
+    known = rows >= 0
+    return np.asarray(np.bincount(rows[known], weights[known], minlength=size), dtype=np.float64)
 
 
 def _at(rows: Codes, of: Floats, missing: float) -> Floats:

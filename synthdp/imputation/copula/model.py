@@ -6,8 +6,8 @@ R has marginally uniform correlations beforehand, Γ a normal prior, margins are
 Missing values need no treatment of their own: their latents are free. p(R, Γ | records) is sampled exactly given the
 margins (see ``chain``; reports/copula_sbc), by two chains in parallel that run until they agree.
 
-Limits. Margins are estimated from the values that are there: where missingness depends on other columns, the margin of
-an incomplete column is that of its known values. Associations other than monotone ones are not seen.
+Limits. Margins are plugged in while R and Γ are sampled; where values are missing they are completed by the model first
+(at random given the other columns is enough). Associations other than monotone ones are not seen.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +29,7 @@ from synthdp.schema import Kind, Role, Settings
 
 WITHDRAWN = "the association model's margins follow the records' own values"
 CHAINS = 2
+ROUNDS, SWEEPS_OF_A_ROUND = 5, 60
 FIRST_RUN = 250
 COLLAPSE = 20  # the costlier step is insurance against rare levels: about half of the time goes to it
 
@@ -97,7 +98,7 @@ class Copula(Settings):
         Unfinished
             When they do not within ``most_sweeps``.
         """
-        coding = Coding.of(task, self.exclude, self.group_prior_sd)
+        coding = _settled(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
         samplers = [Sampler(latent, rng=own) for own in rng.spawn(CHAINS)]
         pairs = np.nonzero(np.triu(~latent.shape.fixed()))
@@ -135,6 +136,19 @@ class Copula(Settings):
         return CopulaPosterior(
             coding, r.reshape(draws, r.shape[2]), gamma.reshape(draws, gamma.shape[2]), task.sweeps, rows
         )
+
+
+def _settled(coding: Coding, *, rng: np.random.Generator) -> Coding:
+    """Return the coding with margins completed by the model: fitted and filled in turn, as in stochastic EM."""
+    if not any(item.margin is not None and item.missing().any() for item in coding.items):
+        return coding
+    same = np.ones(len(coding.covariates))
+    for _ in range(ROUNDS):
+        curves = coding.curves(same)
+        sampler = Sampler(coding.latent(curves), rng=rng)
+        sampler.run(1, every=SWEEPS_OF_A_ROUND, collapse=COLLAPSE)
+        coding = coding.filled(sampler.state.y, curves)
+    return coding
 
 
 def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
