@@ -16,6 +16,7 @@ from synthdp.cli import terminal
 from synthdp.cli.analysing import EXAMPLES, analyse
 from synthdp.cli.arguments import Log, ReleaseFolder
 from synthdp.cli.guard import INTERRUPTED, guarded
+from synthdp.cli.private import app as private
 from synthdp.errors import GateRefused, InputError
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ Examples:
   synthdp run config.yaml --out results
   synthdp verify results
   synthdp analyse results --model logit --formula "vote ~ age + educ"
+  synthdp dp mean survey.csv --column age --bounds 18,90 --epsilon 0.5
 
 Exit codes: 0 done, 1 a bug in synthdp, 2 wrong input, 3 the release gate refused, 4 could not finish,
 130 interrupted.""",
@@ -229,6 +231,7 @@ def evaluate(
 
 
 app.command(epilog=EXAMPLES)(analyse)
+app.add_typer(private)
 
 
 @app.command(

@@ -50,7 +50,19 @@ class Bounded:
         return len(self.values)
 
 
-def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str = "values") -> Bounded:
+def name_of(values: Any) -> str:
+    """Return the name of a pandas column; other sequences are called ``values``."""
+    name = getattr(values, "name", None)
+    return "values" if name is None else str(name)
+
+
+def what_of(statistic: str, values: Any) -> str:
+    """Return what is released, in words for a ledger."""
+    name = name_of(values)
+    return statistic if name == "values" else f"{statistic} of {name}"
+
+
+def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | None = None) -> Bounded:
     """Return numbers clipped to declared bounds.
 
     Parameters
@@ -62,6 +74,7 @@ def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str = "
         Lowest and highest value, known without looking at the data; ``"data"`` takes them from the data and voids the
         guarantee.
     """
+    name = name or name_of(values)
     numbers = _numbers(values, name)
     missing = np.isnan(numbers)
     confidential: list[str] = []

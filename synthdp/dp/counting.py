@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.bounding import Limits, bounded
+from synthdp.dp.bounding import Limits, bounded, what_of
 from synthdp.dp.budgets import Budget
+from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import Noise
 from synthdp.dp.results import Released, ReleasedTable
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.privacy.mechanisms import Adjacency, Source
 
 IN_THE_FILE = "the interval is for the records in the file: it holds the privacy noise, no sampling"
 MOST_CELLS = 10**6
@@ -32,6 +33,7 @@ def count(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Released:
     """Count the records that have a value, or that have this value.
 
@@ -49,7 +51,8 @@ def count(
     budget = Budget(epsilon, 0.0, adjacency, level)
     column = pd.Series(values)
     flags = column.notna() if equals is None else _labels(column, column) == _labels(pd.Series([equals]), column)[0]
-    noisy = (source or Secure()).discrete_laplace(np.array([int(flags.sum())]), scale=1 / epsilon)
+    chosen = source_for(source, ledger, budget, what_of("count", values))
+    noisy = chosen.discrete_laplace(np.array([int(flags.sum())]), scale=1 / epsilon)
     reach = discrete_laplace_reach(1 / epsilon, level)
     estimate = max(int(noisy[0]), 0)
     return Released(
@@ -71,6 +74,7 @@ def total(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Released:
     """Add up a column: noise of scale (high − low)/ε under replace, max(|low|, |high|)/ε under add_remove.
 
@@ -80,7 +84,8 @@ def total(
     column = bounded(values, bounds, budget)
     reach = column.width if budget.replacing else max(abs(column.low), abs(column.high))
     noise = Noise.for_budget(budget, l1=reach, l2=reach)
-    estimate = float(noise.add(np.array([math.fsum(column.values)]), source or Secure())[0])
+    chosen = source_for(source, ledger, budget, what_of("sum", values), column.reason)
+    estimate = float(noise.add(np.array([math.fsum(column.values)]), chosen)[0])
     half = noise.quantile((1 + level) / 2, sd=0.0)
     return Released(
         "sum",
@@ -103,6 +108,7 @@ def histogram(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> ReleasedTable:
     """Count the records of every cell of a fixed partition.
 
@@ -124,7 +130,8 @@ def histogram(
     budget = Budget(epsilon, 0.0, adjacency, level)
     names, counts, said = _cells(values, edges, levels)
     scale = (2 if budget.replacing else 1) / epsilon
-    noisy = (source or Secure()).discrete_laplace(counts, scale=scale)
+    chosen = source_for(source, ledger, budget, what_of("histogram", values))
+    noisy = chosen.discrete_laplace(counts, scale=scale)
     reach = discrete_laplace_reach(scale, level)
     notes = [IN_THE_FILE, "every interval holds on its own"]
     if scale * math.sqrt(2) * len(names) > max(float(noisy.sum()), 1.0):

@@ -18,11 +18,12 @@ import numpy as np
 
 from synthdp.dp.bounding import Limits, together
 from synthdp.dp.budgets import Budget
+from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import Noise, bootstrap_generator
 from synthdp.dp.results import reason_of, said_of
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
-from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.privacy.mechanisms import Adjacency, Source
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +56,7 @@ def kmeans(
     rounds: int = 5,
     adjacency: Adjacency = "replace",
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Clusters:
     """Release k centres after a fixed number of noisy rounds of Lloyd's algorithm.
 
@@ -66,7 +68,7 @@ def kmeans(
     if k < 1 or rounds < 1 or not len(columns):
         raise InputError(f"kmeans: needs a column, a cluster and a round, found {len(columns)}, {k}, {rounds}.")
     inside = together(columns, bounds, budget, [f"column {j + 1}" for j in range(len(columns))])
-    source = source or Secure()
+    source = source_for(source, ledger, budget, f"{k} means", reason_of(inside))
     rng = bootstrap_generator(source)
     p = len(inside)
     ball = np.column_stack([column.scaled() for column in inside]) / p

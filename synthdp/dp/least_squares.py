@@ -14,12 +14,13 @@ import numpy as np
 
 from synthdp.dp.bounding import Bounded, Limits, together
 from synthdp.dp.budgets import Budget
+from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import bootstrap_generator
 from synthdp.dp.products import Products, positive_part, release_products
 from synthdp.dp.results import ReleasedTable, mostly_noise, reason_of, said_of
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
-from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.privacy.mechanisms import Adjacency, Source
 
 DRAWS = 2000
 
@@ -34,6 +35,7 @@ def cov(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> ReleasedTable:
     """Release the covariance matrix of two or more columns, one row for each pair.
 
@@ -46,7 +48,7 @@ def cov(
         raise InputError(f"cov: at least 2 columns are needed, found {len(columns)}.")
     names = _named(names, [f"x{k + 1}" for k in range(len(columns))])
     inside = together(columns, bounds, budget, names)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, f"covariance of {', '.join(names)}", reason_of(inside))
     products = release_products(inside, budget, source)
     rng = bootstrap_generator(source)
     estimate = _covariance(products.matrix[None], np.array([products.n]))[0]
@@ -91,6 +93,7 @@ def ols(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> ReleasedTable:
     """Release a linear regression of y on x with an intercept, in the columns' own units.
 
@@ -114,7 +117,7 @@ def ols(
         raise InputError("ols: at least 1 predictor is needed, found 0.")
     names = _named(names, ["y", *(f"x{k + 1}" for k in range(len(x)))])
     inside = together([y, *x], [bounds_y, *bounds_x], budget, names)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, f"ols of {', '.join(names)}", reason_of(inside))
     products = release_products([*inside[1:], inside[0]], budget, source)
     fitted, errors, floored = _solve(products, bootstrap_generator(source))
     back = _back(inside)

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from synthdp.dp.bounding import Bounded, Limits, bounded
+from synthdp.dp.bounding import Bounded, Limits, bounded, what_of
 from synthdp.dp.budgets import Budget
+from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import Noise, bootstrap_generator
 from synthdp.dp.results import Released, mostly_noise
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
-from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.privacy.mechanisms import Adjacency, Source
 
 SHARE = 0.2
 DRAWS = 4000
@@ -42,6 +43,7 @@ def mean(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Released:
     """Release a mean with an interval for the mean of the population.
 
@@ -74,7 +76,7 @@ def mean(
     if sd is not None and not (sd >= 0 and math.isfinite(sd)):
         raise InputError(f"sd: must be a number of at least 0, found {sd}.")
     column = bounded(values, bounds, budget)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, what_of("mean", values), column.reason)
     notes = ["the interval holds sampling and privacy noise; it is for the values as clipped to the bounds"]
     if budget.replacing:
         found = _mean_of_known_size(column, budget, sd, source)
@@ -103,6 +105,7 @@ def variance(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Released:
     """Release a sample variance (divisor n − 1) with an interval by parametric bootstrap under a normal model.
 
@@ -113,7 +116,7 @@ def variance(
     """
     budget = Budget(epsilon, delta, adjacency, level)
     column = bounded(values, bounds, budget)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, what_of("variance", values), column.reason)
     rng = bootstrap_generator(source)
     if budget.replacing:
         n = float(len(column))
@@ -187,7 +190,7 @@ def _mean_of_known_size(
 ) -> tuple[float, float, float, float]:
     n = len(column)
     noise = _noise(budget if sd is not None else budget.part(1 - SHARE), column.width / n)
-    estimate = float(noise.add(np.array([column.values.mean()]), source)[0])
+    estimate = float(noise.add(np.array([math.fsum(column.values) / n]), source)[0])
     if sd is None:
         spread = _noise(budget.part(SHARE), column.width**2 / n)
         noisy = float(spread.add(np.array([np.var(column.values, ddof=1)]), source)[0])

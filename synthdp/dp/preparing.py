@@ -21,9 +21,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from synthdp.dp.bounding import FROM_DATA, Limits
+from synthdp.dp.bounding import FROM_DATA, Limits, bounded
 from synthdp.dp.budgets import Budget
-from synthdp.dp.quantiles import quantile
+from synthdp.dp.quantiles import choose
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Secure, Source
@@ -31,6 +31,8 @@ from synthdp.privacy.mechanisms import Adjacency, Secure, Source
 Strategy = Literal["declared", "max_norm", "row_norm", "row_norm_y"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 Tails = Literal["upper", "both"]
+CONSTANT = 1e-9
+"""An sd under this share of the largest value is rounding: divided by it, a record unlike the rest would explode."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,8 +153,9 @@ def prepare(
     low = mean - clip * sd if clip is not None and tails == "both" else np.full(x.shape[1], -np.inf)
     clipped = np.clip(x, low, high)
     centre, scale = clipped.mean(axis=0), clipped.std(axis=0, ddof=1)
-    if (scale == 0).any():
-        raise InputError(f"x: predictor {int((scale == 0).argmax()) + 1} is constant; leave it out.")
+    constant = scale <= CONSTANT * np.abs(x).max(axis=0)
+    if constant.any():
+        raise InputError(f"x: predictor {int(constant.argmax()) + 1} is constant; leave it out.")
     z = (clipped - centre) / scale
     norms = np.linalg.norm(z, axis=1)
     radius = float(norms.max())
@@ -173,17 +176,14 @@ def paid_bounds(
 ) -> list[tuple[float, float]]:
     """Return bounds bought with budget: two private quantiles of every column inside wide declared bounds.
 
-    Every quantile costs ε/(2 × columns), of which a third is used for the estimate; add ε to what the regression costs.
+    Every quantile costs ε/(2 × columns); add ε to what the regression costs.
     """
-    Budget(epsilon, 0.0, adjacency)
+    budget = Budget(epsilon, 0.0, adjacency)
     source = source or Secure()
-    each = epsilon / (2 * len(columns))
     found = []
     for column, limits in zip(columns, within, strict=True):
-        low, high = sorted(
-            quantile(column, at, bounds=limits, epsilon=each, adjacency=adjacency, source=source).estimate
-            for at in (tail, 1 - tail)
-        )
+        inside = bounded(column, limits, budget)
+        low, high = sorted(choose(inside, at, budget.part(1 / (2 * len(columns))), source) for at in (tail, 1 - tail))
         if low == high:
             raise InputError("bounds: both private quantiles of a column are equal; raise epsilon or declare bounds.")
         found.append((low, high))

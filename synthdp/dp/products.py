@@ -1,8 +1,15 @@
 """The sums and products of several columns, released once: what a covariance and a regression are made from.
 
 Columns are scaled from their bounds to [−1, 1]; with r = (1, z₁ … z_p) the release is the upper triangle of Σ r r'.
-One record adds at most 1 to every entry. Under ``replace`` n is public, so that corner gets no noise; an entry z_j or
-z_j z_k moves by at most 2, and z_j², which lies in [0, 1], by at most 1.
+One record adds at most 1 to every entry. Under ``replace`` n is public, so that corner gets no noise, and the entries
+cannot all move as far as each could alone. Write z and z' for the old and the new record, s = (z + z')/2 and
+d = (z − z')/2, so that |s_j| ≤ 1 − t_j with t_j = |d_j|. Then z_j z_k − z'_j z'_k = 2(s_j d_k + s_k d_j), and
+
+    ‖Δ‖₁ ≤ (2p + 4)T − 2T² − 2Σt_j²,  T = Σt_j,
+
+which is concave and symmetric, so largest at equal t_j = (p+2)/(2(p+1)): ‖Δ‖₁ ≤ p(p+2)²/(2(p+1)), and z = (1 … 1),
+z' = −(1 … 1)/(p+1) reaches it. For ℓ2, the whole matrix moves by at most √(‖r‖⁴ + ‖r'‖⁴) ≤ √2·(p+1) (Frobenius); the
+square of its upper triangle is half of that, and half of the diagonal's, at most p/2: ‖Δ‖₂² ≤ (p+1)² + p/2.
 """
 
 from collections.abc import Sequence
@@ -47,12 +54,11 @@ class Products:
 
 
 def sensitivities(columns: int, budget: Budget) -> tuple[float, float]:
-    """Return ℓ1 and ℓ2 sensitivity of the upper triangle, entry by entry."""
+    """Return ℓ1 and ℓ2 sensitivity of the upper triangle."""
     if not budget.replacing:
         entries = (columns + 1) * (columns + 2) / 2
         return entries, float(np.sqrt(entries))
-    twos, ones = columns + columns * (columns - 1) / 2, columns
-    return 2 * twos + ones, float(np.sqrt(4 * twos + ones))
+    return columns * (columns + 2) ** 2 / (2 * (columns + 1)), float(np.sqrt((columns + 1) ** 2 + columns / 2))
 
 
 def release_products(columns: Sequence[Bounded], budget: Budget, source: Source) -> Products:

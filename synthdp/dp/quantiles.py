@@ -21,14 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from synthdp.dp.bounding import Bounded, Limits, bounded
+from synthdp.dp.bounding import Bounded, Limits, bounded, what_of
 from synthdp.dp.budgets import Budget
+from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.laws import laplace_normal_quantile
 from synthdp.dp.noise import Noise
 from synthdp.dp.results import Released
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
-from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.privacy.mechanisms import Adjacency, Source
 
 CANDIDATES = 2001
 COUNT_SHARE = 0.1
@@ -44,6 +45,7 @@ def quantile(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Released:
     """Release a quantile with an interval for the quantile of the population.
 
@@ -65,7 +67,7 @@ def quantile(
     if candidates < 2:
         raise InputError(f"candidates: must be at least 2, found {candidates}.")
     column = bounded(values, bounds, budget)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, what_of(f"quantile {probability:g}", values), column.reason)
     size, rest = float(len(column)), budget
     if not budget.replacing:
         noisy = Noise.for_budget(budget.part(COUNT_SHARE), l1=1.0, l2=1.0).add(np.array([size]), source)
@@ -108,6 +110,7 @@ def median(
     adjacency: Adjacency = "replace",
     level: float = 0.95,
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Released:
     """Release a median: `quantile` at 1/2."""
     return quantile(
@@ -119,7 +122,16 @@ def median(
         adjacency=adjacency,
         level=level,
         source=source,
+        ledger=ledger,
     )
+
+
+def choose(column: Bounded, probability: float, budget: Budget, source: Source) -> float:
+    """Return one candidate near the quantile by the exponential mechanism, for all of the budget; no interval."""
+    grid = np.linspace(column.low, column.high, CANDIDATES)
+    scores = _scores(*_ranks(column, grid, probability), 0.0)
+    scale = 2 * _sensitivity(probability, budget) / budget.epsilon
+    return float(grid[source.largest(scores, scale=scale, noise="gumbel")])
 
 
 def _sensitivity(probability: float, budget: Budget) -> float:

@@ -36,10 +36,11 @@ from typing import Literal, get_args
 import numpy as np
 
 from synthdp.dp.budgets import Budget
+from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import gaussian_sd
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
-from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.privacy.mechanisms import Adjacency, Source
 
 Calibration = Literal["original", "fixed", "analytic", "joint"]
 CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
@@ -82,15 +83,16 @@ def ssp(
     calibration: Calibration = "analytic",
     adjacency: Adjacency = "add_remove",
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Fit:
     """Return (X'X + E)⁻¹(X'y + e), half of the budget each; arbitrarily bad where X'X + E is nearly singular."""
     budget = _budget(epsilon, delta, adjacency, calibration, parts=2)
     x, y = _checked(x, y, x_norm, y_bound)
     sd = _sds(budget, calibration, x_norm, y_bound, parts=2)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, "SSP", _reason(calibration))
     gram, cross = _release(x, y, sd, source)
     theta = _solution(gram, cross)
-    return Fit(f"SSP {calibration}", theta, 0.0, budget, NOT_SHOWN if calibration == "original" else None)
+    return Fit(f"SSP {calibration}", theta, 0.0, budget, _reason(calibration))
 
 
 def adassp(
@@ -104,6 +106,7 @@ def adassp(
     calibration: Calibration = "analytic",
     adjacency: Adjacency = "add_remove",
     source: Source | None = None,
+    ledger: Chargeable | None = None,
 ) -> Fit:
     """Return the ridge regression whose ridge is no larger than the noise calls for.
 
@@ -133,7 +136,7 @@ def adassp(
     budget = _budget(epsilon, delta, adjacency, calibration, parts=3)
     x, y = _checked(x, y, x_norm, y_bound)
     sd = _sds(budget, calibration, x_norm, y_bound, parts=3)
-    source = source or Secure()
+    source = source_for(source, ledger, budget, "AdaSSP", _reason(calibration))
     d = x.shape[1]
     smallest = float(np.linalg.eigvalsh(x.T @ x)[0])
     noisy = float(source.gaussian(np.array([smallest]), sd=sd.eigenvalue, sensitivity=x_norm**2)[0])
@@ -141,7 +144,7 @@ def adassp(
     ridge = max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * sd.gram - released)
     gram, cross = _release(x, y, sd, source)
     theta = _solution(gram + ridge * np.eye(d), cross)
-    return Fit(f"AdaSSP {calibration}", theta, ridge, budget, NOT_SHOWN if calibration == "original" else None)
+    return Fit(f"AdaSSP {calibration}", theta, ridge, budget, _reason(calibration))
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,8 @@ def _unit(budget: Budget, calibration: Calibration, parts: int) -> float:
         return math.sqrt(2 * math.log(1.25 / each.delta)) / each.epsilon
     if calibration == "analytic":
         return gaussian_sd(1.0, each)
-    return math.sqrt(parts) * gaussian_sd(1.0, budget)
+    # the product is rounded, and must not be rounded towards less noise
+    return math.sqrt(parts) * gaussian_sd(1.0, budget) * (1 + 1e-12)
 
 
 def _release(x: Floats, y: Floats, sd: _Sds, source: Source) -> tuple[Floats, Floats]:
@@ -186,6 +190,10 @@ def _release(x: Floats, y: Floats, sd: _Sds, source: Source) -> tuple[Floats, Fl
     gram[upper] = noisy
     cross = source.gaussian(x.T @ y, sd=sd.cross, sensitivity=sd.moves[1])
     return gram + np.triu(gram, 1).T, cross
+
+
+def _reason(calibration: Calibration) -> str | None:
+    return NOT_SHOWN if calibration == "original" else None
 
 
 def _solution(gram: Floats, cross: Floats) -> Floats:

@@ -140,6 +140,10 @@ class TestSensitivities:
             moved = np.outer(r, r) - (np.outer(s, s) if adjacency == "replace" else 0)
             assert np.abs(moved[upper]).sum() <= l1 + 1e-12
             assert np.linalg.norm(moved[upper]) <= l2 + 1e-12
+        one = np.ones(columns)
+        far = np.append(1, -one / (columns + 1))
+        moved = np.ones((columns + 1,) * 2) - (np.outer(far, far) if adjacency == "replace" else 0)
+        assert np.abs(moved[upper]).sum() == pytest.approx(l1)
 
     @pytest.mark.parametrize("adjacency", ["replace", "add_remove"])
     def test_quantile_scores(self, adjacency):

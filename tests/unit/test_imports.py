@@ -175,7 +175,7 @@ def test_import_is_light():
     assert heavy_after("import synthdp") == set()
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["demo"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["dp"], ["dp", "mean"]])
 def test_help_is_light(command):
     code = (
         "import io, contextlib\n"
