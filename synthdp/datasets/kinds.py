@@ -1,4 +1,4 @@
-"""A design with an ordinal, a nominal and a count column whose association model is exactly right."""
+"""A design with a binary, an ordinal, a nominal and a count column whose association model is exactly right."""
 
 import numpy as np
 import pandas as pd
@@ -7,15 +7,16 @@ from scipy.special import ndtr
 from synthdp.microdata import Floats
 
 CORRELATION_ZY = 0.4
-CUTPOINTS = (-1.0, -0.3, 0.4, 1.1)
-ORDINAL = {"z": 0.4, "y": 0.3}
-# intercept, z, y, then one per level of the ordinal column above the first
+BINARY = {"Intercept": -0.2, "z": 0.4, "y": 0.3}
+CUTPOINTS = (-0.9, -0.2, 0.5, 1.2)
+ORDINAL = {"z": 0.4, "y": 0.3, "b": 0.2}
+# intercept, z, y, b, then one per level of the ordinal column above the first
 NOMINAL = (
-    (0.2, 0.4, 0.0, 0.1, 0.2, 0.3, 0.4),
-    (0.0, 0.0, 0.4, 0.0, 0.1, 0.1, 0.2),
-    (-0.2, -0.3, 0.3, 0.1, 0.0, 0.2, 0.1),
+    (0.2, 0.4, 0.0, 0.2, 0.1, 0.2, 0.3, 0.4),
+    (0.0, 0.0, 0.4, -0.2, 0.0, 0.1, 0.1, 0.2),
+    (-0.2, -0.3, 0.3, 0.1, 0.1, 0.0, 0.2, 0.1),
 )
-COUNT_LINEAR = {"Intercept": 0.5, "z": 0.2, "y": 0.15}
+COUNT_LINEAR = {"Intercept": 0.4, "z": 0.2, "y": 0.15, "b": 0.2}
 COUNT_O = (0.05, 0.1, 0.15, 0.2)
 COUNT_G = (0.1, -0.1, 0.2)
 DISPERSION = 4.0
@@ -23,57 +24,63 @@ DISPERSION = 4.0
 # the error that is left is about 1% of a standard error at n = 500
 TRUTH: dict[str, dict[str, float]] = {
     "ols": {
-        "Intercept": -0.58594,
-        "z": 0.27217,
-        "o": 0.17,
-        "c": 0.07124,
-        "g[b]": -0.01392,
-        "g[c]": 0.31664,
-        "g[d]": 0.19887,
+        "Intercept": -0.68652,
+        "z": 0.2159,
+        "b": 0.30372,
+        "o": 0.16453,
+        "c": 0.06726,
+        "g[b]": -0.01281,
+        "g[c]": 0.30346,
+        "g[d]": 0.1919,
     },
-    "logit": {"Intercept": -0.84882, "z": 0.77563, "c": 0.10499},
-    "mean": {"c": 2.02728},
+    "logit": {"Intercept": -0.6717, "z": 0.72538, "c": 0.17631},
+    "mean": {"c": 2.05113},
+    "ordered": {"z": 0.49, "c": 0.0695},
+    "cut": {"Intercept": -0.89741, "z": 0.81221, "c": 0.11862},
 }
 
 
 def mixed_kinds(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
-    """Draw records with an ordinal o (5 levels), a nominal g (4 levels) and a count c, each a regression on the rest.
+    """Draw records with a binary b, an ordinal o (5 levels), a nominal g (4 levels) and a count c.
 
         (z, y) ~ N(0, [[1, 0.4], [0.4, 1]])
-        o | z, y          ordered probit with four cutpoints
-        g | z, y, o       multinomial logit
-        c | z, y, o, g    negative binomial, log link, dispersion 4
+        b | z, y             probit
+        o | z, y, b          ordered probit with four cutpoints
+        g | z, y, b, o       multinomial logit
+        c | z, y, b, o, g    negative binomial, log link, dispersion 4
 
     Every coefficient is our own choice, of moderate size: with 500 records no level is empty.
 
     Examples
     --------
     >>> list(mixed_kinds(10, rng=np.random.default_rng(1)).columns)
-    ['z', 'y', 'o', 'g', 'c']
+    ['z', 'y', 'b', 'o', 'g', 'c']
     """
     z = rng.standard_normal(n)
     y = CORRELATION_ZY * z + np.sqrt(1 - CORRELATION_ZY**2) * rng.standard_normal(n)
-    index = ORDINAL["z"] * z + ORDINAL["y"] * y
+    b = (rng.random(n) < ndtr(BINARY["Intercept"] + BINARY["z"] * z + BINARY["y"] * y)).astype(np.int64)
+    index = ORDINAL["z"] * z + ORDINAL["y"] * y + ORDINAL["b"] * b
     o = (rng.random(n)[:, None] > ndtr(np.asarray(CUTPOINTS) - index[:, None])).sum(axis=1)
     above = (o[:, None] == np.arange(1, 5)).astype(np.float64)
-    design = np.column_stack([np.ones(n), z, y, above])
+    design = np.column_stack([np.ones(n), z, y, b, above])
     utility = np.column_stack([np.zeros(n), design @ np.asarray(NOMINAL).T])
     g = (utility + rng.gumbel(size=utility.shape)).argmax(axis=1)
     mean = np.exp(
         COUNT_LINEAR["Intercept"]
         + COUNT_LINEAR["z"] * z
         + COUNT_LINEAR["y"] * y
+        + COUNT_LINEAR["b"] * b
         + above @ np.asarray(COUNT_O)
         + (g[:, None] == np.arange(1, 4)) @ np.asarray(COUNT_G)
     )
     c = rng.poisson(mean * rng.gamma(DISPERSION, 1 / DISPERSION, n))
-    return pd.DataFrame({"z": z, "y": y, "o": o, "g": np.array(list("abcd"))[g], "c": c})
+    return pd.DataFrame({"z": z, "y": y, "b": b, "o": o, "g": np.array(list("abcd"))[g], "c": c})
 
 
 def mixed_kinds_design(frame: pd.DataFrame) -> Floats:
-    """Return the design of the analyses: constant, z, o as a score, g as indicators, c."""
+    """Return the design of the regression of y: constant, z, b, o as a score, c, g as indicators."""
     g = frame["g"].to_numpy()
-    columns = [np.ones(len(frame)), *(frame[name].to_numpy(np.float64) for name in ("z", "o", "c"))]
+    columns = [np.ones(len(frame)), *(frame[name].to_numpy(np.float64) for name in ("z", "b", "o", "c"))]
     return np.column_stack([*columns, *((g == level).astype(np.float64) for level in "bcd")])
 
 

@@ -5,7 +5,7 @@ The same numbers as ``inference.analyses`` (a test compares them), without parsi
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, log_ndtr
+from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from synthdp.inference.analyses import Estimates
 from synthdp.microdata import Floats
@@ -57,3 +57,34 @@ def probit(y: Floats, matrix: Floats, names: tuple[str, ...], *, ridge: float = 
         if np.abs(step).max() < 1e-9:
             break
     return Estimates(names, beta, np.asarray(np.linalg.inv(information)), None)
+
+
+def ordered_probit(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
+    """Return the slopes of an ordered probit, P(y <= k) = Φ(κ_k - x'β), by Fisher scoring over slopes and cutpoints.
+
+    Parameters
+    ----------
+    y
+        Levels 0, 1, ..., all of which occur.
+    matrix
+        The design without a constant: the cutpoints take its place.
+    """
+    levels, d = int(y.max()) + 1, matrix.shape[1]
+    own = y[:, None] == np.arange(levels)
+    theta = np.concatenate([np.zeros(d), ndtri(np.cumsum(own.mean(axis=0))[:-1])])
+    for _ in range(50):
+        edge = theta[d:] - (matrix @ theta[:d])[:, None]
+        density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
+        p = np.diff(ndtr(edge), axis=1, prepend=0.0, append=1.0)
+        # derivative of each level's probability: by its own cutpoint, minus the one below; slopes move both
+        by_cut = np.zeros((len(y), levels, levels - 1))
+        for k in range(levels - 1):
+            by_cut[:, k, k], by_cut[:, k + 1, k] = density[:, k], -density[:, k]
+        by_slope = -by_cut.sum(axis=2)[:, :, None] * matrix[:, None, :]
+        jacobian = np.concatenate([by_slope, by_cut], axis=2)
+        information = np.einsum("nka,nkb->ab", jacobian / p[:, :, None], jacobian, optimize=True)
+        step = np.linalg.solve(information, np.einsum("nka,nk->a", jacobian, own / p))
+        theta = theta + step
+        if np.abs(step).max() < 1e-9:
+            break
+    return Estimates(names, theta[:d], np.asarray(np.linalg.inv(information))[:d, :d], None)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from synthdp.inference.analyses import Analysis
-from synthdp.studies.estimators import design, least_squares, logistic, probit
+from synthdp.studies.estimators import design, least_squares, logistic, ordered_probit, probit
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -34,3 +34,14 @@ def test_the_design_begins_with_a_constant():
     assert (matrix[:, 0] == 1).all()
     assert (matrix[:, 1] == FRAME["b"]).all()
     assert (design(FRAME) == 1).all()
+
+
+def test_the_ordered_probit_equals_that_of_statsmodels():
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    levels = np.digitize(FRAME["y"] + RNG.normal(size=N), [-0.5, 0.4, 1.2, 2.0])
+    found = ordered_probit(levels.astype(float), FRAME[["x", "b"]].to_numpy(float), ("x", "b"))
+    expected = OrderedModel(levels, FRAME[["x", "b"]], distr="probit").fit(method="bfgs", disp=0, gtol=1e-9)
+    np.testing.assert_allclose(found.values, expected.params[:2], rtol=1e-5)
+    # Fisher information here, observed information there: equal for large n only
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), expected.bse[:2], rtol=0.03)
