@@ -58,6 +58,10 @@ def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
                     f"{before['expected_match']:.1f} expected, {before['true_match']} as the only best match. No true "
                     "match after repair is made so, not found so."
                 )
-    moving = [row["column"] for row in metrics.get("chain", ()) if row["drift"] > SETTLED]
+    chain = metrics.get("chain", ())
+    moving = [row["column"] for row in chain if row.get("drift", 0.0) > SETTLED]
     if moving:
         yield f"The chain had not settled for {', '.join(moving)}: raise synthesis.sweeps."
+    for row in chain:
+        if "left_out" in row:
+            yield f"The model does not see {row['column']}: {row['left_out']}."

@@ -12,6 +12,7 @@ from synthdp.masking.transition import Transition
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.summary import notes_on
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.protocol import Plan
 from synthdp.tagging.groups import Neighbours, Rules, tag
@@ -203,3 +204,16 @@ def test_what_the_model_says_of_itself():
     assert {"r_hat", "ess"} <= set(row)
     statements = " ".join(str(entry["statement"]) for entry in release.masking)
     assert "the association model's margins follow the records' own values" in statements
+
+
+def test_the_summary_names_what_was_left_out():
+    chain = [
+        {"model": "copula", "r_hat": 1.0, "ess": 99.0},
+        {"column": "same", "left_out": "all its values are the same"},
+    ]
+    moved = {"column": "age", "moved": 1.0, "drift": 9.0}
+    said = list(notes_on({"risk": {}, "chain": [*chain, moved]}))
+    assert said == [
+        "The chain had not settled for age: raise synthesis.sweeps.",
+        "The model does not see same: all its values are the same.",
+    ]
