@@ -14,11 +14,11 @@ from synthdp.seeding import Streams
 from synthdp.studies.planted import planted
 from synthdp.studies.runner import save, table
 
-SECURE_SHARE = 50
+SECURE_SHARE = 10
 PLANTED_SHARE = 10
 
 
-def run(*, out: Path, jobs: int = 1, replications: int = 400_000, seed: int = 20258) -> dict[str, Any]:
+def run(*, out: Path, jobs: int = 1, replications: int = 200_000, seed: int = 20258) -> dict[str, Any]:
     """Audit everything and write what was found; ``jobs`` is not used.
 
     ``replications`` are runs on each data set with simulated noise; the secure source, which is slow, and the planted

@@ -302,6 +302,27 @@ def test_pairs_on_no_common_lattice_are_multiplied_out():
     assert (many.upper(ALPHA) >= twin(ALPHA) - 1e-12).all()
 
 
+def test_compositions_can_be_composed():
+    exact = compose(compose(pure(0.3), times=2), compose(pure(0.3), times=3))
+    assert exact.exact
+    assert exact(ALPHA) == pytest.approx(compose(pure(0.3), times=5)(ALPHA), abs=1e-13)
+    rough = compose(compose(Laplace(0.3), times=2, slack=0.002), times=2, slack=0.004)
+    # the second step is exact on the lattice of the first
+    assert rough.slack == pytest.approx(0.004)
+    fine = compose(Laplace(0.3), times=4, slack=0.001)
+    assert (rough(ALPHA) <= fine.upper(ALPHA) + 1e-12).all()
+    assert (rough.upper(ALPHA) >= fine(ALPHA) - 1e-12).all()
+
+
+def test_small_deltas_keep_their_digits():
+    mpmath = pytest.importorskip("mpmath")
+    for eps in (0.5, 3.0, 8.0):
+        with mpmath.workdps(50):
+            high, low = mpmath.mpf(-eps) / 0.5 + 0.25, mpmath.mpf(-eps) / 0.5 - 0.25
+            twin = float(mpmath.ncdf(high) - mpmath.exp(eps) * mpmath.ncdf(low))
+        assert float(Gaussian(0.5).delta(eps)) == pytest.approx(twin, rel=1e-10)
+
+
 def test_different_pairs_on_one_lattice_compose_exactly():
     both = compose(pure(0.5), approximate(1.0, 0.01), times=(2, 3))
     assert both.exact

@@ -109,6 +109,14 @@ def compose(*curves: Tradeoff, times: int | Sequence[int] = 1, slack: float = SL
     if len(counts) != len(curves):
         raise InputError(f"times: must be one number or one for each of {len(curves)} curves, found {len(counts)}.")
     parts = [(curve, whole(count, "times", 1)) for curve, count in zip(curves, counts, strict=True)]
+    # what was composed before brings its own error, which adds up
+    earlier = [(curve, count) for curve, count in parts if isinstance(curve, Composition)]
+    if earlier:
+        inner = [(curve.curve if isinstance(curve, Composition) else curve, count) for curve, count in parts]
+        inside = compose(*(curve for curve, _ in inner), times=[count for _, count in inner], slack=slack)
+        wider = math.fsum(count * curve.slack for curve, count in earlier)
+        further = math.fsum(count * curve.tail for curve, count in earlier)
+        return Composition(inside.curve, inside.slack + wider, inside.tail + further)
     gaussians = [(curve.mu, count) for curve, count in parts if isinstance(curve, Gaussian)]
     others = [(curve, count) for curve, count in parts if not isinstance(curve, Gaussian)]
     if gaussians:

@@ -61,8 +61,10 @@ class Gaussian:
     def delta(self, epsilon: npt.ArrayLike) -> Floats:
         """Return Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2)."""
         eps = np.asarray(epsilon, dtype=float)
-        high, low = -eps / self.mu + self.mu / 2, -eps / self.mu - self.mu / 2
-        return np.maximum(special.ndtr(high) - np.exp(eps + special.log_ndtr(low)), 0.0)
+        first = special.log_ndtr(-eps / self.mu + self.mu / 2)
+        second = eps + special.log_ndtr(-eps / self.mu - self.mu / 2)
+        # the difference of two nearly equal numbers keeps its digits only as e^a(1 − e^(b−a))
+        return np.asarray(np.exp(first) * -np.expm1(np.minimum(second - first, 0.0)))
 
     def moments(self) -> Moments:
         """Return the moments of the loss, which is N(−μ²/2, μ²)."""
