@@ -3,22 +3,16 @@
 Only typer is imported here, so that ``--help`` answers at once.
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from synthdp.cli import terminal
 from synthdp.cli.arguments import Log
 from synthdp.cli.guard import guarded
+from synthdp.cli.paying import account_lines, column_of, conclude, numbers, open_ledger, pair, read_column, read_table
 from synthdp.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from synthdp.dp import Released, ReleasedTable
-    from synthdp.privacy.ledger import Account, Entry, Ledger
 
 app = typer.Typer(
     name="dp",
@@ -66,22 +60,6 @@ CapDelta = Annotated[float, typer.Option(metavar="D", help="And this much δ.")]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the release as JSON, too.", show_default=False)]
 
 
-class _Payment:
-    """The ledger of these data, and the charge that was made."""
-
-    def __init__(self, ledger: "Ledger") -> None:
-        self._ledger = ledger
-        self.entry: Entry | None = None
-
-    def charge(self, what: str, **price: Any) -> "Entry":
-        self.entry = self._ledger.charge(what, **price)
-        return self.entry
-
-    def attach(self, file: Path) -> None:
-        if self.entry is not None:
-            self._ledger.attach(self.entry, file)
-
-
 def _single(statistic: str, doc: str) -> None:
     """Register a statistic of one bounded column that takes a δ."""
 
@@ -102,10 +80,10 @@ def _single(statistic: str, doc: str) -> None:
         def release(**common: Any) -> Any:
             from synthdp import dp
 
-            values = _column(file, column)
-            return getattr(dp, statistic)(values, bounds=_pair(bounds), epsilon=epsilon, delta=delta, **common)
+            values = read_column(file, column)
+            return getattr(dp, statistic)(values, bounds=pair(bounds), epsilon=epsilon, delta=delta, **common)
 
-        _conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
+        conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
 
     command.__name__, command.__doc__ = statistic, doc
     app.command(name=statistic)(guarded(command))
@@ -141,9 +119,9 @@ def count(
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        return dp.count(_column(file, column), equals=equals, epsilon=epsilon, **common)
+        return dp.count(read_column(file, column), equals=equals, epsilon=epsilon, **common)
 
-    _conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
+    conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
 
 
 @app.command()
@@ -189,10 +167,10 @@ def _quantile(file: Path, column: str, probability: float, bounds: str | None, e
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        values = _column(file, column)
-        return dp.quantile(values, probability, bounds=_pair(bounds), epsilon=epsilon, **common)
+        values = read_column(file, column)
+        return dp.quantile(values, probability, bounds=pair(bounds), epsilon=epsilon, **common)
 
-    _conclude(release, file, *rest)
+    conclude(release, file, *rest)
 
 
 @app.command()
@@ -220,11 +198,11 @@ def histogram(
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        cells = None if edges is None else _numbers(edges, "--edges")
+        cells = None if edges is None else numbers(edges, "--edges")
         names = None if levels is None else [part.strip() for part in levels.split(",")]
-        return dp.histogram(_column(file, column), edges=cells, levels=names, epsilon=epsilon, **common)
+        return dp.histogram(read_column(file, column), edges=cells, levels=names, epsilon=epsilon, **common)
 
-    _conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
+    conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
 
 
 def _several(statistic: str, doc: str) -> None:
@@ -247,9 +225,9 @@ def _several(statistic: str, doc: str) -> None:
         def release(**common: Any) -> Any:
             from synthdp import dp
 
-            frame = _read(file)
-            values = [_found(frame, file, name) for name in column]
-            limits = [_pair(text) for text in bounds or ()]
+            frame = read_table(file)
+            values = [column_of(frame, file, name) for name in column]
+            limits = [pair(text) for text in bounds or ()]
             if len(limits) != len(column):
                 raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
             price = {"epsilon": epsilon, "delta": delta, "names": column, **common}
@@ -257,7 +235,7 @@ def _several(statistic: str, doc: str) -> None:
                 return dp.cov(values, bounds=limits, **price)
             return dp.ols(values[0], values[1:], bounds_y=limits[0], bounds_x=limits[1:], **price)
 
-        _conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
+        conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
 
     command.__name__, command.__doc__ = statistic, doc
     app.command(name=statistic)(guarded(command))
@@ -278,115 +256,6 @@ def show_ledger(
     log: Log = None,
 ) -> None:
     """Show what was spent and what is left."""
-    book = _open(file, ledger, cap, cap_delta, adjacency)
-    for line in _account(book.account()):
+    book = open_ledger(file, ledger, cap, cap_delta, adjacency)
+    for line in account_lines(book.account()):
         terminal.show(line)
-
-
-def _account(account: "Account") -> list[str]:
-    (epsilon, delta), (left, left_delta) = account.spent(), account.left()
-    lines = [
-        f"{entry.number:>4}  {entry.when}  ε {entry.epsilon:g}, δ {entry.delta:g}  {entry.what}"
-        f"{'' if entry.source == 'secure' else f' ({entry.source})'}"
-        for entry in account.entries
-    ]
-    return [
-        *lines,
-        f"spent: ε {epsilon:g}, δ {delta:g} of ε {account.epsilon:g}, δ {account.delta:g} ({account.adjacency})",
-        f"left:  ε {left:g}, δ {left_delta:g}",
-    ]
-
-
-def _conclude(
-    release: Callable[..., "Released | ReleasedTable"],
-    file: Path,
-    adjacency: str,
-    level: float,
-    ledger: Path | None,
-    cap: float | None,
-    cap_delta: float,
-    out: Path | None,
-) -> None:
-    """Make the release, show it, and say to the curator alone what it must not say."""
-    if out is not None and out.suffix.lower() != ".json":
-        raise InputError(f"--out {out}: must be a .json file.")
-    if ledger is None and cap is not None:
-        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
-    payment = None if ledger is None else _Payment(_open(file, ledger, cap, cap_delta, adjacency))
-    result = release(adjacency=adjacency, level=level, ledger=payment)
-    terminal.show(repr(result))
-    for line in result.confidential:
-        terminal.say(f"confidential, not covered by ε: {line}.")
-    if payment is None and result.epsilon is not None:
-        terminal.say("not charged to any ledger; --ledger FILE keeps count of what was spent.")
-    if out is not None:
-        _write(result, out)
-        if payment is not None:
-            payment.attach(out)
-
-
-def _write(result: "Released | ReleasedTable", out: Path) -> None:
-    import json
-
-    content = {
-        "statistic": result.statistic,
-        "terms": result.table().reset_index().to_dict(orient="records"),
-        "level": result.level,
-        "epsilon": result.epsilon,
-        "delta": result.delta,
-        "adjacency": result.adjacency,
-        "guarantee": result.guarantee(),
-        "notes": list(result.notes),
-    }
-    try:
-        out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError:
-        raise InputError(f"--out {out}: the file cannot be written.") from None
-
-
-def _open(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":
-    from synthdp.privacy.ledger import Ledger, fingerprint
-    from synthdp.privacy.parameters import adjacency_of
-
-    try:
-        book = Ledger(path, fingerprint(file))
-    except OSError:
-        raise InputError(f"{file}: the file cannot be read.") from None
-    if cap is not None:
-        book.create(epsilon=cap, delta=cap_delta, adjacency=adjacency_of(adjacency))
-    book.account()
-    return book
-
-
-def _read(file: Path) -> "pd.DataFrame":
-    from synthdp import io
-
-    return io.read(file)
-
-
-def _column(file: Path, name: str) -> "pd.Series":
-    return _found(_read(file), file, name)
-
-
-def _found(frame: "pd.DataFrame", file: Path, name: str) -> "pd.Series":
-    if name not in frame.columns:
-        import difflib
-
-        near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
-        raise InputError(
-            f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
-        )
-    return frame[name]
-
-
-def _pair(text: str | None) -> Any:
-    if text is None or text == "data":
-        return text
-    return _numbers(text, "--bounds")
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option}: must be numbers separated by commas.") from None

@@ -19,7 +19,10 @@ from synthdp.studies.adassp_page import draw, page
 from synthdp.studies.runner import replicate, save
 
 SETS = ("bike", "autompg", "energy", "wine", "elevators", "protein")
-PUBLISHED_EPSILONS = (0.1, 1.0)
+# two predictors of elevators vary in 2 and 3 of its records only; what they do to a largest norm is shown by leaving
+# them out
+THINNED = "elevators, 16 columns"
+RARE = (14, 16)
 EPSILONS = (0.1, 0.3, 1.0, 2.0, 2.99)
 DELTA = 1e-6
 HELD_OUT = 0.1
@@ -55,11 +58,13 @@ BOUGHT = "bounds bought with ε/5"
 
 def load(data: Path, name: str) -> tuple[Floats, Floats]:
     """Return predictors and response of a UCI set."""
-    file = data / "uci" / f"{name}.csv.gz"
+    stored = name.split(",")[0]
+    file = data / "uci" / f"{stored}.csv.gz"
     if not file.exists():
-        raise InputError(f"--data {data}: uci/{name}.csv.gz is not there.")
+        raise InputError(f"--data {data}: uci/{stored}.csv.gz is not there.")
     found = np.loadtxt(file, delimiter=",")
-    return found[:, :-1], found[:, -1]
+    x = np.delete(found[:, :-1], RARE, axis=1) if name == THINNED else found[:, :-1]
+    return x, found[:, -1]
 
 
 def normalised(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -163,6 +168,11 @@ def _predict(
     return ready.predict(fit.theta, x[test], clip=clip_test)
 
 
+def summarise(errors: list[float]) -> dict[str, float]:
+    """Return mean and standard error over splits."""
+    return {"mean": float(np.mean(errors)), "error": float(np.std(errors, ddof=1) / np.sqrt(len(errors)))}
+
+
 def run(
     *, out: Path, replications: int = 20, jobs: int = 2, data: Path = Path("../shared/data"), seed: int = 20268
 ) -> dict[str, Any]:
@@ -170,18 +180,12 @@ def run(
     began = time.perf_counter()
     published = json.loads((data / "published" / "adassp_wang2018.json").read_text(encoding="utf-8"))
     results: dict[str, Any] = {"as_published": {}, "by_preparation": {}}
-    for name in SETS:
-        for part, work in (("as_published", as_published), ("by_preparation", by_preparation)):
-            drawn = replicate(
-                partial(work, name=name, data=data, seed=seed), replications, jobs=jobs, label=f"{name}, {part}"
-            )
-            results[part][name] = {
-                key: {
-                    "mean": float(np.mean([row[key] for row in drawn])),
-                    "error": float(np.std([row[key] for row in drawn], ddof=1) / np.sqrt(replications)),
-                }
-                for key in drawn[0]
-            }
+    work = {"as_published": as_published, "by_preparation": by_preparation}
+    parts = [(part, name) for name in SETS for part in work] + [("by_preparation", THINNED)]
+    for part, name in parts:
+        once = partial(work[part], name=name, data=data, seed=seed)
+        drawn = replicate(once, replications, jobs=jobs, label=f"{name}, {part}")
+        results[part][name] = {key: summarise([row[key] for row in drawn]) for key in drawn[0]}
     results["published"] = {name: dict(zip(published["columns"], published[name], strict=True)) for name in SETS}
     settings = {"delta": DELTA, "held_out": HELD_OUT, "replications": replications, "seed": seed, "noise": "simulated"}
     out.mkdir(parents=True, exist_ok=True)

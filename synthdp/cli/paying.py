@@ -1,0 +1,148 @@
+"""What every ``synthdp dp`` command shares: reading the column, paying the ledger, showing and writing the release."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synthdp.cli import terminal
+from synthdp.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synthdp.dp import Released, ReleasedTable
+    from synthdp.privacy.ledger import Account, Entry, Ledger
+
+
+class Payment:
+    """The ledger of these data, and the charge that was made."""
+
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+        self.entry: Entry | None = None
+
+    def charge(self, what: str, **price: Any) -> "Entry":
+        """Charge the ledger, and remember the charge."""
+        self.entry = self._ledger.charge(what, **price)
+        return self.entry
+
+    def attach(self, file: Path) -> None:
+        """Write the hash of the released file beside its charge."""
+        if self.entry is not None:
+            self._ledger.attach(self.entry, file)
+
+
+def account_lines(account: "Account") -> list[str]:
+    """Return the charges, what was spent and what is left."""
+    (epsilon, delta), (left, left_delta) = account.spent(), account.left()
+    lines = [
+        f"{entry.number:>4}  {entry.when}  ε {entry.epsilon:g}, δ {entry.delta:g}  {entry.what}"
+        f"{'' if entry.source == 'secure' else f' ({entry.source})'}"
+        for entry in account.entries
+    ]
+    return [
+        *lines,
+        f"spent: ε {epsilon:g}, δ {delta:g} of ε {account.epsilon:g}, δ {account.delta:g} ({account.adjacency})",
+        f"left:  ε {left:g}, δ {left_delta:g}",
+    ]
+
+
+def conclude(
+    release: Callable[..., "Released | ReleasedTable"],
+    file: Path,
+    adjacency: str,
+    level: float,
+    ledger: Path | None,
+    cap: float | None,
+    cap_delta: float,
+    out: Path | None,
+) -> None:
+    """Make the release, show it, and say to the curator alone what it must not say."""
+    if out is not None and out.suffix.lower() != ".json":
+        raise InputError(f"--out {out}: must be a .json file.")
+    if ledger is None and cap is not None:
+        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
+    payment = None if ledger is None else Payment(open_ledger(file, ledger, cap, cap_delta, adjacency))
+    result = release(adjacency=adjacency, level=level, ledger=payment)
+    terminal.show(repr(result))
+    for line in result.confidential:
+        terminal.say(f"confidential, not covered by ε: {line}.")
+    if payment is None and result.epsilon is not None:
+        terminal.say("not charged to any ledger; --ledger FILE keeps count of what was spent.")
+    if out is not None:
+        _write(result, out)
+        if payment is not None:
+            payment.attach(out)
+
+
+def _write(result: "Released | ReleasedTable", out: Path) -> None:
+    import json
+
+    content = {
+        "statistic": result.statistic,
+        "terms": result.table().reset_index().to_dict(orient="records"),
+        "level": result.level,
+        "epsilon": result.epsilon,
+        "delta": result.delta,
+        "adjacency": result.adjacency,
+        "guarantee": result.guarantee(),
+        "notes": list(result.notes),
+    }
+    try:
+        out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError:
+        raise InputError(f"--out {out}: the file cannot be written.") from None
+
+
+def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":
+    """Return the ledger of a file, started where a cap is given."""
+    from synthdp.privacy.ledger import Ledger, fingerprint
+    from synthdp.privacy.parameters import adjacency_of
+
+    try:
+        book = Ledger(path, fingerprint(file))
+    except OSError:
+        raise InputError(f"{file}: the file cannot be read.") from None
+    if cap is not None:
+        book.create(epsilon=cap, delta=cap_delta, adjacency=adjacency_of(adjacency))
+    book.account()
+    return book
+
+
+def read_table(file: Path) -> "pd.DataFrame":
+    """Return the confidential table."""
+    from synthdp import io
+
+    return io.read(file)
+
+
+def read_column(file: Path, name: str) -> "pd.Series":
+    """Return one column of the confidential table."""
+    return column_of(read_table(file), file, name)
+
+
+def column_of(frame: "pd.DataFrame", file: Path, name: str) -> "pd.Series":
+    """Return a column, or say that there is none, and which is spelt nearly so."""
+    if name not in frame.columns:
+        import difflib
+
+        near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
+        raise InputError(
+            f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
+        )
+    return frame[name]
+
+
+def pair(text: str | None) -> Any:
+    """Return bounds as numbers; None and ``data`` stay as they are."""
+    if text is None or text == "data":
+        return text
+    return numbers(text, "--bounds")
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """Return numbers from text separated by commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option}: must be numbers separated by commas.") from None
