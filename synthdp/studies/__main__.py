@@ -20,6 +20,7 @@ STUDIES = (
     "audits",
     "adassp",
     "dp_intervals",
+    "dp_agreement",
 )
 
 

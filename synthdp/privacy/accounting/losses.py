@@ -31,7 +31,7 @@ def library() -> Any:
 
 
 def grid_for(bag: dict[Leaf, int]) -> float:
-    """Return a power of 2 near 2⁻¹² of the composed loss's spread: errors in ε near 10⁻⁶, at a cost that ε does not raise."""
+    """Return a power of 2 near 2⁻¹² of the composed loss's spread: then errors in ε are near 10⁻⁶ of it."""
     spread = math.sqrt(math.fsum(times * _size(leaf) ** 2 for leaf, times in bag.items()))
     return min(COARSEST, max(FINEST, 2.0 ** math.floor(math.log2(spread * GRID_PER_SPREAD))))
 
