@@ -1,0 +1,42 @@
+"""A short calibration of the copula's sampler; the long one is reports/copula_sbc."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synthdp.studies import copula_sbc
+
+REPORT = Path(__file__).parents[2] / "reports" / "copula_sbc" / "results.json"
+REPLICATIONS = 60
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_are_uniform(monkeypatch):
+    monkeypatch.setattr(copula_sbc, "EVERY", 20)
+    monkeypatch.setattr(copula_sbc, "BURN", 150)
+    one = partial(copula_sbc.one_replication, seed=3, n=40)
+    ranks = np.asarray([one(r) for r in range(REPLICATIONS)])
+    assert ranks.shape[1] == len(copula_sbc.names())
+    # five bins of four ranks each: twelve expected in each
+    for name, column in zip(copula_sbc.names(), ranks.T, strict=True):
+        counts = np.bincount(column // 4, minlength=5)
+        assert stats.chisquare(counts).pvalue > 0.001, name
+
+
+def test_the_committed_study_passes():
+    found = json.loads(REPORT.read_text())
+    assert found["settings"]["replications"] >= 500
+    assert found["results"]["smallest_p"] > copula_sbc.LEAST_P
+    assert {row["name"] for row in found["results"]["exact"]} == set(copula_sbc.names())
+
+
+@pytest.mark.slow
+def test_the_study_writes_its_page(tmp_path, monkeypatch):
+    for name, value in (("EVERY", 2), ("BURN", 5)):
+        monkeypatch.setattr(copula_sbc, name, value)
+    copula_sbc.run(out=tmp_path, jobs=1, replications=5)
+    assert "Smallest p" in (tmp_path / "README.md").read_text()
