@@ -370,7 +370,8 @@ def _sentence(raw: Mapping[str, Any], loc: tuple[int | str, ...], kind: str, mes
     model = str(inner[1]) if method in _MODELS and inner[:1] == ("model",) and len(inner) > 1 else None
     place = loc[:depth] + (inner[:1] + inner[2:] if model else inner)
     path, value = _walk(raw, place)
-    where = ".".join(path)
+    # a key of the user's own may hold a line break, and a sentence is one line
+    where = ".".join(part if part.isprintable() else repr(part) for part in path)
     if kind == "extra_forbidden":
         return f"{where}: unknown key{_nearest(path[-1], _keys(path, method, model))}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):

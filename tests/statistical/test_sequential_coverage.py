@@ -44,6 +44,6 @@ def test_norm_logit_with_reiter(replaced, proper):
         data = resolve(frame, {name: Variable(role="replace") for name in replaced})
         copies = method.synthesize(Plan(data, tag(data, None)), streams=Streams(run)).copies
         q, v = (np.array(part) for part in zip(*map(slopes, copies), strict=True))
-        spread, df = reiter2003(Replicates(q, v))
+        spread, df, *_ = reiter2003(Replicates(q, v))
         hits += np.abs(q.mean(axis=0) - TRUTH) < stats.t.ppf(0.975, df) * np.sqrt(spread)
     assert np.abs(hits / RUNS - 0.95).max() < 4 * np.sqrt(0.95 * 0.05 / RUNS)

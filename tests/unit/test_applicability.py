@@ -26,7 +26,7 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.sampler import _prepare
+from synthdp.synthesis.sampler import prepare as prepare_task
 from synthdp.tagging.groups import Neighbours, tag
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -369,7 +369,7 @@ def fitted(n: int, seed: int, **masks: float) -> tuple[Plan, DaMi]:
 
 def test_what_does_not_apply_is_drawn_from_its_regression():
     plan, method = fitted(400, 1, income=0.5)
-    task, _ = _prepare(plan, method.model, 20)
+    task, _ = prepare_task(plan, method.model, 20)
     posterior = method.model.fit(task, rng=np.random.default_rng(2))
     assert isinstance(posterior, RegressionPosterior)
     assert posterior.numbers == ("age", "income")
