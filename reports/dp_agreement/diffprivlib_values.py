@@ -1,7 +1,7 @@
-"""Write diffprivlib's noise scales and composed ε for 50 random settings each: run in an environment of its own.
+"""Print diffprivlib's noise scales and composed ε for 50 random settings each, as JSON.
 
-python -m venv peer && peer/bin/pip install diffprivlib==0.6.6 "scikit-learn<1.7"
-peer/bin/python reports/dp_agreement/diffprivlib_values.py > reports/dp_agreement/diffprivlib.json
+Run where diffprivlib 0.6.6 and scikit-learn 1.6 are installed (it does not work with newer ones); what it prints is
+``diffprivlib.json`` beside this file.
 """
 
 import json
@@ -18,6 +18,7 @@ N = 50
 
 
 def strength(low=0.02, high=5.0):
+    """Return a number whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
@@ -28,6 +29,7 @@ def used(mechanism, value=0.0):
 
 
 def small():
+    """Return a δ between 1e-9 and 1e-2."""
     return float(10 ** rng.uniform(-9, -2))
 
 

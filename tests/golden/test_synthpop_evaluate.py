@@ -19,7 +19,10 @@ variables:
   sex: {key: true, levels: [MALE, FEMALE]}
   agegr: {key: true}
   marital: {key: true}
-  edu: {key: true, kind: ordinal, levels: [PRIMARY/NO EDUCATION, VOCATIONAL/GRAMMAR, SECONDARY, POST-SECONDARY OR HIGHER]}
+  edu:
+    key: true
+    kind: ordinal
+    levels: [PRIMARY/NO EDUCATION, VOCATIONAL/GRAMMAR, SECONDARY, POST-SECONDARY OR HIGHER]
 analyses:
   - {name: compare, model: ols, formula: income ~ sex + agegr + edu, rule: mean_se}
   - {name: population, model: ols, formula: income ~ sex + agegr + edu, rule: raab2016}

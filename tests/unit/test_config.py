@@ -43,7 +43,10 @@ synthesis:
   mask_draw: per_copy
   shuffle: true
 analyses: [{name: disability, model: probit, formula: "disabled ~ age + sex", rule: reiter2003}]
-evaluation: {rows: aligned, utility: [pmse, analyses, tables], risk: [identity, identity_averaged, identity_linked, identity_likelihood, attribute, verbatim, exposure]}
+evaluation:
+  rows: aligned
+  utility: [pmse, analyses, tables]
+  risk: [identity, identity_averaged, identity_linked, identity_likelihood, attribute, verbatim, exposure]
 release: {format: csv, max_expected_match_rate: 0.05, max_excess_true_match: 0, max_individual: 0.5,
           max_attribute_gain: 0.1}
 seed: null
