@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from synthdp.errors import SynthdpError
+from synthdp.evaluation.analysis_spread import spread_of
 from synthdp.evaluation.attacks import Attack, Measure, attack, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict, judge
@@ -61,18 +63,22 @@ def assess(
     if "pmse" in utility:
         useful |= evaluate_propensity(comparison, propensity, rng=streams.generator("evaluate", "pmse"))
     if "analyses" in utility:
-        useful["analyses"] = [_analysis(comparison, analysis, default_rule) for analysis in analyses]
+        rng = streams.generator("evaluate", "analyses")
+        useful["analyses"] = [_analysis(comparison, analysis, default_rule, rng) for analysis in analyses]
     useful |= evaluate_utility(comparison, utility, settings, streams=streams)
     found = attack(comparison, risk, streams=streams, intruders=intruders, measures=measures, informed=informed)
     verdict = judge(found.judged, thresholds)
     return Assessment(useful, found.sections, verdict, records_at_risk(comparison, found.findings))
 
 
-def _analysis(comparison: Comparison, analysis: Analysis, default_rule: str) -> dict[str, Any]:
+def _analysis(
+    comparison: Comparison, analysis: Analysis, default_rule: str, rng: np.random.Generator
+) -> dict[str, Any]:
     """Return one analysis on both sides; one that cannot be estimated says why and stops no other."""
     asked = {"model": analysis.model, "formula": analysis.formula}
     try:
-        return evaluate_analyses(comparison, [analysis], default_rule=default_rule)[0] | asked
+        entry = evaluate_analyses(comparison, [analysis], default_rule=default_rule)[0] | asked
+        return entry | {"spread": spread_of(comparison, analysis, rng=rng)}
     except SynthdpError as error:
         nothing: dict[str, Any] = {"terms": [], "mean_ci_overlap": None, "min_ci_overlap": None}
         return {"name": analysis.name, "rule": analysis.rule or default_rule, **asked, **nothing, "reason": str(error)}

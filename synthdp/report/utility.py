@@ -28,6 +28,7 @@ class AnalysisView:
     absent: str
     agreement: str = ""
     fit: str = ""
+    spread: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,17 @@ def _analysis(found: Mapping[str, Any]) -> AnalysisView:
         absent="" if terms else str(found.get("reason") or "the analysis gave no estimates"),
         agreement=_agreement(terms),
         fit=_fit(found.get("lack_of_fit")),
+        spread=_spread(found.get("spread")),
     )
+
+
+def _spread(found: Any) -> str:
+    """Return what single copies and two halves of the original give, in words."""
+    low, high, noise = (find(found, key) for key in ("low", "high", "noise"))
+    said = f"Single copies overlap by {number(low)} to {number(high)}. " if is_number(low) and is_number(high) else ""
+    if is_number(noise):
+        said += f"Two random halves of the original overlap by {number(noise)}: what a second survey would give."
+    return said.strip()
 
 
 def _agreement(terms: list[Mapping[str, Any]]) -> str:
