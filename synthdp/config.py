@@ -19,6 +19,12 @@ from synthdp.masking.registry import MASKS, AnyMask
 from synthdp.schema import Level, Settings, Variable
 from synthdp.synthesis import imputed, sequential
 from synthdp.synthesis.imputed import DaMi, Mi
+from synthdp.synthesis.private.fixed_total import DpExponential
+from synthdp.synthesis.private.histograms import DpHistogram, DpSparseHistogram
+from synthdp.synthesis.private.local import LocalNoise
+from synthdp.synthesis.private.margins import DpMargins
+from synthdp.synthesis.private.maskings import KAnonymity, KNoise, KPram, Pram
+from synthdp.synthesis.private.registry import MASKINGS, PRIVATE
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
@@ -55,7 +61,18 @@ def _method(default: str) -> Any:
 
 AnyGroups = Annotated[Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")]
 AnySynthesis = Annotated[
-    Annotated[DaMi, Tag("da_mi")] | Annotated[Mi, Tag("mi")] | Annotated[Sequential, Tag("sequential")],
+    Annotated[DaMi, Tag("da_mi")]
+    | Annotated[Mi, Tag("mi")]
+    | Annotated[Sequential, Tag("sequential")]
+    | Annotated[DpHistogram, Tag("dp_histogram")]
+    | Annotated[DpSparseHistogram, Tag("dp_sparse_histogram")]
+    | Annotated[DpExponential, Tag("dp_exponential")]
+    | Annotated[DpMargins, Tag("dp_margins")]
+    | Annotated[LocalNoise, Tag("local_noise")]
+    | Annotated[KAnonymity, Tag("k_anonymity")]
+    | Annotated[Pram, Tag("pram")]
+    | Annotated[KPram, Tag("k_pram")]
+    | Annotated[KNoise, Tag("k_noise")],
     _method("da_mi"),
 ]
 
@@ -324,7 +341,7 @@ def _override(raw: dict[str, Any], text: str) -> None:
 
 _METHODS: dict[str, dict[str, type[Settings]]] = {
     "groups": {"neighbours": Neighbours, "rules": Rules},
-    "synthesis": {"da_mi": DaMi, "mi": Mi, "sequential": Sequential},
+    "synthesis": {"da_mi": DaMi, "mi": Mi, "sequential": Sequential, **PRIVATE, **MASKINGS},
     "masks": {mask.model_fields["method"].default: mask for mask in MASKS},
 }
 _METHODS["masks_by_group"] = _METHODS["masks"]

@@ -143,8 +143,10 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
         bounds=variable.bounds,
         bounds_public=variable.bounds is not None,
         levels=variable.levels or (),
+        levels_public=variable.levels is not None,
         transform=variable.transform,
         decimals=variable.decimals,
+        decimals_public=variable.decimals is not None,
     )
     if bool(series.isna().all()):
         if variable.role is Role.REPLACE or variable.key:

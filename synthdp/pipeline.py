@@ -109,6 +109,11 @@ def run(
             "seed: must be at least 2^64, because whoever guesses it can remove the mask; "
             "leave it out for a secret one, or add --study, which publishes nothing."
         )
+    if getattr(config.synthesis, "source", "secure") == "simulated" and not study:
+        raise InputError(
+            "synthesis.source: simulated noise comes from a seed and may leak through floating point; use secure, or "
+            "add --study, which publishes nothing."
+        )
     timer = Timer(progress or Silent())
     with timer.stage("read"):
         table = read(config)
@@ -173,7 +178,7 @@ def execute(
                 accepted=accepted,
                 assess=lambda settings, beside: assess_comparison(settings, beside, made.rule, streams, informed),
             )
-        metrics = _metrics(found, made.masking, timer) | {"chain": list(made.chain), "gate": decision.section()}
+        metrics = _metrics(found, made, timer) | {"chain": list(made.chain), "gate": decision.section()}
         if decision.together is not None:
             metrics["risk"] = {**metrics["risk"], "releases": decision.together}
         metrics["risk"] = {**metrics["risk"], **({"repair": repaired} if repaired is not None else {})}
@@ -216,7 +221,7 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
         with timer.stage("evaluate"):
             # permutations that give the chance level need no secrecy, and the same files should give the same numbers
             found = assess_comparison(config, comparison, RULE, Streams(0))
-        metrics = _metrics(found, (), timer) | {"cautions": list(comparison.cautions)}
+        metrics = _metrics(found, None, timer) | {"cautions": list(comparison.cautions)}
         content = report_content(config, comparison, metrics, None, comparison.cautions, {})
         with timer.stage("report"):
             release.write_atomic(out / "metrics.json", json_text(metrics).encode())
@@ -276,12 +281,13 @@ def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tupl
     return complete(replace(made, copies=found.copies), plan), touched
 
 
-def _metrics(found: Assessment, masking: Sequence[Mapping[str, object]], timer: Timer) -> dict[str, Any]:
+def _metrics(found: Assessment, made: Release | None, timer: Timer) -> dict[str, Any]:
+    claimed = made.privacy.section() if made is not None and made.privacy is not None else {"epsilon": None}
     return {
         "version": 1,
         "utility": found.utility,
         "risk": found.risk,
-        "privacy": {"epsilon": None, "masking": list(masking)},
+        "privacy": {**claimed, "masking": list(made.masking) if made is not None else []},
         "gate": found.verdict.section(),
         "timings": dict(timer.seconds),
     }

@@ -36,7 +36,7 @@ def report_content(
         baseline_risk=metrics["risk"].get("original", {}),
         masks=tuple(MaskLine(str(row["column"]), str(row["group"]), str(row["mask"])) for row in masking),
         method=made.method if made is not None else "external",
-        model=config.synthesis.model.method if made is not None else "",
+        model=_model(config) if made is not None else "",
         copies=len(comparison.copies),
         mask_draw=made.mask_draw if made is not None else "",
         notes=notes,
@@ -73,6 +73,7 @@ def publish(
         mask_draw=made.mask_draw if made.mask_draw != "none" else None,
         rule=made.rule,
         design=made.design,
+        privacy=made.privacy,
         records=len(data),
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=format,
@@ -107,6 +108,11 @@ def _labelled(
     given = replace(table.labels, values={name: v for name, v in table.labels.values.items() if name not in coarse})
     copies = io.restored(copies, table.codes, kept=kept, labels=given, format=format)
     return copies, io.published(given, copies, kept=kept, declared=declared)
+
+
+def _model(config: Config) -> str:
+    """Return the association model's name; empty for methods that have none."""
+    return str(getattr(getattr(config.synthesis, "model", None), "method", ""))
 
 
 def _mask_methods(config: Config) -> dict[str, str]:

@@ -171,9 +171,11 @@ class Column(Settings):
     bounds: tuple[float, float] | None = None
     bounds_public: bool = False
     levels: tuple[Level, ...] = ()
+    levels_public: bool = False
     tolerance: float = 0.0
     tolerance_default: bool = False
     decimals: int | None = None
+    decimals_public: bool = False
     transform: Transform = "none"
     derived: str | None = None
     coarsened: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from synthdp import __version__
 from synthdp.designs import Design
 from synthdp.io import Labels
 from synthdp.microdata import codes
+from synthdp.privacy.guarantees import Guarantee
 from synthdp.release.public import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
 
@@ -72,6 +73,7 @@ def describe(
     masks: Mapping[str, str],
     format: str,
     design: Design | None = None,
+    privacy: Guarantee | None = None,
 ) -> dict[str, Any]:
     """Return the contents of ``release.json``.
 
@@ -95,6 +97,8 @@ def describe(
         Of the synthetic files.
     design
         What inference depends on beyond that; None when it is not known.
+    privacy
+        The guarantee of the release; ``epsilon`` is null when there is none, or when it was withdrawn.
     """
     return {
         "version": RELEASE_VERSION,
@@ -110,6 +114,7 @@ def describe(
         "columns": [_column(column) for column in schema.columns],
         "masks": dict(masks),
         **({"design": design.facts()} if design is not None else {}),
+        **({"privacy": privacy.section()} if privacy is not None else {}),
     }
 
 

@@ -11,6 +11,7 @@ from synthdp.report.words import (
     CHECKS,
     GROUP_ORDER,
     MASK_DRAWS,
+    MASKINGS,
     METHODS,
     NOT_COMPUTED,
     attack_title,
@@ -160,7 +161,11 @@ def epsilon(content: ReportContent) -> tuple[bool, str]:
     """Return whether the whole release is differentially private, and the sentence that says so."""
     value = find(content.metrics, "privacy", "epsilon")
     if is_number(value):
-        return True, f"The release is differentially private with ε = {number(value)}."
+        plain = f"The release is differentially private with ε = {number(value)}."
+        return True, str(find(content.metrics, "privacy", "statement") or plain)
+    withdrawn = find(content.metrics, "privacy", "statement")
+    if withdrawn:
+        return False, str(withdrawn)
     return False, "This release is not differentially private; no epsilon is claimed."
 
 
@@ -168,6 +173,10 @@ def formal(content: ReportContent) -> str:
     """Return why nothing formal is said, where no mask has a statement of its own."""
     if content.method == "external":
         return "Nothing formal is claimed: how these files were made is not known here."
+    if find(content.metrics, "privacy", "statement"):
+        return "There is no mask to speak of: what is claimed of the whole release stands above."
+    if content.method in MASKINGS:
+        return "Nothing formal is claimed: this masking has no guarantee, and nothing bounds what it lets through."
     return (
         "Nothing formal is claimed: no mask was used. The new values come from a model fitted to the confidential "
         "records, and nothing bounds what they let through."

@@ -14,6 +14,8 @@ _LEVEL = re.compile(r"(?:C\((?P<wrapped>[^,()]+)(?:,.*)?\)|(?P<plain>\w+))\[(?:T
 _INTERACTION = re.compile(r":(?![^\[(]*[\])])")
 _EPOCH = dt.date(1970, 1, 1)
 
+_NOISE_LEFT_OUT = "Intervals from the copies do not count the privacy noise: they come out too short."
+MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
 METHODS: Mapping[str, str] = {
     "da_mi": (
         "Each value of a replaced column was first blurred by a known mask. A statistical model of how the columns "
@@ -30,6 +32,37 @@ METHODS: Mapping[str, str] = {
     "sequential": (
         "The replaced columns were drawn one after the other, each from a model given the columns drawn before it. "
         "No mask was used."
+    ),
+    "dp_histogram": (
+        "The declared domain was cut into cells, noise was added to the number of records in every cell, and all "
+        f"copies were drawn from that table. {_NOISE_LEFT_OUT}"
+    ),
+    "dp_sparse_histogram": (
+        "Noise was added to the number of records in the cells of the declared domain, only cells above a threshold "
+        f"were used, and all copies were drawn from them. {_NOISE_LEFT_OUT}"
+    ),
+    "dp_exponential": (
+        "A table with as many records as the original was drawn at random, the likelier the closer to the true one, "
+        f"and all copies hold its records. {_NOISE_LEFT_OUT}"
+    ),
+    "dp_margins": (
+        "Noise was added to the distribution of every column, and columns were drawn independently of each other: how "
+        f"they hang together is lost. {_NOISE_LEFT_OUT}"
+    ),
+    "local_noise": (
+        f"Noise was added to every value of every record. Associations come out weaker than they are. {_NOISE_LEFT_OUT}"
+    ),
+    "k_anonymity": (
+        "Records were put into classes, each of which shows one value in all replaced columns. This is not "
+        "differentially private."
+    ),
+    "pram": "Levels were exchanged at random with fixed probabilities. This is not differentially private here.",
+    "k_pram": (
+        "Every number was replaced by a random one of its own group, levels were exchanged at random. This is not "
+        "differentially private."
+    ),
+    "k_noise": (
+        "Bounded noise was added to every number, levels were exchanged at random. This is not differentially private."
     ),
     "external": "The synthetic files were made by another tool; this page judges them without knowing how.",
 }

@@ -9,6 +9,7 @@ import pandas as pd
 from synthdp.designs import NOTHING_MASKED, Design
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
+from synthdp.privacy.guarantees import Guarantee
 from synthdp.seeding import Streams
 from synthdp.tagging.groups import Tags
 
@@ -37,6 +38,8 @@ class Release:
         How the copies came about, as far as inference depends on it; None when the method does not say.
     chain
         Per column, how often the first copy's chain moved and whether it had settled; empty for exact draws.
+    privacy
+        The guarantee of the whole release; None when it is not differentially private.
     """
 
     copies: tuple[pd.DataFrame, ...]
@@ -47,6 +50,7 @@ class Release:
     seconds: Mapping[str, float] = field(default_factory=dict)
     chain: tuple[Mapping[str, object], ...] = ()
     design: Design | None = None
+    privacy: Guarantee | None = None
 
     def __repr__(self) -> str:
         rows = len(self.copies[0]) if self.copies else 0

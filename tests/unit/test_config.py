@@ -13,6 +13,10 @@ from synthdp.schema import Variable
 
 NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}
+SYNTHESES = (
+    "da_mi, mi, sequential, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, local_noise, k_anonymity, "
+    "pram, k_pram, k_noise"
+)
 GAUSSIAN = {"method": "gaussian", "sd": 0.5}
 ANALYSIS = {"name": "a", "model": "ols", "formula": "y ~ x"}
 MASKS = "gaussian, shifted_normal, transition"
@@ -122,7 +126,7 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"synthesis": {"method": "dami"}},
-            "synthesis.method: must be one of da_mi, mi, sequential; found 'dami'; did you mean 'da_mi'?",
+            f"synthesis.method: must be one of {SYNTHESES}; found 'dami'; did you mean 'da_mi'?",
         ),
         (
             {"groups": {"method": "neighbors"}},

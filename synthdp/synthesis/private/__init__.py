@@ -1,0 +1,13 @@
+"""Differentially private synthesizers, and the classical maskings that are not.
+
+========================  =====================================================================
+``dp_histogram``          noise on every cell of the declared domain
+``dp_sparse_histogram``   the same, thresholded; empty cells are never held
+``dp_exponential``        a table with the right total, by the exponential mechanism
+``dp_margins``            one noisy margin per column, columns independent
+``local_noise``           noise on every value of every record
+``k_anonymity`` ``pram`` ``k_pram`` ``k_noise``   maskings without a guarantee: no ε is ever shown for them
+========================  =====================================================================
+
+The domain (levels, bounds, decimals) must be declared: what is read off the data is not private, and is refused.
+"""

@@ -1,0 +1,181 @@
+"""The declared domain as a grid of cells: fixed before the data are seen.
+
+A categorical column has a cell per level; a numeric one has equally wide bins over its bounds, in which values are
+drawn evenly among those with the declared decimals; ``semicontinuous`` columns have a cell for 0, and columns named as
+such a cell for missing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.imputation.writing import write
+from synthdp.microdata import MISSING, Codes, Floats, Microdata, decode
+from synthdp.schema import Column, Kind
+
+MOST_STEPS = 2**40
+MOST_CELLS = 2**62
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column of the domain.
+
+    Parameters
+    ----------
+    column
+        The resolved column.
+    plain
+        Levels, or bins.
+    steps
+        How many different values the bins hold together (numeric columns).
+    spike, missing
+        Whether there is a cell for 0, and one for missing.
+    """
+
+    column: Column
+    plain: int
+    steps: int = 0
+    spike: bool = False
+    missing: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.plain + self.spike + self.missing
+
+    def encode(self, data: Microdata) -> Codes:
+        """Return the cell of every record. O(n)."""
+        if self.column.kind.categorical:
+            found = data.codes(self.column.name)
+            return np.where(found == MISSING, self.plain, found)
+        values = data.numbers(self.column.name)
+        low, step = self._grid()
+        absent = np.isnan(values)
+        with np.errstate(invalid="ignore"):
+            place = np.clip(np.rint((values - low) / step), 0, self.steps - 1)
+        found = (np.where(absent, 0, place).astype(np.int64) * self.plain) // self.steps
+        if self.spike:
+            found = np.where(values == 0, self.plain, found)
+        return np.where(absent, self.size - 1, found)
+
+    def values(self, cells: Codes, *, rng: np.random.Generator) -> Floats:
+        """Return a number from each cell, evenly among those it holds; NaN for missing."""
+        bins = np.minimum(cells, self.plain - 1)
+        first = -((-bins * self.steps) // self.plain)
+        after = -((-(bins + 1) * self.steps) // self.plain)
+        low, step = self._grid()
+        found = np.asarray(low + step * rng.integers(first, after), dtype=np.float64)
+        if self.spike:
+            # 0 has a cell of its own, so the bin beside it holds it no more
+            found[found == 0] = step if low + step * (self.steps - 1) > 0 else -step
+            found[cells == self.plain] = 0.0
+        if self.missing:
+            found[cells == self.plain + self.spike] = np.nan
+        return found
+
+    def decode(self, cells: Codes, like: pd.Series, *, rng: np.random.Generator) -> pd.Series:
+        """Return cells as values of the column's own dtype."""
+        if self.column.kind.categorical:
+            return self.labels(cells, like)
+        return write(self.values(cells, rng=rng), self.column, like)
+
+    def labels(self, cells: Codes, like: pd.Series) -> pd.Series:
+        """Return cells of a categorical column as its levels."""
+        if not self.missing:
+            return decode(cells, self.column, like)
+        shown = decode(np.where(cells == self.plain, 0, cells), self.column, like)
+        return shown.where(cells != self.plain)
+
+    def _grid(self) -> tuple[float, float]:
+        low, high = self.column.bounds or (0.0, 1.0)
+        places = self.column.decimals
+        if places is not None:
+            low = math.ceil(round(low * 10**places, 6)) / 10**places
+            high = math.floor(round(high * 10**places, 6)) / 10**places
+        return low, (high - low) / max(self.steps - 1, 1)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """All columns; a cell of it has a number in mixed radix, so no table needs to be held.
+
+    Examples
+    --------
+    >>> sex = Column(name="sex", kind="binary", role="replace", key=True, levels=("F", "M"))
+    >>> Domain((Axis(sex, 2), Axis(sex, 2))).size
+    4
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, as an exact integer."""
+        return math.prod(axis.size for axis in self.axes)
+
+    def encode(self, data: Microdata) -> Codes:
+        """Return one row of cells per record."""
+        return np.column_stack([axis.encode(data) for axis in self.axes])
+
+    def flat(self, cells: Codes) -> Codes:
+        """Return the number of each row's cell; the last column varies fastest."""
+        found = np.zeros(len(cells), dtype=np.int64)
+        for position, axis in enumerate(self.axes):
+            found = found * axis.size + cells[:, position]
+        return found
+
+    def unflat(self, numbers: Codes) -> Codes:
+        """Return the row of cells of each number."""
+        columns, left = [], np.asarray(numbers, dtype=np.int64)
+        for axis in reversed(self.axes):
+            left, here = np.divmod(left, axis.size)
+            columns.append(here)
+        return np.column_stack(columns[::-1])
+
+    def frame(self, cells: Codes, like: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
+        """Return rows of cells as a file like the original."""
+        columns = {
+            axis.column.name: axis.decode(cells[:, position], like[axis.column.name], rng=rng)
+            for position, axis in enumerate(self.axes)
+        }
+        return pd.DataFrame(columns)[list(like.columns)]
+
+
+def declared(column: Column, series: pd.Series) -> str | None:
+    """Return what of a column's domain was read off the data, as a sentence; None when all was declared."""
+    where = f"variables.{column.name}"
+    if "rare" in column.coarsened:
+        return f"{where}.rare: counts the data to group levels, which is not private; recode them by name."
+    if column.kind.categorical:
+        if not column.levels_public:
+            return f"{where}.levels: a DP method needs them declared, as levels read off the data are not private."
+        return None
+    if column.bounds is None or not column.bounds_public:
+        return f"{where}.bounds: a DP method needs them declared, as bounds read off the data are not private."
+    whole = pd.api.types.is_integer_dtype(series.dtype) or column.kind is Kind.COUNT
+    if not column.decimals_public and not whole:
+        return f"{where}.decimals: a DP method needs them declared, as decimals read off the data are not private."
+    return None
+
+
+def domain_of(data: Microdata, *, bins: int, bins_by: Mapping[str, int], missing: Sequence[str]) -> Domain:
+    """Return the domain of all columns of a file whose columns are all declared."""
+    axes = []
+    for column in data.schema.columns:
+        absent = column.name in missing
+        if column.kind.categorical:
+            axes.append(Axis(column, len(column.levels), missing=absent))
+            continue
+        low, high = column.bounds or (0.0, 1.0)
+        places = column.decimals
+        steps = MOST_STEPS
+        if places is not None:
+            grid = math.floor(round(high * 10**places, 6)) - math.ceil(round(low * 10**places, 6)) + 1
+            steps = max(1, min(grid, MOST_STEPS))
+        spike = column.kind is Kind.SEMICONTINUOUS
+        axes.append(Axis(column, min(bins_by.get(column.name, bins), steps), steps, spike, absent))
+    return Domain(tuple(axes))

@@ -1,0 +1,160 @@
+r"""Noisy tables over the whole declared domain, dense and sparse.
+
+Dense: every count plus noise of ℓ1 sensitivity 2 under ``replace`` (scale 2/ε, integer-valued), or of ℓ2 sensitivity
+√2 when δ > 0. ℓ1 error about 2p/ε for p cells, so a table is useless once nε < p.
+
+Sparse, δ = 0: counts whose noisy value is at most τ = (2/ε) ln p are set to 0. That is post-processing of the dense
+table, so ε-DP; but an empty cell passes with P(Z > τ) each, so their number is binomial and the p − q empty cells need
+never be held. Sparse, δ > 0: empty cells never pass, occupied ones when above a τ with P(1 + Z > τ) ≤ δ.
+
+Notes
+-----
+Why δ is enough. Neighbours D, D' differ in one record; let c be occupied in D alone (its count is 1). With c suppressed
+the outcomes of D are possible under D' too, and the others' densities differ by at most e^ε; c passes with at most δ.
+If c' is occupied in D' alone, outcomes without it have probability P'(c' suppressed) ≥ 1 − δ less, which the half of ε
+that is unspent in this case pays for when δ ≤ 1 − e^{−ε/2}; τ is chosen for the smaller of the two.
+
+References
+----------
+Hall (2012, PhD thesis, CMU), section 2.4, (2.3)–(2.4), Proposition 2.4.3. The error bound there, ((2q+1)/α)(ln p + 1),
+exceeds 2p/α on the thesis's own example; it is no reason to prefer one of the two. Proposition 2.4.4's lower bound is
+proved with η twice too large.
+Korolova, Kenthapadi, Mishra, Ntoulas (2009), WWW (stability); Cormode, Procopiuc, Srivastava, Tran (2012), ICDT
+(sampling the empty cells that pass).
+"""
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from synthdp.microdata import Codes, Floats
+from synthdp.privacy.accounting.events import Approximate, Event
+from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Source, sensitivity
+from synthdp.synthesis.private.domain import Domain
+from synthdp.synthesis.private.settings import Draw, Private
+from synthdp.synthesis.private.tables import projected, random_generator, rows
+from synthdp.synthesis.protocol import Plan
+
+MOST_FALSE = 10**6
+
+
+class DpHistogram(Private):
+    """A count with noise for every cell of the declared domain; negative ones taken away, the total set right.
+
+    Examples
+    --------
+    >>> DpHistogram(epsilon=0.5).copies
+    5
+    """
+
+    method: Literal["dp_histogram"] = "dp_histogram"
+    most_cells: ClassVar[int] = 10**6
+
+    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
+        """Add noise to all counts. Cost O(n + p)."""
+        n = len(plan.data)
+        counts = np.bincount(domain.flat(domain.encode(plan.data)), minlength=domain.size)
+        noisy, event = noisy_counts(counts, self.epsilon, self.delta, source)
+        weights = projected(noisy, n)
+        return (lambda rng: domain.unflat(rows(weights, n, rng=rng))), event
+
+
+def noisy_counts(counts: Codes, epsilon: float, delta: float, source: Source) -> tuple[Floats, Event]:
+    """Return the counts of one partition with noise, and what it costs under ``replace``."""
+    if not delta:
+        whole = DiscreteLaplace.calibrated(sensitivity.table("replace"), epsilon=epsilon)
+        return whole.release(counts, source=source).astype(np.float64), whole.event()
+    real = Gaussian.calibrated(sensitivity.table("replace", norm="l2"), epsilon=epsilon, delta=delta)
+    return real.release(counts.astype(np.float64), source=source), real.event()
+
+
+class DpSparseHistogram(Private):
+    """The cells whose noisy counts pass a threshold; empty cells are never held, so 10¹² of them are no trouble.
+
+    Parameters
+    ----------
+    threshold
+        For δ = 0, in records: counts at most this high are set to 0. By default (2/ε) ln p, at which fewer than one
+        empty cell in two files is expected to pass. It must not be chosen by looking at the data.
+
+    Examples
+    --------
+    >>> round(DpSparseHistogram(epsilon=1.0).threshold_for(64), 3)
+    8.318
+    """
+
+    method: Literal["dp_sparse_histogram"] = "dp_sparse_histogram"
+    threshold: FiniteFloat | None = Field(default=None, ge=0)
+
+    def threshold_for(self, cells: int) -> float:
+        """Return τ for a domain of this many cells."""
+        if not self.delta:
+            return 2 / self.epsilon * math.log(cells) if self.threshold is None else self.threshold
+        scale = 2 / self.epsilon
+        allowed = min(self.delta, -math.expm1(-self.epsilon / 2))
+        # P(Z ≥ k) = e^{−k/b}/(1 + e^{−1/b}) for k ≥ 1, and a count of 1 passes when Z ≥ τ
+        return float(max(1, math.ceil(-scale * math.log(allowed * (1 + math.exp(-1 / scale))))))
+
+    def problems(self, plan: Plan) -> list[str]:
+        """Return everything that keeps this method from working on this plan."""
+        found = super().problems(plan)
+        if self.delta and self.threshold is not None:
+            found.append(
+                "synthesis.threshold: with a delta it follows from epsilon and delta; leave out one of the two."
+            )
+        if not found and not self.delta:
+            size = self.domain(plan).size
+            expected = size * _chance(2 / self.epsilon, math.floor(self.threshold_for(size)))
+            if expected > MOST_FALSE:
+                found.append(
+                    f"synthesis.threshold: {expected:.2g} empty cells would pass it; raise it, or leave it out for "
+                    f"{DpSparseHistogram(epsilon=self.epsilon).threshold_for(size):.3g}."
+                )
+        return found
+
+    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
+        """Add noise to the occupied cells, and draw the empty ones that pass. Cost O(n log n + those that pass)."""
+        n, size = len(plan.data), domain.size
+        cells, counts = np.unique(domain.flat(domain.encode(plan.data)), return_counts=True)
+        mechanism = DiscreteLaplace.calibrated(sensitivity.table("replace"), epsilon=self.epsilon)
+        noisy = mechanism.release(counts.astype(np.int64), source=source)
+        threshold = math.floor(self.threshold_for(size))
+        passed = noisy > threshold
+        found, weights = cells[passed], noisy[passed]
+        if not self.delta:
+            extra, values = empty_cells(cells, size, mechanism.scale, threshold, source)
+            found, weights = np.concatenate([found, extra]), np.concatenate([weights, values])
+        event = Approximate(self.epsilon, self.delta) if self.delta else mechanism.event()
+
+        def draw(rng: np.random.Generator) -> Codes:
+            if not len(found):  # nothing passed: the table is empty, and all cells are as good
+                return domain.unflat(rng.integers(0, size, n))
+            return domain.unflat(found[rows(weights.astype(np.float64), n, rng=rng)])
+
+        return draw, event
+
+
+def _chance(scale: float, threshold: int) -> float:
+    """Return P(Z > τ) of an empty cell."""
+    return math.exp(-(threshold + 1) / scale) / (1 + math.exp(-1 / scale))
+
+
+def empty_cells(occupied: Codes, size: int, scale: float, threshold: int, source: Source) -> tuple[Codes, Codes]:
+    """Return the empty cells whose noise passes the threshold, and their noisy counts.
+
+    P(Z > τ) = e^{−(τ+1)/b}/(1 + e^{−1/b}); given that, Z − τ − 1 is geometric with ratio e^{−1/b}. Cost: as many as
+    pass, which is less than 1 in the mean at the default threshold.
+    """
+    rng = random_generator(source)
+    wanted = int(rng.binomial(size - len(occupied), _chance(scale, threshold)))
+    chosen = np.empty(0, dtype=np.int64)
+    while len(chosen) < wanted:
+        offered = rng.integers(0, size, wanted - len(chosen) + 8)
+        place = np.minimum(np.searchsorted(occupied, offered), len(occupied) - 1)
+        fresh = offered[occupied[place] != offered]
+        joined = np.concatenate([chosen, fresh])
+        first = np.sort(np.unique(joined, return_index=True)[1])
+        chosen = joined[first][:wanted]
+    return chosen, threshold + rng.geometric(-math.expm1(-1 / scale), wanted)

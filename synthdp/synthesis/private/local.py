@@ -1,0 +1,108 @@
+"""Noise on every value of every record, as if each person added it ("pre-processing" in Biswal 2024).
+
+k columns share the budget: ε/k each. Levels: k-ary randomised response. Numbers: noise of sensitivity the width of the
+bounds, Laplace for δ = 0; for δ > 0 Gaussian, all numeric columns as one vector of unit widths (ℓ2 sensitivity √k_num).
+Results are moved into the bounds and rounded, which costs nothing.
+
+Notes
+-----
+One copy only: a second one would be a second noisy answer about the same person, and cost as much again. Intervals from
+such a file leave out the noise, and coefficients are drawn to zero by it (errors in variables).
+
+References
+----------
+Biswal (2024, PhD thesis, U. Ottawa), section 5.6; sections 2.1 and 5.6 there mix neighbours by replacement with
+sensitivities by deletion. Here one record is replaced, so a value may move by the whole width.
+"""
+
+import math
+import time
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from synthdp.designs import rule_for
+from synthdp.imputation.writing import write
+from synthdp.privacy.accounting.events import Composed, Event
+from synthdp.privacy.mechanisms import Gaussian, Kary, Laplace, Secure, Sensitivity, Simulated, Source
+from synthdp.seeding import Streams
+from synthdp.synthesis.private.domain import Axis
+from synthdp.synthesis.private.settings import Private
+from synthdp.synthesis.protocol import Advance, Plan, Release
+
+
+class LocalNoise(Private):
+    """Every record's own values with noise: the guarantee needs no trusted curator, and costs accordingly.
+
+    Examples
+    --------
+    >>> LocalNoise(epsilon=5.0).copies
+    1
+    """
+
+    method: Literal["local_noise"] = "local_noise"
+    copies: Literal[1] = 1
+
+    def problems(self, plan: Plan) -> list[str]:
+        """Return everything that keeps this method from working on this plan."""
+        found = [problem for problem in super().problems(plan) if not problem.startswith("synthesis: the declared")]
+        numeric = {column.name for column in plan.data.schema.columns if not column.kind.categorical}
+        return found + [
+            f"synthesis.missing: local_noise cannot hide which values of {name} are missing; use another method."
+            for name in self.missing
+            if name in numeric
+        ]
+
+    def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
+        """Add the noise. Cost O(nk)."""
+        started = time.perf_counter()
+        source: Source = Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
+        axes = self.domain(plan).axes
+        events: list[Event] = []
+        columns: dict[str, pd.Series] = {}
+        levels = [axis for axis in axes if axis.column.kind.categorical]
+        for axis in levels:
+            columns[axis.column.name] = self._answered(plan, axis, len(axes), source, events)
+        numbers = [axis for axis in axes if not axis.column.kind.categorical]
+        if numbers:
+            columns |= self._moved(plan, numbers, len(axes), source, events)
+        design = self.design(plan)
+        if advance is not None:
+            advance(1, 1)
+        return Release(
+            copies=(pd.DataFrame(columns)[list(plan.data.frame.columns)],),
+            method=self.method,
+            rule=rule_for(design),
+            mask_draw=design.mask_draw,
+            design=design,
+            privacy=self.guarantee(plan, Composed(tuple(events))),
+            seconds={"draw": time.perf_counter() - started},
+        )
+
+    def _answered(self, plan: Plan, axis: Axis, k: int, source: Source, events: list[Event]) -> pd.Series:
+        cells = axis.encode(plan.data)
+        if axis.size > 1:  # one level says nothing, and there is no other to answer with
+            mechanism = Kary.calibrated(axis.size, epsilon=self.epsilon / k)
+            cells = mechanism.release(cells, source=source)
+            events.append(mechanism.event())
+        return axis.labels(cells, plan.data.frame[axis.column.name])
+
+    def _moved(self, plan: Plan, axes: list[Axis], k: int, source: Source, events: list[Event]) -> dict[str, pd.Series]:
+        bounds = np.array([axis.column.bounds for axis in axes], dtype=np.float64)
+        low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
+        values = np.column_stack([plan.data.numbers(axis.column.name) for axis in axes])
+        unit = (np.clip(values, low, bounds[:, 1]) - low) / width
+        share = self.epsilon * len(axes) / k
+        mechanism: Laplace | Gaussian
+        if self.delta:
+            joint = Sensitivity(math.sqrt(len(axes)), "l2", "replace")
+            mechanism = Gaussian.calibrated(joint, epsilon=share, delta=self.delta)
+        else:
+            mechanism = Laplace.calibrated(Sensitivity(float(len(axes)), "l1", "replace"), epsilon=share)
+        events.append(mechanism.event())
+        noisy = low + width * mechanism.release(unit, source=source)
+        return {
+            axis.column.name: write(noisy[:, j], axis.column, plan.data.frame[axis.column.name])
+            for j, axis in enumerate(axes)
+        }
