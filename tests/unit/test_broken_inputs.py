@@ -471,7 +471,15 @@ def start(folder: Path, *args: str, **options: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "synthdp", *args, "--quiet", *log]
     places = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **{**streams, **places, **options})
+    limit = options.pop("preexec_fn", None)
+
+    def ready() -> None:
+        # a shell starts what runs in its background deaf to Ctrl-C, and the deafness is inherited
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if callable(limit):
+            limit()
+
+    return subprocess.Popen(command, preexec_fn=ready, **{**streams, **places, **options})
 
 
 def ended(process: subprocess.Popen[str], folder: Path) -> Answer:
