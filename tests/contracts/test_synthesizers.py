@@ -15,6 +15,7 @@ from synthdp.microdata import resolve
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
+from synthdp.synthesis.private.maskings import KNoise, KPram
 from synthdp.synthesis.protocol import Plan
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules, tag
@@ -39,6 +40,9 @@ METHODS = [
     (Sequential(copies=2, proper=True), {}, {}),
     (Sequential(copies=2, model=NormLogit()), {}, {}),
     (Sequential(copies=2, model=NormLogit(), proper=True), {}, {}),
+    # levels stay here: exchanging them moves the margins; DP methods keep no column and have a contract of their own
+    (KPram(copies=2, keep=1.0), {}, {}),
+    (KNoise(copies=2, keep=1.0), {}, {}),
 ]
 CROWD = Neighbours(k=5)
 IDS = [
@@ -57,6 +61,8 @@ IDS = [
     "cart_proper",
     "norm_logit",
     "norm_logit_proper",
+    "k_pram",
+    "k_noise",
 ]
 
 

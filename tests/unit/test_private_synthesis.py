@@ -16,6 +16,7 @@ from synthdp.errors import InputError, Unfinished
 from synthdp.microdata import resolve
 from synthdp.pipeline import run
 from synthdp.privacy.accounting.accountants import cost
+from synthdp.privacy.audit import epsilon_bound, repeated
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.schema import Column, Variable
 from synthdp.seeding import Streams
@@ -158,13 +159,13 @@ class TestExponential:
         theta, n = np.array(counts), sum(counts)
         tables = [w for w in itertools.product(range(n + 1), repeat=3) if sum(w) == n]
         weights = np.exp([-rate * np.abs(np.array(w) - theta).sum() for w in tables])
-        expected = weights / weights.sum() * 800
+        expected = weights / weights.sum() * 400
         rng = np.random.default_rng(7)
-        drawn = [tuple(fixed_total(theta, rate, rng=rng).tolist()) for _ in range(800)]
+        drawn = [tuple(fixed_total(theta, rate, rng=rng).tolist()) for _ in range(400)]
         seen = np.array([drawn.count(w) for w in tables])
         common = expected >= 5
         pooled = [np.append(x[common], x[~common].sum() + 1e-9) for x in (seen, expected)]
-        assert seen.sum() == 800
+        assert seen.sum() == 400
         assert stats.chisquare(pooled[0], pooled[1] * pooled[0].sum() / pooled[1].sum()).pvalue > 1e-4
 
     @pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0])
@@ -534,3 +535,31 @@ class TestOnTheSameRoad:
 def test_domain_of_one_column_example():
     sex = Column(name="sex", kind="binary", role="replace", key=True, levels=("F", "M"))
     assert Domain((Axis(sex, 2, missing=True),)).size == 3
+
+
+class TestAudit:
+    """The copies themselves, from two files that differ in one record."""
+
+    def bound(self, name, epsilon):
+        variables = {"g": Variable(role="replace", levels=("a", "b", "c"))}
+        one = plan(pd.DataFrame({"g": list("aaaaaaabbbbb")}), variables)
+        two = plan(pd.DataFrame({"g": list("aaaaaaabbbbc")}), variables)
+        method = (
+            settings(name, epsilon=epsilon, copies=1)
+            if name == "local_noise"
+            else settings(name, epsilon=epsilon, copies=3)
+        )
+
+        def counts(given, rng):
+            copies = method.synthesize(given, streams=Streams(int(rng.integers(2**62)))).copies
+            return [float((copy["g"] == level).sum()) for copy in copies for level in "abc"]
+
+        return epsilon_bound(repeated(counts), one, two, runs=300, rng=np.random.default_rng(5)).epsilon
+
+    @pytest.mark.parametrize("name", PRIVATE)
+    def test_never_above_the_claim(self, name):
+        assert self.bound(name, 0.5) <= 0.5
+
+    def test_would_notice(self):
+        """A table with sixteen times the budget is told from its claim."""
+        assert self.bound("dp_exponential", 8.0) > 0.5
