@@ -111,8 +111,9 @@ the published value. ± is one standard error over splits.
 
 Statistics of the training part only, analytic AdaSSP, errors in units of the error of θ = 0 (1 = trivial). Every way
 takes something from the data without noise, so **nothing formal can be claimed for any line here**: all but the last
-means, sds and maxima, the last one a range of mean ± 10 sd in place of a codebook, inside which it buys its bounds (two
-private quantiles of every column) with a fifth of ε; with a real codebook that line would be private. A predictor that is constant in the training part is left out (elevators has two that
+means, sds and maxima, the last one a range of mean ± 10 sd in place of a codebook, inside which it buys its bounds
+(two private quantiles of every column) with a fifth of ε; with a real codebook that line would be private.
+A predictor that is constant in the training part is left out (elevators has two that
 vary in 2 and 3 of its 16,599 records: they set its largest norm, and a held-out record that differs in them is far
 from all others; the last column leaves them out). ε runs to 2.99, as `fixed` holds below 3 only.
 
