@@ -50,9 +50,16 @@ def chi_square(drawn, probability, least=-60, most=60):
     p = probability(values)
     expected = len(drawn) * p
     keep = expected >= 5
-    counts = np.array([np.count_nonzero(drawn == v) for v in values[keep]])
-    rest = len(drawn) - counts.sum()
-    return stats.chisquare([*counts, rest], [*expected[keep], len(drawn) - expected[keep].sum()]).pvalue
+    counts = np.array([np.count_nonzero(drawn == v) for v in values[keep]], dtype=float)
+    wanted = expected[keep]
+    rest, left = len(drawn) - counts.sum(), len(drawn) - wanted.sum()
+    if left >= 5:
+        return stats.chisquare([*counts, rest], [*wanted, left]).pvalue
+    # a tail in which a hundredth of a draw is expected would refute any law with its first draw
+    rarest = np.argmin(wanted)
+    counts[rarest] += rest
+    wanted[rarest] += left
+    return stats.chisquare(counts, wanted).pvalue
 
 
 # --- noise follows its law, from both sources ---

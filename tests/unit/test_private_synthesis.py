@@ -279,7 +279,8 @@ class TestEveryPrivateMethod:
             assert not more[0].equals(more[1])
 
     def test_secure_noise_cannot_be_repeated(self, name):
-        method = PRIVATE[name](copies=1)
+        # with little budget one cell alone may pass the threshold, and one cell always looks the same
+        method = PRIVATE[name](copies=1, **({"epsilon": 8.0} if name == "dp_sparse_histogram" else {}))
         assert method.source == "secure"
         one, two = (method.synthesize(plan(), streams=Streams(7)) for _ in range(2))
         assert not one.copies[0].equals(two.copies[0])
