@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from synthdp.config import _Loader, parse
+from synthdp.config import parse
+from synthdp.config.text import Loader
 from synthdp.guessing import identifiers, keys, kinds, missing, names, propose, scales, skips, tell, to_yaml
 from synthdp.guessing.dialects import date_form
 from synthdp.guessing.writing import scalar
@@ -265,7 +266,7 @@ def test_a_skip_that_holds_exactly():
     assert (skip.exceptions, skip.explained) == (0, 1.0)
     text = to_yaml(propose(frame.assign(age=RNG.integers(18, 90, N), sex=RNG.choice(["F", "M"], N))), "x.csv")
     assert "# skip: missing always when smoke == 'NO'" in text
-    assert yaml.load(text, _Loader)["variables"]["number"]["applies_when"] == "smoke != 'NO'"
+    assert yaml.load(text, Loader)["variables"]["number"]["applies_when"] == "smoke != 'NO'"
 
 
 def test_a_skip_with_exceptions_is_told_with_their_number():
@@ -277,7 +278,7 @@ def test_a_skip_with_exceptions_is_told_with_their_number():
     assert (skip.records, skip.exceptions) == (1000, 2)
     text = to_yaml(propose(frame), "x.csv")
     assert "# once those are corrected: applies_when: \"asked != 'NO'\"" in text
-    assert "applies_when" not in yaml.load(text, _Loader)["variables"]["x"]
+    assert "applies_when" not in yaml.load(text, Loader)["variables"]["x"]
 
 
 def test_a_skip_says_what_it_does_where_nobody_answered():
@@ -307,7 +308,7 @@ def test_gaps_at_random_are_no_skip():
 def test_what_trees_replace_applies_where_exact_skips_say():
     smoke = np.where(RNG.random(N) < 0.4, "YES", "NO")
     frame = pd.DataFrame({"smoke": smoke, "income": np.where(smoke == "YES", RNG.integers(1, 4000, N), np.nan)})
-    raw = yaml.load(to_yaml(propose(frame, method="cart"), "x.csv"), _Loader)
+    raw = yaml.load(to_yaml(propose(frame, method="cart"), "x.csv"), Loader)
     assert raw["variables"]["income"]["role"] == "replace"
     assert raw["variables"]["income"]["applies_when"] == "smoke != 'NO'"
 
@@ -351,12 +352,12 @@ def test_a_function_without_a_formula_is_dropped():
     ["age", "NO", "yes", "null", "1", "a: b", "#x", "", " x", "ß ü", "x\ny", '"q"', "\\", "日本", "\u2028", "🙂"],
 )
 def test_scalars_read_back(value):
-    assert yaml.load(f"{scalar(value)}: {{a: {scalar(value)}}}", _Loader) == {value: {"a": value}}
+    assert yaml.load(f"{scalar(value)}: {{a: {scalar(value)}}}", Loader) == {value: {"a": value}}
 
 
 @pytest.mark.parametrize("value", [1, -8, 2.5, True, False])
 def test_numbers_and_truth_values_read_back(value):
-    found = yaml.load(scalar(value), _Loader)
+    found = yaml.load(scalar(value), Loader)
     assert found == value
     assert type(found) is type(value)
 
@@ -364,7 +365,7 @@ def test_numbers_and_truth_values_read_back(value):
 def test_the_config_parses_whatever_the_names():
     columns = ["age", "a: b", "#", "true", "1", "x\ny", "naïve", "日本", "`", "'", '"', "{", "- x", "\u2028"]
     frame = pd.DataFrame({name: RNG.integers(0, 9, N) for name in columns})
-    config = parse(yaml.load(to_yaml(propose(frame), "data: #1.csv"), _Loader))
+    config = parse(yaml.load(to_yaml(propose(frame), "data: #1.csv"), Loader))
     assert list(config.variables) == columns
     assert str(config.data.path) == "data: #1.csv"
 

@@ -1,0 +1,242 @@
+"""The settings of a config file: everything but the data has a default."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator
+
+from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.knowledge import Intruder
+from synthdp.evaluation.propensity.settings import Propensity
+from synthdp.evaluation.usefulness import UtilitySettings
+from synthdp.inference.analyses import Analysis
+from synthdp.masking.registry import AnyMask
+from synthdp.schema import Level, Settings, Variable
+from synthdp.synthesis.imputed import DaMi, Mi
+from synthdp.synthesis.private.fixed_total import DpExponential
+from synthdp.synthesis.private.histograms import DpHistogram, DpSparseHistogram
+from synthdp.synthesis.private.local import LocalNoise
+from synthdp.synthesis.private.margins import DpMargins
+from synthdp.synthesis.private.maskings import KAnonymity, KNoise, KPram, Pram
+from synthdp.synthesis.sequential import Sequential
+from synthdp.tagging.groups import Neighbours, Rules
+
+Utility = Literal["pmse", "analyses", "tables", "distributions", "correlations", "prediction"]
+Risk = Literal[
+    "identity",
+    "identity_averaged",
+    "identity_linked",
+    "identity_likelihood",
+    "identity_bayes",
+    "attribute",
+    "verbatim",
+    "exposure",
+    "membership",
+    "singling",
+    "linkability",
+    "inference",
+    "anonymity",
+    "population",
+    "anonymeter",
+]
+
+
+def _method(default: str) -> Any:
+    """Return a discriminator that reads ``method:`` and falls back to a default."""
+
+    def choose(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return str(value.get("method", "rules" if "rules" in value else default))
+        return str(getattr(value, "method", default))
+
+    return Discriminator(choose)
+
+
+AnyGroups = Annotated[Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")]
+AnySynthesis = Annotated[
+    Annotated[DaMi, Tag("da_mi")]
+    | Annotated[Mi, Tag("mi")]
+    | Annotated[Sequential, Tag("sequential")]
+    | Annotated[DpHistogram, Tag("dp_histogram")]
+    | Annotated[DpSparseHistogram, Tag("dp_sparse_histogram")]
+    | Annotated[DpExponential, Tag("dp_exponential")]
+    | Annotated[DpMargins, Tag("dp_margins")]
+    | Annotated[LocalNoise, Tag("local_noise")]
+    | Annotated[KAnonymity, Tag("k_anonymity")]
+    | Annotated[Pram, Tag("pram")]
+    | Annotated[KPram, Tag("k_pram")]
+    | Annotated[KNoise, Tag("k_noise")],
+    _method("da_mi"),
+]
+
+
+class Data(Settings):
+    """Where the confidential file is.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV (both also with .gz), Parquet, Feather, Stata, SPSS or SAS; relative to the config file.
+    encoding
+        Of a text file; of an SPSS, Stata or SAS file only where it names its own wrongly.
+    decimal, separator
+        Of a text file: the decimal mark, and what stands between values (by default a comma; a tab in .tsv files).
+    dates
+        Columns that hold dates, with their form as strptime writes it, for example "%d.%m.%Y".
+    row_names
+        Whether the first column of a text file has no name and holds row names, as R writes them; it is left out.
+    missing_codes
+        Values that mean "missing", by column.
+    weights, strata, cluster
+        Columns of the survey's design. They are carried as kept columns; weights and strata are predictors as any
+        other kept column, the cluster is not. No variance formula uses them yet.
+    """
+
+    path: Path
+    encoding: str = "utf-8"
+    decimal: Literal[".", ","] | None = None
+    separator: Literal[",", ";", "\t", "|"] | None = None
+    dates: dict[str, str] = Field(default_factory=dict)
+    row_names: bool = False
+    missing_codes: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
+    weights: str | None = None
+    strata: str | None = None
+    cluster: str | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _nameable(cls, path: Path) -> Path:
+        if "\0" in str(path):
+            raise ValueError("must be the name of a file")
+        return path
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: str) -> str:
+        try:
+            "".encode(encoding)
+        except LookupError:
+            raise ValueError("must be an encoding, for example utf-8, windows-1252 or iso-8859-1") from None
+        return encoding
+
+    @field_validator("dates")
+    @classmethod
+    def _known_forms(cls, dates: dict[str, str]) -> dict[str, str]:
+        if not all("%" in form for form in dates.values()):
+            raise ValueError('a form is written as strptime does, for example "%d.%m.%Y"')
+        return dates
+
+
+class Evaluation(Settings):
+    """How the copies are judged.
+
+    Parameters
+    ----------
+    rows
+        Whether row i of a file is record i: ``aligned``, ``none``, or a file with the row order of each copy.
+    utility, risk
+        Which measures are taken. ``distributions``, ``correlations`` and ``prediction`` only when asked for, and so
+        ``identity_bayes``, which makes the copies 2 to 10 times more.
+    targets
+        Columns that matter most: ``prediction`` learns them from the others, attribute risk guesses them.
+    table_ways, table_columns, most_tables
+        Of how many columns tables are, of which (all by default), and how many of each number of ways at most:
+        where there are more, so many are drawn at random.
+    subgroups
+        A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
+    holdout
+        A file of records that the synthesis never saw: what an intruder achieves against them is the baseline for
+        attribute, membership and singling-out attacks.
+    intruders
+        More intruders by name: who knows some of the keys, knows them with error, is not sure of the target.
+    propensity
+        How synthetic records are told from original ones (``pmse``).
+    """
+
+    rows: str = "aligned"
+    utility: tuple[Utility, ...] = ("pmse", "analyses", "tables")
+    risk: tuple[Risk, ...] = (
+        "identity",
+        "identity_averaged",
+        "identity_linked",
+        "identity_likelihood",
+        "attribute",
+        "verbatim",
+        "exposure",
+    )
+    holdout: str | None = None
+    propensity: Propensity = Propensity()
+    intruders: dict[str, Intruder] = Field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    table_ways: tuple[Literal[1, 2, 3], ...] = (1, 2)
+    table_columns: tuple[str, ...] = ()
+    most_tables: int = Field(default=500, ge=1)
+    subgroups: str | None = None
+
+    def utility_settings(self) -> UtilitySettings:
+        """Return what the measures of usefulness need to know beside the files."""
+        return UtilitySettings(
+            targets=self.targets,
+            ways=self.table_ways,
+            columns=self.table_columns,
+            most=self.most_tables,
+            subgroups=self.subgroups,
+        )
+
+    @field_validator("rows")
+    @classmethod
+    def _known_rows(cls, rows: str) -> str:
+        if rows not in ("aligned", "none") and Path(rows).suffix.lower() not in (".csv", ".parquet"):
+            raise ValueError("must be aligned, none, or a .csv or .parquet file with the row order of each copy")
+        return rows
+
+
+class ReleaseSettings(Thresholds):
+    """The format of the public files (``same``: as the data came in), and the gate's thresholds.
+
+    Parameters
+    ----------
+    recorded_in
+        Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
+        Default: what the environment variable ``SYNTHDP_REGISTER`` says, else ``synthdp-register`` beside the data.
+    """
+
+    format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
+    recorded_in: str | None = None
+
+
+class Config(Settings):
+    """A whole run, frozen.
+
+    Examples
+    --------
+    >>> from synthdp.config import parse
+    >>> config = parse({"data": {"path": "original.csv"}, "variables": {"age": {"role": "replace", "key": True}}})
+    >>> config.synthesis.copies
+    5
+    """
+
+    version: Literal[1] = 1
+    data: Data
+    variables: dict[str, Variable] = Field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    groups: AnyGroups = Neighbours()
+    masks: dict[str, AnyMask] = Field(default_factory=dict)
+    masks_by_group: dict[str, dict[str, AnyMask]] = Field(default_factory=dict)
+    synthesis: AnySynthesis = DaMi()
+    analyses: tuple[Analysis, ...] = ()
+    evaluation: Evaluation = Evaluation()
+    release: ReleaseSettings = ReleaseSettings()
+    seed: int | None = Field(default=None, ge=0, repr=False)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the config."""
+    schema = Config.model_json_schema()
+    blocks = [schema["properties"][name] for name in ("groups", "synthesis")]
+    blocks += [schema["$defs"][method.__name__]["properties"]["model"] for method in (DaMi, Mi, Sequential)]
+    for block in blocks:
+        # a block without `method:` may fit several methods; the default one is meant
+        block["anyOf"] = block.pop("oneOf")
+    return schema
