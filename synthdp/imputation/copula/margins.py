@@ -62,7 +62,7 @@ class NumberMargin:
 
     def at(self, weights: Floats) -> "NumberCurve":
         """Return F with weights of the records."""
-        mass = _mass(self.filled, weights, len(self.values))
+        mass = record_mass(self.filled, weights, len(self.values))
         above = np.cumsum(mass) / mass.sum()
         above[-1] = 1.0
         below = np.concatenate([[0.0], above[:-1]])
@@ -130,7 +130,7 @@ class LevelMargin:
 
     def at(self, weights: Floats) -> "LevelCurve":
         """Return the cut points with weights of the records."""
-        mass = _mass(self.filled, weights, self.levels)
+        mass = record_mass(self.filled, weights, self.levels)
         above = np.cumsum(mass) / mass.sum()
         # levels that nobody has lie at the edges; rounding must not leave a sliver for them
         above[np.flatnonzero(mass > 0)[-1] :] = 1.0
@@ -153,7 +153,8 @@ class LevelCurve:
         return np.searchsorted(self.cuts[1:-1], z)
 
 
-def _mass(rows: Codes, weights: Floats, size: int) -> Floats:
+def record_mass(rows: Codes, weights: Floats, size: int) -> Floats:
+    """Return the weight of the records at each position."""
     known = rows >= 0
     return np.asarray(np.bincount(rows[known], weights[known], minlength=size), dtype=np.float64)
 
