@@ -7,7 +7,7 @@ Every value tells its latent exactly; there are no heaps.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -55,6 +55,7 @@ class ParametricMargin(NumberMargin):
         else:
             width = high - low if self.family == "beta" else 1.0
             share = self._inside((self.values - low) / width)
+            law: Any
             if self.family == "beta":
                 law = stats.beta(*weighted_beta(share, mass))
             else:
