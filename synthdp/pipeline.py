@@ -21,15 +21,19 @@ from synthdp.intake import align, held_out, prepare, read
 from synthdp.intrusion.posterior import informed_intruder
 from synthdp.microdata import Microdata
 from synthdp.planning import analysis_problems, notes_of, plan_of, raise_if
+from synthdp.privacy.ledger import Ledger
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.publishing import format_of, publish, report_content, row_orders
 from synthdp.release.confidential import Status, json_text
+from synthdp.release.public import SUMS
 from synthdp.report import page
 from synthdp.schema import Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.summary import notes_on
 from synthdp.summary import rows as summary_rows
 from synthdp.synthesis.making import complete, make
+from synthdp.synthesis.private.paying import Bill
+from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import repair
 from synthdp.tagging.groups import tag
@@ -92,6 +96,7 @@ def run(
     resume: bool = False,
     accepted: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    ledger: Ledger | None = None,
 ) -> Outcome:
     """Make a release: judge it, and publish it if the gate lets it pass.
 
@@ -103,6 +108,8 @@ def run(
         Allows a small seed, and publishes nothing.
     accepted
         Risks above their limits that whoever signs takes, by name, with the reason.
+    ledger
+        The budget ledger of the data, which a differentially private method is charged to before any noise is drawn.
     """
     if config.seed is not None and config.seed < SMALLEST_SECRET_SEED and not study:
         raise InputError(
@@ -130,6 +137,7 @@ def run(
         timer=timer,
         table=table,
         accepted=accepted or {},
+        ledger=ledger,
     )
 
 
@@ -145,10 +153,14 @@ def execute(
     timer: Timer,
     table: io.Table | None = None,
     accepted: Mapping[str, str] = MappingProxyType({}),
+    ledger: Ledger | None = None,
 ) -> Outcome:
     """Run the pipeline on checked records; ``table`` brings the labels of the file they come from."""
     with timer.stage("tag"):
         plan = plan_of(config, data)
+    bill = Bill(ledger, config.synthesis, plan, study=study)
+    if not resume:
+        bill.check()
     with release.prepare_out(out, resume=resume):
         settings = config.model_dump(mode="json", exclude={"seed"})
         manifest = release.start_manifest(
@@ -156,6 +168,9 @@ def execute(
         )
         if manifest.finished and not (manifest.status == "refused" and accepted):
             return _finished(out)
+        if isinstance(config.synthesis, Private) and (out / "public").is_dir():
+            return _published(out, bill, manifest.run)
+        bill.pay(manifest.run)
         streams = Streams(manifest.seed)
         with timer.stage("synthesise"):
             made = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
@@ -201,11 +216,7 @@ def execute(
                     register.record(plan.released, made.copies)
                 sums = publish(config, data, made, orders, out, table)
         status: Status = "study" if study else "published" if sums else "refused"
-        signed = {
-            "accepted": metrics["gate"]["accepted"],
-            "earlier_releases": metrics["risk"].get("releases", {}).get("earlier", []),
-        }
-        release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=signed)
+        _finish(out, status, metrics, bill, timer.seconds, sums)
     return _outcome(out, metrics, report)
 
 
@@ -291,6 +302,39 @@ def _metrics(found: Assessment, made: Release | None, timer: Timer) -> dict[str,
         "gate": found.verdict.section(),
         "timings": dict(timer.seconds),
     }
+
+
+def _finish(
+    out: Path,
+    status: Status,
+    metrics: Mapping[str, Any],
+    bill: Bill,
+    timings: Mapping[str, float],
+    sums: Mapping[str, str] | None,
+) -> None:
+    if sums:
+        bill.attach(out / "public" / SUMS)
+    signed = {
+        "accepted": metrics["gate"]["accepted"],
+        "earlier_releases": metrics["risk"].get("releases", {}).get("earlier", []),
+        "privacy": {key: value for key, value in metrics["privacy"].items() if key != "masking"},
+        "charge": bill.number,
+    }
+    release.finish_manifest(out, status=status, timings=timings, public=sums, signed=signed)
+
+
+def _published(out: Path, bill: Bill, run: str) -> Outcome:
+    """End a run that was killed once its files were public: other noise now would be a second release."""
+    if release.verify(out):
+        raise InputError(
+            f"{out}: the public files of the interrupted run were changed, and making them again would be another "
+            "release; choose another --out."
+        )
+    found = _finished(out)
+    bill.pay(run, released=out / "public" / SUMS)
+    sums = {path.name: io.digest(path) for path in sorted((out / "public").iterdir()) if path.name != SUMS}
+    _finish(out, "published", found.metrics, bill, found.metrics["timings"], sums)
+    return found
 
 
 def _finished(out: Path) -> Outcome:

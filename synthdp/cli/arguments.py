@@ -9,3 +9,10 @@ ReleaseFolder = Annotated[
     Path, typer.Argument(metavar="DIR", help="public/, or the folder that holds it.", show_default=False)
 ]
 Log = Annotated[Path | None, typer.Option(metavar="FILE", help="Append what happened to this file; no data values.")]
+LedgerFile = Annotated[
+    Path | None, typer.Option("--ledger", metavar="FILE", help="Charge this budget ledger.", show_default=False)
+]
+Cap = Annotated[
+    float | None, typer.Option(metavar="E", help="Start the ledger, with this much ε in all.", show_default=False)
+]
+CapDelta = Annotated[float, typer.Option(metavar="D", help="And this much δ.")]

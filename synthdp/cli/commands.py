@@ -14,8 +14,9 @@ from typer.core import TyperCommand
 from synthdp import __version__
 from synthdp.cli import terminal
 from synthdp.cli.analysing import EXAMPLES, analyse
-from synthdp.cli.arguments import Log, ReleaseFolder
+from synthdp.cli.arguments import Cap, CapDelta, LedgerFile, Log, ReleaseFolder
 from synthdp.cli.guard import INTERRUPTED, guarded
+from synthdp.cli.paying import UNCHARGED, ledger_of
 from synthdp.cli.private import app as private
 from synthdp.errors import GateRefused, InputError
 
@@ -159,6 +160,7 @@ Examples:
   synthdp run config.yaml --out results --jobs 2
   synthdp run config.yaml --out results --resume          after an interruption
   synthdp run config.yaml --study --seed 1                repeatable, publishes nothing
+  synthdp run config.yaml --ledger survey.ledger --cap 3  differentially private methods pay before they draw
   synthdp run config.yaml --out results --resume --accept-risk "max_individual: record 7 agreed in writing\""""
 )
 @guarded
@@ -171,6 +173,9 @@ def run(
         list[str] | None,
         typer.Option(metavar='"NAME: REASON"', help="Publish although this risk is above its limit; goes on record."),
     ] = None,
+    ledger: LedgerFile = None,
+    cap: Cap = None,
+    cap_delta: CapDelta = 0.0,
     seed: Seed = None,
     set_: Set = None,
     jobs: Jobs = 1,
@@ -186,15 +191,27 @@ def run(
 
     accepted = accepted_risks(accept_risk or ())
     settings = load(config, _overrides(set_, seed))
+    adjacency = getattr(settings.synthesis, "adjacency", "replace")
+    book = ledger_of(settings.data.path, ledger, cap, cap_delta, adjacency)
     folder = _folder(out)
     try:
         with terminal.progress(quiet=quiet) as progress:
             outcome = pipeline.run(
-                settings, out=folder, study=study, jobs=jobs, resume=resume, accepted=accepted, progress=progress
+                settings,
+                out=folder,
+                study=study,
+                jobs=jobs,
+                resume=resume,
+                accepted=accepted,
+                progress=progress,
+                ledger=book,
             )
     except KeyboardInterrupt:
         terminal.say(f"interrupted. Go on with the same command and --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None
+    claimed = outcome.metrics.get("privacy", {}).get("epsilon") is not None
+    if book is None and outcome.public is not None and claimed:
+        terminal.say(UNCHARGED)
     _conclude(outcome, quiet=quiet)
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from synthdp.dp import Released, ReleasedTable
     from synthdp.privacy.ledger import Account, Entry, Ledger
 
+UNCHARGED = "not charged to any ledger; --ledger FILE keeps count of what was spent."
+
 
 class Payment:
     """The ledger of these data, and the charge that was made."""
@@ -60,15 +62,14 @@ def conclude(
     """Make the release, show it, and say to the curator alone what it must not say."""
     if out is not None and out.suffix.lower() != ".json":
         raise InputError(f"--out {out}: must be a .json file.")
-    if ledger is None and cap is not None:
-        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
-    payment = None if ledger is None else Payment(open_ledger(file, ledger, cap, cap_delta, adjacency))
+    book = ledger_of(file, ledger, cap, cap_delta, adjacency)
+    payment = None if book is None else Payment(book)
     result = release(adjacency=adjacency, level=level, ledger=payment)
     terminal.show(repr(result))
     for line in result.confidential:
         terminal.say(f"confidential, not covered by ε: {line}.")
     if payment is None and result.epsilon is not None:
-        terminal.say("not charged to any ledger; --ledger FILE keeps count of what was spent.")
+        terminal.say(UNCHARGED)
     if out is not None:
         _write(result, out)
         if payment is not None:
@@ -92,6 +93,15 @@ def _write(result: "Released | ReleasedTable", out: Path) -> None:
         out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError:
         raise InputError(f"--out {out}: the file cannot be written.") from None
+
+
+def ledger_of(file: Path, ledger: Path | None, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger | None":
+    """Return the ledger that was asked for, if one was."""
+    if ledger is not None:
+        return open_ledger(file, ledger, cap, cap_delta, adjacency)
+    if cap is not None:
+        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
+    return None
 
 
 def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from synthdp.cli import terminal
-from synthdp.cli.arguments import Log
+from synthdp.cli.arguments import Cap, CapDelta, LedgerFile, Log
 from synthdp.cli.guard import guarded
 from synthdp.cli.paying import account_lines, column_of, conclude, numbers, open_ledger, pair, read_column, read_table
 from synthdp.errors import InputError
@@ -50,13 +50,6 @@ AdjacencyName = Annotated[
     str, typer.Option(metavar="NAME", help="replace (the number of records is public) or add_remove.")
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Coverage of the interval.")]
-LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", metavar="FILE", help="Charge this budget ledger.", show_default=False)
-]
-Cap = Annotated[
-    float | None, typer.Option(metavar="E", help="Start the ledger, with this much ε in all.", show_default=False)
-]
-CapDelta = Annotated[float, typer.Option(metavar="D", help="And this much δ.")]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the release as JSON, too.", show_default=False)]
 
 

@@ -1,10 +1,23 @@
 """What a release as a whole promises: ε and δ under a stated adjacency, or why it promises nothing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from synthdp.privacy.accounting.events import Event
 from synthdp.privacy.parameters import Adjacency
+
+NOT_PRIVATE = "This release is not differentially private; no epsilon is claimed."
+UNIT = "one record"
+NEIGHBOURS: Mapping[Adjacency, str] = {
+    "replace": "neighbours have the same number of records and differ in one",
+    "add_remove": "neighbours differ by one record more or less",
+}
+ASSUMED = (
+    "levels, bounds, decimals and bins were declared from what is known without the data",
+    "the settings of the method were not chosen by looking at the data",
+    "what one person tells is in one record: with k records of a person, ε is k times as large",
+)
 
 
 @dataclass(frozen=True)
@@ -37,15 +50,24 @@ class Guarantee:
     withdrawn: str | None = None
 
     def section(self) -> dict[str, Any]:
-        """Return what metrics.json says under ``privacy``; ε is None when the claim is withdrawn."""
-        holds = self.withdrawn is None
+        """Return what metrics.json and release.json say under ``privacy``; ε is None when the claim is withdrawn."""
+        if self.withdrawn is not None:
+            claim = dict.fromkeys(("epsilon", "delta", "adjacency", "unit"))
+            return {**claim, "source": self.source, "statement": self.statement(), "assumed": []}
         return {
-            "epsilon": self.epsilon if holds else None,
-            "delta": self.delta if holds else None,
-            "adjacency": self.adjacency if holds else None,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency,
+            "unit": UNIT,
             "source": self.source,
             "statement": self.statement(),
+            "assumed": self.assumed(),
         }
+
+    def assumed(self) -> list[str]:
+        """Return what must be true for the claim to hold, in phrases."""
+        public = ["the number of records is public"] if self.adjacency == "replace" else []
+        return [*public, *ASSUMED]
 
     def statement(self) -> str:
         """Return the claim as a sentence for a privacy officer."""
@@ -58,4 +80,9 @@ class Guarantee:
         said = f"The release is differentially private: ε = {self.epsilon:g}{slack}, adjacency {self.adjacency}"
         if self.source == "simulated":
             return said + "; its noise is simulated from a seed, so it must not be published."
-        return said + " (neighbours have the same number of records and differ in one)."
+        return said + f" ({NEIGHBOURS[self.adjacency]})."
+
+
+def section_of(guarantee: Guarantee | None) -> dict[str, Any]:
+    """Return the section ``privacy`` of a release; without a guarantee it says so, and ε is null."""
+    return guarantee.section() if guarantee is not None else {"epsilon": None, "statement": NOT_PRIVATE}

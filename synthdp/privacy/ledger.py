@@ -33,7 +33,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: what was released, what it cost, when, from which noise, and the hash of the file it went into."""
+    """One charge: what was released, what it cost, when, from which noise, the hash of the file it went into.
+
+    ``run`` is the id of the run of the pipeline that paid, so that it need not pay again when it is resumed.
+    """
 
     number: int
     what: str
@@ -43,6 +46,7 @@ class Entry:
     source: str
     when: str
     file: str | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,8 @@ class Ledger:
         rho: float | None = None,
         adjacency: Adjacency,
         source: str = "secure",
+        run: str | None = None,
+        released: Path | None = None,
     ) -> Entry:
         """Record a release before its noise is drawn; refuse it when the cap would be passed.
 
@@ -165,26 +171,53 @@ class Ledger:
             What neighbouring means in that guarantee; must be the ledger's.
         source
             Name of the noise source; written down.
+        run, released
+            Id of the run that pays, and what it has released already. A run that was killed after it had paid finds
+            its charge when it goes on, unless another file has gone out under it.
         """
-        epsilon, delta = epsilon_of(epsilon), slack_of(delta)
         with self._file.held():
             before = self.account()
-            if adjacency != before.adjacency:
-                raise InputError(
-                    f"{self._name}: the ledger counts under {before.adjacency}, the release under {adjacency}; "
-                    "use the ledger's."
-                )
-            if before.rule == "concentrated" and rho is None:
-                if delta:
-                    raise InputError(f"{self._name}: the concentrated rule needs the rho of a release with a delta.")
-                rho = epsilon**2 / 2
-            when = datetime.now(UTC).isoformat(timespec="seconds")
-            entry = Entry(len(before.entries) + 1, what, epsilon, delta, rho, source, when)
-            after = replace(before, entries=(*before.entries, entry))
-            if after.over_cap():
-                raise InputError(self._refusal(before, after))
+            out = {None, None if released is None else fingerprint(released)}
+            paid = [entry for entry in before.entries if run is not None and entry.run == run and entry.file in out]
+            if paid and (paid[-1].epsilon, paid[-1].delta) == (epsilon, delta):
+                return paid[-1]
+            after = self._charged(before, what, epsilon, delta, rho, adjacency, source, run)
             self._file.write(asdict(after))
-        return entry
+        return after.entries[-1]
+
+    def check(
+        self, what: str, *, epsilon: float, delta: float = 0.0, rho: float | None = None, adjacency: Adjacency
+    ) -> None:
+        """Refuse what `charge` would refuse now; record nothing."""
+        self._charged(self.account(), what, epsilon, delta, rho, adjacency, "", None)
+
+    def _charged(
+        self,
+        before: Account,
+        what: str,
+        epsilon: float,
+        delta: float,
+        rho: float | None,
+        adjacency: Adjacency,
+        source: str,
+        run: str | None,
+    ) -> Account:
+        epsilon, delta = epsilon_of(epsilon), slack_of(delta)
+        if adjacency != before.adjacency:
+            raise InputError(
+                f"{self._name}: the ledger counts under {before.adjacency}, the release under {adjacency}; "
+                "use the ledger's."
+            )
+        if before.rule == "concentrated" and rho is None:
+            if delta:
+                raise InputError(f"{self._name}: the concentrated rule needs the rho of a release with a delta.")
+            rho = epsilon**2 / 2
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(len(before.entries) + 1, what, epsilon, delta, rho, source, when, run=run)
+        after = replace(before, entries=(*before.entries, entry))
+        if after.over_cap():
+            raise InputError(self._refusal(before, after))
+        return after
 
     def charge_event(
         self, what: str, event: events.Event, *, delta: float = 0.0, adjacency: Adjacency, source: str = "secure"

@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import math
 import platform
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,6 +55,11 @@ class Manifest:
     def finished(self) -> bool:
         """Whether the run came to its end."""
         return self.status != "running"
+
+    @property
+    def run(self) -> str:
+        """The id of the run, which it keeps when it is resumed; nothing secret."""
+        return str(self.contents["run"])
 
 
 def start_manifest(
@@ -105,6 +111,7 @@ def start_manifest(
     contents = {
         "version": MANIFEST_VERSION,
         "status": "running",
+        "run": earlier.contents.get("run", secrets.token_hex(8)) if earlier is not None else secrets.token_hex(8),
         "study": study,
         "seed": seed,
         "config": config,

@@ -11,7 +11,7 @@ from synthdp import __version__
 from synthdp.designs import Design
 from synthdp.io import Labels
 from synthdp.microdata import codes
-from synthdp.privacy.guarantees import Guarantee
+from synthdp.privacy.guarantees import Guarantee, section_of
 from synthdp.release.public import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
 
@@ -114,7 +114,7 @@ def describe(
         "columns": [_column(column) for column in schema.columns],
         "masks": dict(masks),
         **({"design": design.facts()} if design is not None else {}),
-        **({"privacy": privacy.section()} if privacy is not None else {}),
+        "privacy": section_of(privacy),
     }
 
 

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synthdp.privacy.guarantees import NEIGHBOURS, NOT_PRIVATE
 from synthdp.release import page
 from synthdp.release.formulas import Formula, formula_of
 
@@ -63,6 +64,7 @@ def readme(release: Mapping[str, Any]) -> str:
         "kept": _listed(columns, "kept"),
         "derived": _computed(columns),
         "conditional": _conditional(columns),
+        "privacy": _privacy(release.get("privacy", {})),
         "source": formula.source,
         "steps": formula.steps,
         "warning": page.IMPUTED if formula.imputed else page.NOT_RUBIN,
@@ -182,6 +184,20 @@ def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
 def _computed(columns: Sequence[Mapping[str, str]]) -> str:
     derived = [f"`{c['name']}` = `{c['formula']}`" for c in columns if c["role"] == "derived"]
     return f"\n- computed from the others: {', '.join(derived)}" if derived else ""
+
+
+def _privacy(section: Mapping[str, Any]) -> str:
+    """Return what is promised about the people in the confidential file, and on which conditions."""
+    said = str(section.get("statement", NOT_PRIVATE))
+    if section.get("epsilon") is None:
+        return said
+    terms = [
+        f"- ε = {section['epsilon']:g}, δ = {section['delta']:g}, all data sets together",
+        f"- adjacency: {section['adjacency']}; {NEIGHBOURS[section['adjacency']]}",
+        f"- unit: {section['unit']}",
+        *(f"- assumed: {phrase}" for phrase in section["assumed"]),
+    ]
+    return "\n".join([said, "", *terms])
 
 
 def _conditional(columns: Sequence[Mapping[str, str]]) -> str:

@@ -70,6 +70,10 @@ then combine the results as below.
 The rows of each data set are in an order of their own: row 1 of one is not the person in row 1 of another. Do not link,
 stack or average the data sets.
 
+## What is promised about privacy
+
+{privacy}
+
 ## How to analyse them
 
 Compute your estimate q and its variance u (the squared standard error) in each of the M data sets as if it were the

@@ -6,6 +6,7 @@ from statistics import NormalDist
 from typing import Any
 
 from synthdp.privacy.events import LARGEST_USEFUL_MU
+from synthdp.privacy.guarantees import NOT_PRIVATE
 from synthdp.report.content import ReportContent, Table, find
 from synthdp.report.words import (
     CHECKS,
@@ -166,7 +167,7 @@ def epsilon(content: ReportContent) -> tuple[bool, str]:
     withdrawn = find(content.metrics, "privacy", "statement")
     if withdrawn:
         return False, str(withdrawn)
-    return False, "This release is not differentially private; no epsilon is claimed."
+    return False, NOT_PRIVATE
 
 
 def formal(content: ReportContent) -> str:

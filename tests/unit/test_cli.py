@@ -129,7 +129,7 @@ def test_run_passes_everything_on(config, calls):
     assert found.output == ""
     assert (settings.seed, settings.synthesis.copies) == (big, 3)
     assert options.pop("progress") is not None
-    assert options == {"out": Path("o"), "study": True, "resume": True, "jobs": 2, "accepted": {}}
+    assert options == {"out": Path("o"), "study": True, "resume": True, "jobs": 2, "accepted": {}, "ledger": None}
 
 
 def test_the_default_folder_is_named_by_the_time(config, calls):

@@ -139,7 +139,7 @@ def test_nothing_secret_in_any_public_byte(published, monkeypatch):
     assert str(published) not in everything
     assert set(told) == {
         *("version", "software", "method", "imputations", "copies", "mask_draw", "rule", "records", "format"),
-        *("files", "columns", "masks"),
+        *("files", "columns", "masks", "privacy"),
     }
     assert not re.search(r"seed|20\d\d-\d\d-\d\d", everything)
 
