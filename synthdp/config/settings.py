@@ -19,6 +19,7 @@ from synthdp.synthesis.private.histograms import DpHistogram, DpSparseHistogram
 from synthdp.synthesis.private.local import LocalNoise
 from synthdp.synthesis.private.margins import DpMargins
 from synthdp.synthesis.private.maskings import KAnonymity, KNoise, KPram, Pram
+from synthdp.synthesis.private.mst import DpMst
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
@@ -62,6 +63,7 @@ AnySynthesis = Annotated[
     | Annotated[DpSparseHistogram, Tag("dp_sparse_histogram")]
     | Annotated[DpExponential, Tag("dp_exponential")]
     | Annotated[DpMargins, Tag("dp_margins")]
+    | Annotated[DpMst, Tag("dp_mst")]
     | Annotated[LocalNoise, Tag("local_noise")]
     | Annotated[KAnonymity, Tag("k_anonymity")]
     | Annotated[Pram, Tag("pram")]

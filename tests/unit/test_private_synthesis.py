@@ -132,7 +132,7 @@ class TestCost:
         assert epsilon * (1 - 1e-9) <= spent <= epsilon * (1 + 1e-12)
         assert (made.epsilon, made.delta, made.adjacency) == (epsilon, 0.0, "replace")
 
-    @pytest.mark.parametrize("name", ["dp_histogram", "dp_sparse_histogram", "dp_margins", "local_noise"])
+    @pytest.mark.parametrize("name", ["dp_histogram", "dp_sparse_histogram", "dp_margins", "dp_mst", "local_noise"])
     def test_approximate(self, name):
         made = settings(name, epsilon=1.0, delta=1e-5).synthesize(plan(), streams=Streams(1)).privacy
         # loss distributions on a grid round up
@@ -371,7 +371,7 @@ class TestEveryPrivateMethod:
         (
             DpExponential(bins=5000),
             "synthesis: the declared domain has 438,876 cells, dp_exponential takes at most 100,000; use fewer bins, "
-            "dp_sparse_histogram or dp_margins.",
+            "dp_mst, dp_sparse_histogram or dp_margins.",
         ),
         (DpExponential(delta=0.1), "synthesis.delta: dp_exponential has δ = 0; leave delta out."),
         (

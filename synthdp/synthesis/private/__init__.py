@@ -5,6 +5,8 @@
 ``dp_sparse_histogram``   the same, thresholded; empty cells are never held
 ``dp_exponential``        a table with the right total, by the exponential mechanism
 ``dp_margins``            one noisy margin per column, columns independent
+``dp_mst``                margins and a tree of two-way tables (McKenna et al. 2021); the only one with associations
+                          in domains too large for a table
 ``local_noise``           noise on every value of every record
 ``k_anonymity`` ``pram`` ``k_pram`` ``k_noise``   maskings without a guarantee: no ε is ever shown for them
 ========================  =====================================================================

@@ -79,9 +79,13 @@ class Private(Settings):
             if cells > self.most_cells:
                 found.append(
                     f"synthesis: the declared domain has {cells:,} cells, {self.method} takes at most "
-                    f"{self.most_cells:,}; use fewer bins, dp_sparse_histogram or dp_margins."
+                    f"{self.most_cells:,}; use fewer bins, dp_mst, dp_sparse_histogram or dp_margins."
                 )
         return found
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what whoever asked for so little budget should know, in sentences; nothing of them from the data."""
+        return []
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Pay once, then draw the copies."""

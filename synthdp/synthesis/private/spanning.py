@@ -1,0 +1,75 @@
+r"""Which pairs of columns are worth a table: a spanning tree grown with the exponential mechanism.
+
+The worth of a pair is how far its table is from independence as the noisy margins have it,
+
+    s_ab = ‖M_ab − p_a p_bᵀ/n‖₁,
+
+in records. Edges are added one by one, as Kruskal does for a maximum spanning tree: each round draws one of the pairs
+that join two parts of the forest, with probability ∝ exp(ε s/(2Δ)).
+
+The p and n are fixed when pairs are chosen (released before; n is public under ``replace``), so s moves no further than
+M_ab in ℓ1: Δ = 2 under ``replace`` (one cell loses a record, one gains it), Δ = 1 under ``add_remove``.
+
+References
+----------
+McKenna, Miklau, Sheldon (2021), "Winning the NIST contest: a scalable and general approach to differentially private
+synthetic data", Journal of Privacy and Confidentiality 11(3), Algorithm 2 (there for ``add_remove``, so Δ = 1).
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from synthdp.microdata import Codes, Floats
+from synthdp.privacy.mechanisms import Exponential, Sensitivity, Source, sensitivity
+from synthdp.privacy.parameters import Adjacency
+from synthdp.synthesis.private.tree_model import Edge
+
+
+def score_sensitivity(adjacency: Adjacency) -> Sensitivity:
+    """Return how far one record moves any pair's score: 2 under ``replace``, 1 under ``add_remove``."""
+    return Sensitivity(sensitivity.table(adjacency).value, "linf", adjacency)
+
+
+def scores(cells: Codes, margins: Sequence[Floats]) -> dict[Edge, float]:
+    """Return the score of every pair of columns. Cost O(k²(n + cells of a pair)).
+
+    Parameters
+    ----------
+    cells
+        One row per record.
+    margins
+        Non-negative noisy margins, all with the same total.
+    """
+    total = margins[0].sum()
+    found = {}
+    for a, b in combinations(range(len(margins)), 2):
+        counts = pair_table(cells, (a, b), (len(margins[a]), len(margins[b])))
+        found[a, b] = float(np.abs(counts - np.outer(margins[a], margins[b]) / total).sum())
+    return found
+
+
+def pair_table(cells: Codes, edge: Edge, shape: tuple[int, int]) -> Codes:
+    """Return the counts of two columns' cells together. O(n + cells)."""
+    a, b = edge
+    flat = np.bincount(cells[:, a] * shape[1] + cells[:, b], minlength=shape[0] * shape[1])
+    return np.asarray(flat.reshape(shape), dtype=np.int64)
+
+
+def spanning_tree(
+    worth: Mapping[Edge, float], columns: int, choice: Exponential | None, source: Source
+) -> tuple[Edge, ...]:
+    """Return the edges of a spanning tree, chosen one by one; without a ``choice`` there must be nothing to choose.
+
+    Cost O(columns³) for finding the pairs that may still be joined.
+    """
+    part = list(range(columns))
+    tree: list[Edge] = []
+    while len(tree) < columns - 1:
+        open_pairs = [(a, b) for a, b in worth if part[a] != part[b]]
+        at = 0 if choice is None else choice.release(np.array([worth[pair] for pair in open_pairs]), source=source)
+        a, b = open_pairs[at]
+        tree.append((a, b))
+        part = [part[a] if belongs == part[b] else belongs for belongs in part]
+    return tuple(tree)
