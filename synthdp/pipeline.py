@@ -200,7 +200,7 @@ def execute(
         notes = (*notes_of(config, plan), *notes_on(metrics), *caution)
         content = report_content(config, comparison, metrics, made, notes, manifest.contents["versions"])
         orders = row_orders(config, made, streams)
-        names = release.file_names(1, config.synthesis.copies, format_of(config))
+        names = release.file_names(comparison.nests, len(made.copies) // comparison.nests, format_of(config))
         with timer.stage("report"):
             report = release.write_confidential(
                 out,
@@ -277,8 +277,16 @@ def _informed(config: Config, plan: Plan, jobs: int) -> dict[str, Attack]:
 
 def _beside(plan: Plan, made: Release) -> Comparison:
     data = plan.released
-    proper = made.design.proper if made.design is not None else None
-    return Comparison(data.frame, made.copies, data.schema, aligned=True, groups=plan.tags.labels, proper=proper)
+    design = made.design
+    return Comparison(
+        data.frame,
+        made.copies,
+        data.schema,
+        aligned=True,
+        groups=plan.tags.labels,
+        proper=design.proper if design is not None else None,
+        nests=design.imputations if design is not None else 1,
+    )
 
 
 def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tuple[Release, dict[str, Any]]:

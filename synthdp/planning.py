@@ -85,7 +85,8 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
         notes.append("SAS data files can be written by SAS only: the copies are SAS transport files (.xpt).")
     if (config.masks or config.masks_by_group) and not hasattr(config.synthesis, "mask_draw"):
         notes.append(f"The masks of the config are not used: method {config.synthesis.method} masks nothing.")
-    if getattr(config.synthesis, "mask_draw", "") == "once":
+    notes += getattr(config.synthesis, "notes", lambda _: [])(plan)
+    if getattr(config.synthesis, "mask_draw", "") == "once" and config.synthesis.imputations == 1:
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
     defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
     if defaults:

@@ -25,6 +25,8 @@ class Streams:
     ----------
     seed
         The master seed. It is a key: whoever knows it can remove the mask. It is never shown by ``repr``.
+    place
+        What every name begins with; see :meth:`within`.
 
     Examples
     --------
@@ -36,13 +38,18 @@ class Streams:
     Streams(<secret>)
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, place: tuple[str | int, ...] = ()) -> None:
         self._seed = seed
+        self._place = place
 
     def __repr__(self) -> str:
         return "Streams(<secret>)"
 
     def generator(self, *name: str | int) -> np.random.Generator:
         """Return the generator of the stream called ``name``, at its start."""
-        key = tuple(zlib.crc32(str(part).encode()) for part in name)
+        key = tuple(zlib.crc32(str(part).encode()) for part in (*self._place, *name))
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
+
+    def within(self, *place: str | int) -> "Streams":
+        """Return streams whose names all begin with ``place``: a part of the work that is done more than once."""
+        return Streams(self._seed, place=(*self._place, *place))

@@ -25,6 +25,8 @@ class Comparison:
         The risk group of each original record, or None when records were not tagged.
     proper
         Whether the parameters behind the copies were drawn from their posterior, or None when it is not known.
+    nests
+        Of how many completed originals copies were made, those of one standing together: 1 unless values were imputed.
     holdout
         Records like the original's that the synthesis never saw, or None: the baseline of attacks on members.
     cautions
@@ -39,6 +41,7 @@ class Comparison:
     proper: bool | None = None
     cautions: tuple[str, ...] = ()
     holdout: pd.DataFrame | None = None
+    nests: int = 1
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

@@ -110,7 +110,10 @@ def evaluate_analyses(
         except SynthdpError as error:
             # the same error, saying which file it came from
             raise type(error)(f"original: {error}") from None
-        pooled = pool(comparison.copies, analysis, schema=comparison.schema, default_rule=rule, level=level)
+        nests = comparison.nests if comparison.nests > 1 else None
+        pooled = pool(
+            comparison.copies, analysis, schema=comparison.schema, default_rule=rule, level=level, nests=nests
+        )
         order = _ordered(pooled, original, analysis)
         difference = pooled.estimate[order] - original.values
         fit = lack_of_fit(difference, original.covariance, pooled, order, sizes=sizes, proper=comparison.proper)

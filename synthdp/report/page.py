@@ -139,8 +139,13 @@ def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tu
             number(min(lowest, default=None)),
             f"mean {number(sum(means) / len(means))}; 1 = the same" if means else "no analyses",
         ),
-        Tile("Copies", number(content.copies), f"of {records} records each"),
+        Tile("Copies", number(content.copies), _each(content.comparison.nests, content.copies, records)),
     )
+
+
+def _each(nests: int, copies: int, records: str) -> str:
+    each = f"of {records} records each"
+    return each if nests == 1 else f"{each}: {copies // nests} of each of {nests} completed originals"
 
 
 def _worst(values: Iterable[Any]) -> Any:

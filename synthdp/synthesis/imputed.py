@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from synthdp.applicability import holds
@@ -26,10 +27,12 @@ from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
 from synthdp.masking.columns import MaskDraw
-from synthdp.schema import Settings
+from synthdp.microdata import Microdata
+from synthdp.schema import Role, Settings
 from synthdp.seeding import Streams
+from synthdp.synthesis.completing import incomplete, started, with_roles
+from synthdp.synthesis.nesting import sample
 from synthdp.synthesis.protocol import Advance, Plan, Release
-from synthdp.synthesis.sampler import sample
 
 MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula]] = {
     "regression": Regression,
@@ -52,13 +55,14 @@ class Imputed(Settings):
         The association model p(X | Z, θ): ``regression``, ``cart`` (trees with donors), or ``copula`` (one joint model
         of all columns, which takes missing values).
     copies
-        How many synthetic copies are released (M).
+        How many synthetic copies are released (M); with several ``imputations``, how many of each (r).
     imputations
-        Completed originals per run; more than one comes with missing-data support.
+        How many completed originals copies are made of (m, with ``missing: impute``): m x r files, combined by
+        ``reiter2004``. All models can do that (see ``completing``).
     missing
-        ``keep`` leaves missing cells of kept columns missing, ``impute`` (``copula`` only) fills them in. Missing cells
-        of replaced columns are always filled in. Every copy has imputations of its own: as many completed originals
-        as copies, one copy of each.
+        ``keep`` leaves missing cells of kept columns missing, ``impute`` fills them in. The copula always fills in
+        missing cells of replaced columns. With ``imputations: 1`` only the copula can impute, and every copy has
+        imputations of its own: as many completed originals as copies, one copy of each.
     shuffle
         Whether the rows of each copy are released in a random order of their own.
     sweeps
@@ -74,7 +78,7 @@ class Imputed(Settings):
         Discriminator(_model),
     ] = Regression()
     copies: int = Field(default=5, ge=1)
-    imputations: Literal[1] = 1
+    imputations: int = Field(default=1, ge=1)
     missing: Literal["keep", "impute"] = "keep"
     shuffle: bool = True
     sweeps: int = Field(default=20, ge=1)
@@ -84,6 +88,8 @@ class Imputed(Settings):
         """Return what inference from the copies depends on."""
         mask_draw = getattr(self, "mask_draw", None)
         made = plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=mask_draw)
+        if self.imputations > 1:
+            return dataclasses.replace(made, imputed=True, imputations=self.imputations)
         if not self._filled(plan):
             return made
         return dataclasses.replace(made, imputed=True, imputations=self.copies, copies=1)
@@ -94,17 +100,72 @@ class Imputed(Settings):
         columns = schema.columns if self.missing == "impute" else schema.replaced()
         return [c.name for c in columns if bool((frame[c.name].isna() & holds(c, frame)).any())]
 
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what whoever signs should know of this method, in sentences."""
+        if self.imputations == 1:
+            return []
+        m, r = self.imputations, self.copies
+        names = incomplete(plan.data, self.model.exclude)
+        found = [
+            f"Missing values are imputed {m} times and {r} copies made of each completed original: {m * r} files "
+            f"({', '.join(names)})."
+        ]
+        if any(plan.data.schema[name].role is Role.KEEP for name in names):
+            found.append(
+                "Imputed cells of kept columns are drawn given the records' true values and released unmasked: where "
+                "they go closely with a replaced column they tell it. Drop them, or use missing: keep."
+            )
+        if getattr(self, "mask_draw", None) == "once":
+            found.append("W is drawn once for each completed original: intervals come out a little too wide.")
+        return found
+
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
-        found = self.model.problems(plan.data)
+        if self.imputations > 1:
+            found = self._completion_problems(plan.data)
+        else:
+            found = self.model.problems(plan.data)
+            if self.missing == "impute" and not isinstance(self.model, Copula):
+                found.append(
+                    f"synthesis.missing: model {self.model.method} imputes before copies are made, not with them; set "
+                    "imputations: 5 (copies are then made of each), or use copula, or missing: keep."
+                )
         if not plan.data.schema.replaced():
             found.append("variables: no column has role: replace; nothing would be synthesised.")
-        if self.missing == "impute" and not isinstance(self.model, Copula):
-            found.append(f"synthesis.missing: model {self.model.method} cannot impute; use copula, or missing: keep.")
         # streams are told apart by a checksum of the name: equal ones would share their noise, and ruin coverage
         names = {column.name: zlib.crc32(column.name.encode()) for column in plan.data.schema.replaced()}
         if len(set(names.values())) < len(names):
             found.append("variables: two replaced columns have names of equal checksum; rename one.")
+        return found
+
+    def _completion_problems(self, data: Microdata) -> list[str]:
+        """Return why completed originals cannot be made, or copies of them."""
+        where = "synthesis.imputations"
+        if self.missing == "keep":
+            return [f"{where}: must be 1 with missing: keep, found {self.imputations}; set missing: impute."]
+        if not isinstance(self.model, Copula | Regression | MaskedCart):
+            return [f"{where}: model {self.model.method} cannot impute; use copula, or missing: keep."]
+        names = incomplete(data, self.model.exclude)
+        if not names:
+            return [
+                f"{where}: no value is missing that could be imputed, found {self.imputations}; set imputations: 1."
+            ]
+        empty = [name for name in names if not data.frame[name].notna().any()]
+        if empty:
+            return [f"variables.{name}: has no value to learn from; set role: drop." for name in empty]
+        # what is asked of the data must hold of the completed ones: any will do to see it
+        filled = started(data, names, rng=np.random.default_rng(0))
+        found = self.model.problems(filled)
+        if isinstance(self.model, Copula):
+            return found
+        for name in names:
+            if data.schema[name].role is Role.KEEP:
+                alone = self.model.model_copy(update={"order": None, "exclude": ()})
+                if alone.problems(with_roles(filled, (name,))):
+                    found.append(
+                        f"variables.{name}: model {self.model.method} cannot impute its missing values; use copula, "
+                        "list it in synthesis.model.exclude, or set role: drop."
+                    )
         return found
 
 
@@ -160,7 +221,8 @@ class DaMi(Imputed):
                     found.append(f"{where}.{name}: {why}.")
                 elif self.mask_draw == "once_orthogonal" and getattr(mask, "method", "") == "transition":
                     found.append(f"{where}.{name}: a transition mask has no noise to orthogonalise; use once.")
-        if self.mask_draw == "once_orthogonal" and set(self._filled(plan)) & set(replaced):
+        gaps = self.imputations == 1 and set(self._filled(plan)) & set(replaced)
+        if self.mask_draw == "once_orthogonal" and gaps:
             found.append("synthesis.mask_draw: noise cannot be orthogonal to values that are missing; use per_copy.")
         for name in replaced:
             groups_with = [group for group, block in plan.masks_by_group.items() if name in block]

@@ -180,7 +180,10 @@ class TestMissing:
         found = DaMi(model=QUICK, mask_draw="once_orthogonal").problems(plan)
         assert "synthesis.mask_draw: noise cannot be orthogonal to values that are missing; use per_copy." in found
         found = Mi(model=Regression(), missing="impute").problems(plan_of(people()))
-        assert found == ["synthesis.missing: model regression cannot impute; use copula, or missing: keep."]
+        assert found == [
+            "synthesis.missing: model regression imputes before copies are made, not with them; set imputations: 5 "
+            "(copies are then made of each), or use copula, or missing: keep."
+        ]
 
     def test_complete_data_keep_the_usual_rule(self):
         release = DaMi(model=QUICK, copies=2).synthesize(plan_of(people()), streams=Streams(1))
