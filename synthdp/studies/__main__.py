@@ -16,6 +16,8 @@ STUDIES = (
     "nulls",
     "intrusions",
     "copula_sbc",
+    "copula_coverage",
+    "copula_groups",
     "regions",
     "audits",
     "adassp",

@@ -18,9 +18,9 @@ def together(parts: Mapping[str, Estimates]) -> Estimates:
     return Estimates(names, np.concatenate([part.values for part in parts.values()]), np.diag(variances), None)
 
 
-def interval(estimates: Sequence[Estimates], rule: str) -> Floats:
+def interval(estimates: Sequence[Estimates], rule: str, *, nests: int | None = None) -> Floats:
     """Return estimate, variance, lower and upper limit, 4 × terms."""
-    pooled = combine(estimates, rule=rule)
+    pooled = combine(estimates, rule=rule, nests=nests)
     return np.asarray([pooled.estimate, np.asarray(pooled.se) ** 2, pooled.low, pooled.high])
 
 

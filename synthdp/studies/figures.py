@@ -158,3 +158,29 @@ def regions(panels: Mapping[str, Sequence[tuple[str, Any, Any]]], path: Path) ->
         ax.set_title(title, fontsize=9, loc="left")
         ax.legend(fontsize=7)
     figure.savefig(path)
+
+
+def moves(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, int], path: Path) -> None:
+    """Draw how far a number moves in each risk group, one panel per strategy, from quantiles."""
+    axes, figure = _axes(1, len(rows), (3.2 * len(rows), 3.8))
+    for ax, row in zip(axes, rows, strict=True):
+        boxes = [
+            {
+                "whislo": of["p2"],
+                "q1": of["p25"],
+                "med": of["p50"],
+                "q3": of["p75"],
+                "whishi": of["p97"],
+                "label": f"{group}\n{groups[group]}",
+            }
+            for group, of in row["moved"].items()
+        ]
+        drawn = ax.bxp(boxes, showfliers=False, patch_artist=True, widths=0.6, medianprops={"color": "black"})
+        for k, box in enumerate(drawn["boxes"]):
+            box.set(facecolor=COLOURS[k], alpha=0.5)
+        ax.axhline(0, color="#555555", linewidth=0.8)
+        ax.set_title(row["strategy"], fontsize=9, loc="left")
+        ax.sharey(axes[0])
+    axes[0].set_ylabel("synthetic minus true Age, years")
+    figure.supxlabel("risk group and its number of records", fontsize=9)
+    figure.savefig(path)
