@@ -20,6 +20,7 @@ from scipy.special import ndtr, ndtri
 from synthdp.microdata import Codes, Floats
 
 HEAP = 5
+EVERYONE = slice(None)
 CLOSEST = 0.02  # how near to the edge of its cell an extreme may be, as a share of the cell
 
 
@@ -95,9 +96,9 @@ class NumberCurve:
     low: Floats
     high: Floats
 
-    def bounds(self) -> tuple[Floats, Floats]:
+    def bounds(self, of: slice = EVERYONE) -> tuple[Floats, Floats]:
         """Return between what each record's latent lies: a point where it is known, everything where it is missing."""
-        return _at(self.rows, self.low, -np.inf), _at(self.rows, self.high, np.inf)
+        return _at(self.rows[of], self.low, -np.inf), _at(self.rows[of], self.high, np.inf)
 
     def cell(self, z: Floats) -> Codes:
         """Return the position of the value in whose cell each latent falls."""
@@ -144,13 +145,17 @@ class LevelCurve:
     cuts: Floats
     rows: Codes
 
-    def bounds(self) -> tuple[Floats, Floats]:
+    def bounds(self, of: slice = EVERYONE) -> tuple[Floats, Floats]:
         """Return between what each record's latent lies."""
-        return _at(self.rows, self.cuts[:-1], -np.inf), _at(self.rows, self.cuts[1:], np.inf)
+        return _at(self.rows[of], self.cuts[:-1], -np.inf), _at(self.rows[of], self.cuts[1:], np.inf)
 
     def cell(self, z: Floats) -> Codes:
         """Return the level of each latent."""
         return np.searchsorted(self.cuts[1:-1], z)
+
+    def value(self, z: Floats) -> Floats:
+        """Return the level of each latent, as a number."""
+        return self.cell(z).astype(np.float64)
 
 
 def record_mass(rows: Codes, weights: Floats, size: int) -> Floats:
@@ -160,4 +165,4 @@ def record_mass(rows: Codes, weights: Floats, size: int) -> Floats:
 
 
 def _at(rows: Codes, of: Floats, missing: float) -> Floats:
-    return np.append(of, missing)[rows]
+    return np.where(rows < 0, missing, of[rows])

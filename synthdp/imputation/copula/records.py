@@ -1,0 +1,164 @@
+"""The compiled chain of a block of records: a start, the sweeps, and what has no evidence last.
+
+Records are independent given θ: all sweeps of a tile of them are run before the next tile's, so their latents stay in
+the processor's nearest cache and nothing of size n × q is kept.
+
+Start. Latents are drawn forward, each given those before it, with kept columns first. Where W says little that is
+nearly the joint draw already; an unrelated start needs more sweeps (see ``drawing``). Nothing of a replaced column's
+true value is in it: its own information is W.
+"""
+
+import numpy as np
+
+from synthdp.imputation.copula.loops import compiled, cumulative, quantile
+from synthdp.imputation.copula.steps import (
+    CHOICE,
+    FARTHEST_START,
+    INTERVAL,
+    LEVELS,
+    NUMBER,
+    UTILITY,
+    Block,
+    Layout,
+    choose,
+    line,
+    move_choice,
+    move_interval,
+    move_levels,
+    move_number,
+    move_utility,
+    uniform,
+)
+from synthdp.microdata import Floats
+
+TILE = 16
+
+
+@compiled
+def level_of(chances: Floats, at: int, levels: int, v: float) -> int:
+    """Return the level at quantile v of its weights."""
+    rest = v * chances[at : at + levels].sum()
+    for k in range(levels - 1):
+        rest -= chances[at + k]
+        if rest < 0.0:
+            return k
+    return levels - 1
+
+
+@compiled
+def begin(
+    start: int, m: int, y: Floats, t: Floats, e: Floats, block: Block, layout: Layout, rng: np.random.Generator
+) -> None:
+    """Set known latents, numbers near W and utilities that choose a level.
+
+    ``e`` are the residuals that expectations of others are made from: zero of what is to be drawn before it counts.
+    """
+    e[:] = 0.0
+    for j in range(layout.active):
+        kind, at, first, size = layout.kind[j], layout.column[j], layout.first[j], layout.size[j]
+        for r in range(m):
+            i = start + r
+            y[j, r] = block.mean[i, j]
+            if kind == INTERVAL:
+                if block.lower[i, j] == block.upper[i, j]:
+                    y[j, r] = block.lower[i, j]
+            elif kind == NUMBER:
+                if block.precision[i, at] > 0.0:
+                    z = quantile(line(block.w[i, at], layout.x, layout.u, first, size))
+                    y[j, r] = layout.scale[j] * min(max(z, -FARTHEST_START), FARTHEST_START)
+                t[j, r] = line(cumulative(y[j, r] / layout.scale[j]), layout.u, layout.x, first, size)
+                continue
+            elif kind != LEVELS:
+                if j == first:  # kept until the column's other utilities are set
+                    t[first + size - 1, r] = (
+                        block.codes[i, at] if kind == CHOICE else level_of(block.chances[i], at, size + 1, uniform(rng))
+                    )
+                level = t[first + size - 1, r]
+                # half a standard deviation above or below: anything that chooses the level would do
+                y[j, r] = 0.0 if level < 0 else 0.5 if level == j - first + 1 else -0.5
+            e[j, r] = y[j, r] - block.mean[i, j]
+
+
+@compiled
+def run_rows(
+    found: Floats, sums: Floats, moved: Floats, sweeps: int, block: Block, layout: Layout, rng: np.random.Generator
+) -> None:
+    """Draw the latents of every record. O(rows · q² · sweeps), and log(knots) per number and sweep.
+
+    Parameters
+    ----------
+    found
+        rows × q: the latents at the end, written here; at a masked column's last coordinate its value or level.
+    sums, moved
+        sweeps × masked columns: sums of latents and how many values changed; added to.
+    """
+    n, q = found.shape
+    # tuples passed on in the inner loop would count references
+    active, kinds, columns, firsts, sizes, tallies, scales, xs, us, cuts, weights, sds = layout
+    mean, lower, upper, codes, w, precision, chances = block
+    y, e, t = np.zeros((q, TILE)), np.zeros((q, TILE)), np.zeros((q, TILE))
+    center, before, room = np.empty(TILE), np.empty(TILE), np.empty(len(cuts))
+    for start in range(0, n, TILE):
+        m = min(TILE, n - start)
+        rows = slice(start, start + m)
+        begin(start, m, y, t, e, block, layout, rng)
+        for sweep in range(-1, sweeps):
+            given = 0 if sweep < 0 else 1
+            for j in range(active):
+                kind, at, first, size, tally, sd = kinds[j], columns[j], firsts[j], sizes[j], tallies[j], sds[given, j]
+                if kind == INTERVAL:
+                    unknown = False
+                    for i in range(start, start + m):
+                        unknown |= lower[i, j] < upper[i, j]
+                    if not unknown:
+                        continue
+                for r in range(m):
+                    center[r] = mean[start + r, j]
+                for k in range(active):
+                    weight = weights[given, k, j]
+                    for r in range(TILE):
+                        center[r] += weight * e[k, r]
+                if tally >= 0:
+                    before[:] = t[j]
+                if kind == INTERVAL:
+                    move_interval(j, y, center, sd, lower[rows], upper[rows], rng)
+                elif kind == CHOICE:
+                    move_choice(j, y, center, sd, codes[rows, at], first, size, rng)
+                elif kind == NUMBER:
+                    move_number(
+                        j,
+                        y,
+                        t,
+                        center,
+                        sd,
+                        w[rows, at],
+                        precision[rows, at],
+                        scales[j],
+                        xs,
+                        us,
+                        first,
+                        size,
+                        rng,
+                    )
+                elif kind == LEVELS:
+                    move_levels(j, y, t, center, sd, chances[rows], at, cuts, first, size, room, rng)
+                else:
+                    move_utility(j, y, center, sd, chances[rows], at, first, size, rng)
+                    if tally >= 0:
+                        choose(j, y, t, first, size)
+                for r in range(m):
+                    e[j, r] = y[j, r] - mean[start + r, j]
+                if tally >= 0 and sweep >= 0:
+                    shown = first if kind == UTILITY else j
+                    for r in range(m):
+                        sums[sweep, tally] += y[shown, r]
+                        moved[sweep, tally] += t[j, r] != before[r]
+        for j in range(active, q):
+            for r in range(m):
+                e[j, r] = sds[0, j] * quantile(uniform(rng))
+                for k in range(j):
+                    e[j, r] += weights[0, k, j] * e[k, r]
+                y[j, r] = mean[start + r, j] + e[j, r]
+        for j in range(q):
+            for r in range(m):
+                found[start + r, j] = t[j, r] if tallies[j] >= 0 else y[j, r]

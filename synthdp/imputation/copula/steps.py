@@ -1,0 +1,274 @@
+"""The compiled steps of a joint draw: one latent given the others of its record and what is known of its column.
+
+Each runs over the few records of a tile: their steps do not wait for each other, so the processor works at several at
+once, which makes them twice as fast as one record after another. Where a uniform is drawn twice the first is for the
+slice, level or side, the second for the latent. The numpy twin is in the tests.
+
+numba's cache does not notice a change in a function that another file's function calls: see ``loops``.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from synthdp.imputation.copula.loops import FARTHEST, compiled, cumulative, quantile, truncated
+from synthdp.microdata import Codes, Floats
+
+INTERVAL, CHOICE, NUMBER, LEVELS, UTILITY = range(5)
+FARTHEST_START = 3.0
+SMALLEST = 2.0**-54  # a uniform is never zero: its normal quantile would be infinite
+
+
+class Layout(NamedTuple):
+    """What each coordinate is, in the order in which they are visited; the same for all records.
+
+    Parameters
+    ----------
+    active
+        How many take part in the chain; those after them have no evidence and are drawn once, at its end.
+    kind
+        Kept columns: ``INTERVAL``, or ``CHOICE`` (a utility); masked ones: ``NUMBER``, ``LEVELS``, ``UTILITY``.
+    column
+        ``CHOICE``: the column of the codes; ``NUMBER``: of w; ``LEVELS``, ``UTILITY``: the first of the weights.
+    first, size
+        The utilities of its column; ``NUMBER``, ``LEVELS``: the first knot or cut point, and how many there are.
+    tally
+        The position of a replaced column in the trace, at its last coordinate; -1 elsewhere.
+    scale
+        The sd of the coordinate's latents over all records.
+    x, u, cuts
+        The knots of all numbers and the cut points of all ordered levels (times their scale), one column after another.
+    weights, sd
+        2 × q × q and 2 × q: coefficients of a coordinate (row) in the expectation of another (column) given those
+        before that one, and utilities of its own column; second, given all other active ones; and the sds given them.
+    """
+
+    active: int
+    kind: Codes
+    column: Codes
+    first: Codes
+    size: Codes
+    tally: Codes
+    scale: Floats
+    x: Floats
+    u: Floats
+    cuts: Floats
+    weights: Floats
+    sd: Floats
+
+
+class Block(NamedTuple):
+    """What is known of some records.
+
+    Parameters
+    ----------
+    mean, lower, upper
+        rows × q: the expectation of each latent and between what it lies, where its column is kept; equal when known.
+    codes
+        rows × kept nominal columns: the level, -1 when missing.
+    w, precision
+        rows × replaced numbers: where the mask points, and how surely.
+    chances
+        rows × levels of the replaced columns that have levels: weights, the largest of each column is one.
+    """
+
+    mean: Floats
+    lower: Floats
+    upper: Floats
+    codes: Codes
+    w: Floats
+    precision: Floats
+    chances: Floats
+
+
+@compiled
+def uniform(rng: np.random.Generator) -> float:
+    """Draw from (0, 1)."""
+    return max(rng.random(), SMALLEST)
+
+
+@compiled
+def line(at: float, x: Floats, y: Floats, first: int, size: int) -> float:
+    """Return the height at ``at`` of the line through the knots x, y, from ``first`` on; as ``numpy.interp``."""
+    low, high = first, first + size - 1
+    if at < x[low]:
+        return float(y[low])
+    if at >= x[high]:
+        return float(y[high])
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if x[middle] <= at:
+            low = middle
+        else:
+            high = middle
+    return float(y[low] + (y[high] - y[low]) * ((at - x[low]) / (x[high] - x[low])))
+
+
+@compiled
+def move_interval(
+    j: int, y: Floats, center: Floats, sd: float, lower: Floats, upper: Floats, rng: np.random.Generator
+) -> None:
+    """Draw a latent inside its interval, unless it is known."""
+    for r in range(len(lower)):
+        low, high = lower[r, j], upper[r, j]
+        if low < high:
+            mean = center[r]
+            y[j, r] = mean + sd * truncated((low - mean) / sd, (high - mean) / sd, uniform(rng))
+
+
+@compiled
+def move_choice(
+    j: int, y: Floats, center: Floats, sd: float, codes: Codes, first: int, size: int, rng: np.random.Generator
+) -> None:
+    """Draw utility j of a kept column: its level's is the largest; that of level 0 is zero."""
+    for r in range(len(codes)):
+        code, v, mean = codes[r], uniform(rng), center[r]
+        if code < 0:
+            y[j, r] = mean + sd * quantile(v)
+            continue
+        edge = 0.0
+        if code == j - first + 1:
+            for k in range(first, first + size):
+                if k != j and y[k, r] > edge:
+                    edge = y[k, r]
+            y[j, r] = mean + sd * truncated((edge - mean) / sd, np.inf, v)
+        else:
+            if code > 0:
+                edge = y[first + code - 1, r]
+            y[j, r] = mean + sd * truncated(-np.inf, (edge - mean) / sd, v)
+
+
+@compiled
+def move_number(
+    j: int,
+    y: Floats,
+    t: Floats,
+    center: Floats,
+    sd: float,
+    w: Floats,
+    precision: Floats,
+    scale: float,
+    x: Floats,
+    u: Floats,
+    first: int,
+    size: int,
+    rng: np.random.Generator,
+) -> None:
+    """Draw the latent of a number: a slice of exp(−τ(t − w)²/2), then the normal inside it; t becomes its value."""
+    for r in range(len(w)):
+        v, v2, mean = uniform(rng), uniform(rng), center[r]
+        if precision[r] > 0.0:
+            reach = math.sqrt((t[j, r] - w[r]) ** 2 - 2.0 * math.log(v) / precision[r])
+            low = min(scale * quantile(line(w[r] - reach, x, u, first, size)), y[j, r])
+            high = max(scale * quantile(line(w[r] + reach, x, u, first, size)), y[j, r])
+            y[j, r] = mean + sd * truncated((low - mean) / sd, (high - mean) / sd, v2)
+        else:
+            y[j, r] = mean + sd * quantile(v2)
+        t[j, r] = line(cumulative(y[j, r] / scale), u, x, first, size)
+
+
+@compiled
+def move_levels(
+    j: int,
+    y: Floats,
+    t: Floats,
+    center: Floats,
+    sd: float,
+    chances: Floats,
+    at: int,
+    cuts: Floats,
+    first: int,
+    size: int,
+    p: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """Draw one of ordered levels, each enumerated, and its latent; p is room to work in."""
+    levels = size - 1
+    for r in range(len(chances)):
+        v, v2, mean = uniform(rng), uniform(rng), center[r]
+        total = 0.0
+        edge = (cuts[first] - mean) / sd
+        tail = cumulative(-abs(edge))
+        for k in range(levels):
+            after = (cuts[first + k + 1] - mean) / sd
+            after_tail = cumulative(-abs(after))
+            # from whichever tail keeps the digits
+            if edge > 0.0:
+                share = tail - after_tail
+            elif after < 0.0:
+                share = after_tail - tail
+            else:
+                share = 1.0 - tail - after_tail
+            p[k] = share * chances[r, at + k] if after > edge else 0.0
+            total += p[k]
+            edge, tail = after, after_tail
+        level = 0
+        if total > 0.0:
+            rest = v * total
+            for k in range(levels):
+                if p[k] > 0.0:
+                    level = k
+                    rest -= p[k]
+                    if rest < 0.0:
+                        break
+        else:
+            # all that is possible lies where the normal is zero in floating point: the nearest level has it all
+            most = -np.inf
+            for k in range(levels):
+                low, high = (cuts[first + k] - mean) / sd, (cuts[first + k + 1] - mean) / sd
+                if chances[r, at + k] > 0.0 and high > low:
+                    away = max(low, -high, 0.0)
+                    score = math.log(chances[r, at + k]) - 0.5 * away * away
+                    if score > most:
+                        most, level = score, k
+        low, high = (cuts[first + level] - mean) / sd, (cuts[first + level + 1] - mean) / sd
+        y[j, r] = mean + sd * truncated(low, high, v2)
+        t[j, r] = level
+
+
+@compiled
+def move_utility(
+    j: int,
+    y: Floats,
+    center: Floats,
+    sd: float,
+    chances: Floats,
+    at: int,
+    first: int,
+    size: int,
+    rng: np.random.Generator,
+) -> None:
+    """Draw utility j of a replaced column: below the largest of the others their level counts, above it its own."""
+    for r in range(len(chances)):
+        v, v2, mean = uniform(rng), uniform(rng), center[r]
+        most, best = 0.0, 0
+        for k in range(first, first + size):
+            if k != j and y[k, r] > most:
+                most, best = y[k, r], k - first + 1
+        step = (most - mean) / sd
+        theirs, own = chances[r, at + best], chances[r, at + j - first + 1]
+        tail = cumulative(-abs(step))
+        under, over = (tail, 1.0 - tail) if step < 0.0 else (1.0 - tail, tail)
+        below, above = under * theirs, over * own
+        up = own > 0.0 and (theirs <= 0.0 or step < 0.0)
+        if below + above > 0.0:
+            up = v * (below + above) >= below
+        if abs(step) > FARTHEST:
+            x = truncated(step, np.inf, v2) if up else truncated(-np.inf, step, v2)
+        elif up:
+            x = max(-quantile(v2 * over), step)
+        else:
+            x = min(quantile(v2 * under), step)
+        y[j, r] = mean + sd * x
+
+
+@compiled
+def choose(j: int, y: Floats, t: Floats, first: int, size: int) -> None:
+    """Write which level has the largest utility."""
+    for r in range(y.shape[1]):
+        most, best = 0.0, 0
+        for k in range(first, first + size):
+            if y[k, r] > most:
+                most, best = y[k, r], k - first + 1
+        t[j, r] = best
