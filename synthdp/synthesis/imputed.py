@@ -39,6 +39,7 @@ MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula]] = {
     "cart": MaskedCart,
     "copula": Copula,
 }
+CANNOT = "cannot impute; use copula, or missing: keep."
 
 
 def _model(value: Any) -> str:
@@ -123,13 +124,15 @@ class Imputed(Settings):
         """Return everything that keeps this method from working on this plan."""
         if self.imputations > 1:
             found = self._completion_problems(plan.data)
+        elif self.missing == "impute" and isinstance(self.model, Regression | MaskedCart):
+            found = [
+                f"synthesis.missing: model {self.model.method} imputes before copies are made, not with them; set "
+                "imputations: 5 (copies are then made of each), or use copula, or missing: keep."
+            ]
         else:
             found = self.model.problems(plan.data)
             if self.missing == "impute" and not isinstance(self.model, Copula):
-                found.append(
-                    f"synthesis.missing: model {self.model.method} imputes before copies are made, not with them; set "
-                    "imputations: 5 (copies are then made of each), or use copula, or missing: keep."
-                )
+                found.append(f"synthesis.missing: model {self.model.method} {CANNOT}")
         if not plan.data.schema.replaced():
             found.append("variables: no column has role: replace; nothing would be synthesised.")
         # streams are told apart by a checksum of the name: equal ones would share their noise, and ruin coverage
@@ -144,7 +147,7 @@ class Imputed(Settings):
         if self.missing == "keep":
             return [f"{where}: must be 1 with missing: keep, found {self.imputations}; set missing: impute."]
         if not isinstance(self.model, Copula | Regression | MaskedCart):
-            return [f"{where}: model {self.model.method} cannot impute; use copula, or missing: keep."]
+            return [f"{where}: model {self.model.method} {CANNOT}"]
         names = incomplete(data, self.model.exclude)
         if not names:
             return [
