@@ -65,3 +65,5 @@ def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
     for row in chain:
         if "left_out" in row:
             yield f"The model does not see {row['column']}: {row['left_out']}."
+        if "approximation" in row:
+            yield f"The posterior of {row['column']} is an approximation: {row['approximation']}."

@@ -24,6 +24,7 @@ from synthdp.applicability import holds
 from synthdp.designs import Design
 from synthdp.imputation.copula import model as copula
 from synthdp.imputation.copula.model import Copula
+from synthdp.imputation.programs.settings import Pymc
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
 from synthdp.masking.columns import MaskDraw
@@ -34,10 +35,11 @@ from synthdp.synthesis.completing import incomplete, started, with_roles
 from synthdp.synthesis.nesting import sample
 from synthdp.synthesis.protocol import Advance, Plan, Release
 
-MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula]] = {
+MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula] | type[Pymc]] = {
     "regression": Regression,
     "cart": MaskedCart,
     "copula": Copula,
+    "pymc": Pymc,
 }
 CANNOT = "cannot impute; use copula, or missing: keep."
 
@@ -53,8 +55,8 @@ class Imputed(Settings):
     Parameters
     ----------
     model
-        The association model p(X | Z, θ): ``regression``, ``cart`` (trees with donors), or ``copula`` (one joint model
-        of all columns, which takes missing values).
+        The association model p(X | Z, θ): ``regression``, ``cart`` (trees with donors), ``copula`` (one joint model
+        of all columns, which takes missing values), or ``pymc`` (families and formulas of the user's own).
     copies
         How many synthetic copies are released (M); with several ``imputations``, how many of each (r).
     imputations
@@ -75,7 +77,8 @@ class Imputed(Settings):
     model: Annotated[
         Annotated[Regression, Tag("regression")]
         | Annotated[MaskedCart, Tag("cart")]
-        | Annotated[Copula, Tag("copula")],
+        | Annotated[Copula, Tag("copula")]
+        | Annotated[Pymc, Tag("pymc")],
         Discriminator(_model),
     ] = Regression()
     copies: int = Field(default=5, ge=1)
@@ -238,6 +241,7 @@ class DaMi(Imputed):
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Draw every copy given Z and W."""
         withdrawn = {"cart": WITHDRAWN, "copula": copula.WITHDRAWN}.get(self.model.method)
+        withdrawn = withdrawn or getattr(self.model, "withdrawn", None)
         if withdrawn is not None:
             plan = replace(plan, selection=plan.selection or withdrawn)
         return sample(plan, self, self.mask_draw, streams=streams, jobs=jobs, advance=advance)
