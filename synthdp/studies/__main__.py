@@ -18,11 +18,13 @@ STUDIES = (
     "copula_sbc",
     "copula_coverage",
     "copula_groups",
+    "copula_margins",
     "regions",
     "audits",
     "adassp",
     "dp_intervals",
     "dp_agreement",
+    "dp_baselines",
 )
 
 

@@ -95,10 +95,12 @@ def one_replication(r: int, *, seed: int) -> Floats:
     method = DaMi(model=model, missing="impute", imputations=IMPUTATIONS, copies=PER_IMPUTATION, sweeps=SWEEPS)
     # one seed for all masks: the same completed originals, to which the copula is fitted once
     secret = int(streams.generator("study", r, "missing").integers(2**63))
-    for strength in STRENGTHS:
-        copies = draw(holes, strength, method, secret)
-        nested = interval([estimate(copy) for copy in copies], "reiter2004", nests=IMPUTATIONS)
-        rows[1].append([nested, interval([estimate(part) for part in model.seen()], "rubin1987"), original])
+    nested = [
+        interval([estimate(copy) for copy in draw(holes, strength, method, secret)], "reiter2004", nests=IMPUTATIONS)
+        for strength in STRENGTHS
+    ]
+    imputed = interval([estimate(part) for part in model.seen()], "rubin1987")
+    rows[1] = [[found, imputed, original] for found in nested]
     return np.asarray(rows)
 
 
