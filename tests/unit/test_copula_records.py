@@ -11,10 +11,11 @@ from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.arranging import Arrangement
 from synthdp.imputation.copula.coding import Coding, Item
 from synthdp.imputation.copula.drawing import BLOCK, CopulaParameters
+from synthdp.imputation.copula.knots import Knots, heights
 from synthdp.imputation.copula.latent import truncated_at
 from synthdp.imputation.copula.margins import LevelMargin, NumberMargin
 from synthdp.imputation.copula.records import TILE, run_rows
-from synthdp.imputation.copula.steps import CHOICE, FARTHEST_START, INTERVAL, LEVELS, NUMBER, UTILITY, line, move_levels
+from synthdp.imputation.copula.steps import CHOICE, FARTHEST_START, INTERVAL, LEVELS, NUMBER, UTILITY, move_levels
 from synthdp.schema import Column, Kind, Role
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -58,11 +59,10 @@ def twin_of_tile(layout, block, sums, moved, sweeps, rng):
     m, q = block.mean.shape
     mean = block.mean.T
     y, t, e = mean.copy(), np.zeros((q, m)), np.zeros((q, m))
-    knots = {
-        j: (layout.x[a : a + layout.size[j]], layout.u[a : a + layout.size[j]])
-        for j, a in enumerate(layout.first)
-        if layout.kind[j] == NUMBER
-    }
+    lines, knots = layout.to_u, {}
+    for j in np.flatnonzero(layout.kind == NUMBER):
+        some = slice(lines.first[layout.column[j]], lines.last[layout.column[j]] + 1)
+        knots[j] = lines.x[some], lines.y[some]
     for j in range(layout.active):
         kind, at, first, size = layout.kind[j], layout.column[j], layout.first[j], layout.size[j]
         if kind == INTERVAL:
@@ -198,12 +198,20 @@ def test_the_compiled_chain_is_its_numpy_twin(scale, masked):
     np.testing.assert_array_equal(own_moved, moved)
 
 
-def test_a_line_is_numpys():
-    x, y = np.array([0.0, 0.0, 0.5, 1.0, 1.0, 4.0]), np.array([0.0, 0.2, 0.3, 0.4, 0.9, 1.0])
-    at = np.array([-1.0, 0.0, 0.2, 0.5, 1.0, 2.0, 4.0, 9.0])
-    np.testing.assert_allclose([line(v, x, y, 0, 6) for v in at], np.interp(at, x, y))
-    both = np.concatenate([x, x]), np.concatenate([9 + y, y])
-    np.testing.assert_allclose([line(v, *both, 6, 6) for v in at], np.interp(at, x, y))
+def test_lines_are_numpys():
+    rng = np.random.default_rng(2)
+    steps = np.array([0.0, 0.0, 0.5, 1.0, 1.0, 4.0]), np.array([0.0, 0.2, 0.3, 0.4, 0.9, 1.0])
+    skewed = np.sort(np.exp(3 * rng.normal(size=5000)))
+    heaped = np.sort(np.where(rng.random(3000) < 0.9995, 7.0, rng.normal(size=3000)))
+    lines = [steps, (skewed, np.linspace(0, 1, 5000)), (heaped, np.linspace(0, 1, 3000)), (np.array([1.0, 2.0]),) * 2]
+    knots = Knots.of(lines)
+    for number, (x, y) in enumerate(lines):
+        at = np.concatenate(
+            [x, (x[1:] + x[:-1]) / 2, np.nextafter(x, -np.inf), x[[0, -1]] + [-1, 1], [-np.inf, np.inf]]
+        )
+        found = np.empty(len(at))
+        heights(at, knots, number, found)
+        np.testing.assert_allclose(found, np.interp(at, x, y), rtol=1e-12, atol=1e-15)
 
 
 def test_levels_that_only_lie_beyond_floating_point_are_still_drawn():

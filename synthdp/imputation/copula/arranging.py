@@ -7,6 +7,7 @@ import numpy as np
 
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.coding import Coding, Curve, Item
+from synthdp.imputation.copula.knots import Knots
 from synthdp.imputation.copula.margins import LevelCurve, NumberCurve
 from synthdp.imputation.copula.steps import CHOICE, INTERVAL, LEVELS, NUMBER, UTILITY, Block, Layout
 from synthdp.microdata import Codes, Floats
@@ -169,8 +170,9 @@ def _layout(spots: Sequence[Spot], r: Floats, scale: Floats) -> Layout:
     q = len(r)
     kind, column, first, size = (np.zeros(q, dtype=np.int64) for _ in range(4))
     tally = np.full(q, -1, dtype=np.int64)
-    x, u, cuts = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
-    seen = dict.fromkeys((CHOICE, NUMBER, LEVELS), 0)
+    lines: list[tuple[Floats, Floats]] = []
+    cuts = [np.zeros(0)]
+    seen = dict.fromkeys((CHOICE, LEVELS), 0)
     masked = 0
     for spot in spots:
         mine = slice(spot.first, spot.last + 1)
@@ -181,11 +183,8 @@ def _layout(spots: Sequence[Spot], r: Floats, scale: Floats) -> Layout:
             column[mine] = seen[CHOICE]
             seen[CHOICE] += 1
         elif spot.kind == NUMBER and isinstance(spot.curve, NumberCurve):
-            first[mine], size[mine] = sum(map(len, x)), len(spot.curve.x)
-            x.append(spot.curve.x)
-            u.append(spot.curve.u)
-            column[mine] = seen[NUMBER]
-            seen[NUMBER] += 1
+            column[mine] = len(lines)
+            lines.append((spot.curve.x, spot.curve.u))
         elif spot.kind in (LEVELS, UTILITY):
             column[mine] = seen[LEVELS]
             seen[LEVELS] += len(spot.levels())
@@ -203,8 +202,8 @@ def _layout(spots: Sequence[Spot], r: Floats, scale: Floats) -> Layout:
     sd[1, :active] = 1 / np.sqrt(np.diag(precision))
     weights[1, :active, :active] = -precision / np.diag(precision)
     np.fill_diagonal(weights[1], 0.0)
-    knots = [np.concatenate(parts) for parts in (x, u, cuts)]
-    return Layout(active, kind, column, first, size, tally, scale, knots[0], knots[1], knots[2], weights, sd)
+    to_u, to_x = Knots.of(lines), Knots.of([(u, x) for x, u in lines])
+    return Layout(active, kind, column, first, size, tally, scale, to_u, to_x, np.concatenate(cuts), weights, sd)
 
 
 def _forward(r: Floats, utilities: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:

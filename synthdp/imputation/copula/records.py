@@ -10,6 +10,7 @@ true value is in it: its own information is W.
 
 import numpy as np
 
+from synthdp.imputation.copula.knots import heights
 from synthdp.imputation.copula.loops import compiled, cumulative, quantile
 from synthdp.imputation.copula.steps import (
     CHOICE,
@@ -21,7 +22,6 @@ from synthdp.imputation.copula.steps import (
     Block,
     Layout,
     choose,
-    line,
     move_choice,
     move_interval,
     move_levels,
@@ -54,8 +54,11 @@ def begin(
     ``e`` are the residuals that expectations of others are made from: zero of what is to be drawn before it counts.
     """
     e[:] = 0.0
+    u = np.empty(m)
     for j in range(layout.active):
         kind, at, first, size = layout.kind[j], layout.column[j], layout.first[j], layout.size[j]
+        if kind == NUMBER:
+            heights(block.w[start : start + m, at], layout.to_u, at, u)
         for r in range(m):
             i = start + r
             y[j, r] = block.mean[i, j]
@@ -64,9 +67,9 @@ def begin(
                     y[j, r] = block.lower[i, j]
             elif kind == NUMBER:
                 if block.precision[i, at] > 0.0:
-                    z = quantile(line(block.w[i, at], layout.x, layout.u, first, size))
-                    y[j, r] = layout.scale[j] * min(max(z, -FARTHEST_START), FARTHEST_START)
-                t[j, r] = line(cumulative(y[j, r] / layout.scale[j]), layout.u, layout.x, first, size)
+                    z = min(max(quantile(u[r]), -FARTHEST_START), FARTHEST_START)
+                    y[j, r] = layout.scale[j] * z
+                u[r] = cumulative(y[j, r] / layout.scale[j])
                 continue
             elif kind != LEVELS:
                 if j == first:  # kept until the column's other utilities are set
@@ -77,13 +80,15 @@ def begin(
                 # half a standard deviation above or below: anything that chooses the level would do
                 y[j, r] = 0.0 if level < 0 else 0.5 if level == j - first + 1 else -0.5
             e[j, r] = y[j, r] - block.mean[i, j]
+        if kind == NUMBER:
+            heights(u, layout.to_x, at, t[j, :m])
 
 
 @compiled
 def run_rows(
     found: Floats, sums: Floats, moved: Floats, sweeps: int, block: Block, layout: Layout, rng: np.random.Generator
 ) -> None:
-    """Draw the latents of every record. O(rows · q² · sweeps), and log(knots) per number and sweep.
+    """Draw the latents of every record. O(rows · q² · sweeps).
 
     Parameters
     ----------
@@ -94,10 +99,10 @@ def run_rows(
     """
     n, q = found.shape
     # tuples passed on in the inner loop would count references
-    active, kinds, columns, firsts, sizes, tallies, scales, xs, us, cuts, weights, sds = layout
+    active, kinds, columns, firsts, sizes, tallies, scales, to_u, to_x, cuts, weights, sds = layout
     mean, lower, upper, codes, w, precision, chances = block
     y, e, t = np.zeros((q, TILE)), np.zeros((q, TILE)), np.zeros((q, TILE))
-    center, before, room = np.empty(TILE), np.empty(TILE), np.empty(len(cuts))
+    center, before, room, shares = np.empty(TILE), np.empty(TILE), np.empty((5, TILE)), np.empty(len(cuts))
     for start in range(0, n, TILE):
         m = min(TILE, n - start)
         rows = slice(start, start + m)
@@ -125,23 +130,10 @@ def run_rows(
                 elif kind == CHOICE:
                     move_choice(j, y, center, sd, codes[rows, at], first, size, rng)
                 elif kind == NUMBER:
-                    move_number(
-                        j,
-                        y,
-                        t,
-                        center,
-                        sd,
-                        w[rows, at],
-                        precision[rows, at],
-                        scales[j],
-                        xs,
-                        us,
-                        first,
-                        size,
-                        rng,
-                    )
+                    slices = w[rows, at], precision[rows, at]
+                    move_number(j, y, t, center, sd, *slices, scales[j], to_u, to_x, at, room, rng)
                 elif kind == LEVELS:
-                    move_levels(j, y, t, center, sd, chances[rows], at, cuts, first, size, room, rng)
+                    move_levels(j, y, t, center, sd, chances[rows], at, cuts, first, size, shares, rng)
                 else:
                     move_utility(j, y, center, sd, chances[rows], at, first, size, rng)
                     if tally >= 0:

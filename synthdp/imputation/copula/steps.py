@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from synthdp.imputation.copula.knots import Knots, heights
 from synthdp.imputation.copula.loops import FARTHEST, compiled, cumulative, quantile, truncated
 from synthdp.microdata import Codes, Floats
 
@@ -30,15 +31,17 @@ class Layout(NamedTuple):
     kind
         Kept columns: ``INTERVAL``, or ``CHOICE`` (a utility); masked ones: ``NUMBER``, ``LEVELS``, ``UTILITY``.
     column
-        ``CHOICE``: the column of the codes; ``NUMBER``: of w; ``LEVELS``, ``UTILITY``: the first of the weights.
+        ``CHOICE``: the column of the codes; ``NUMBER``: of w, and its line; ``LEVELS``, ``UTILITY``: the first weight.
     first, size
-        The utilities of its column; ``NUMBER``, ``LEVELS``: the first knot or cut point, and how many there are.
+        The utilities of its column; ``LEVELS``: the first cut point, and how many there are.
     tally
         The position of a replaced column in the trace, at its last coordinate; -1 elsewhere.
     scale
         The sd of the coordinate's latents over all records.
-    x, u, cuts
-        The knots of all numbers and the cut points of all ordered levels (times their scale), one column after another.
+    to_u, to_x
+        F and its inverse, of all numbers.
+    cuts
+        The cut points of all ordered levels (times their scale), one column after another.
     weights, sd
         2 × q × q and 2 × q: coefficients of a coordinate (row) in the expectation of another (column) given those
         before that one, and utilities of its own column; second, given all other active ones; and the sds given them.
@@ -51,8 +54,8 @@ class Layout(NamedTuple):
     size: Codes
     tally: Codes
     scale: Floats
-    x: Floats
-    u: Floats
+    to_u: Knots
+    to_x: Knots
     cuts: Floats
     weights: Floats
     sd: Floats
@@ -86,23 +89,6 @@ class Block(NamedTuple):
 def uniform(rng: np.random.Generator) -> float:
     """Draw from (0, 1)."""
     return max(rng.random(), SMALLEST)
-
-
-@compiled
-def line(at: float, x: Floats, y: Floats, first: int, size: int) -> float:
-    """Return the height at ``at`` of the line through the knots x, y, from ``first`` on; as ``numpy.interp``."""
-    low, high = first, first + size - 1
-    if at < x[low]:
-        return float(y[low])
-    if at >= x[high]:
-        return float(y[high])
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if x[middle] <= at:
-            low = middle
-        else:
-            high = middle
-    return float(y[low] + (y[high] - y[low]) * ((at - x[low]) / (x[high] - x[low])))
 
 
 @compiled
@@ -149,23 +135,33 @@ def move_number(
     w: Floats,
     precision: Floats,
     scale: float,
-    x: Floats,
-    u: Floats,
-    first: int,
-    size: int,
+    to_u: Knots,
+    to_x: Knots,
+    number: int,
+    room: Floats,
     rng: np.random.Generator,
 ) -> None:
-    """Draw the latent of a number: a slice of exp(−τ(t − w)²/2), then the normal inside it; t becomes its value."""
-    for r in range(len(w)):
-        v, v2, mean = uniform(rng), uniform(rng), center[r]
+    """Draw the latent of a number: a slice of exp(−τ(t − w)²/2), then the normal inside it; t becomes its value.
+
+    ``room`` (5 × tile) is to work in.
+    """
+    m = len(w)
+    low, high, below, above, v2 = room[0, :m], room[1, :m], room[2, :m], room[3, :m], room[4, :m]
+    for r in range(m):
+        v, v2[r] = uniform(rng), uniform(rng)
+        reach = math.sqrt((t[j, r] - w[r]) ** 2 - 2.0 * math.log(v) / precision[r]) if precision[r] > 0.0 else np.inf
+        low[r], high[r] = w[r] - reach, w[r] + reach
+    heights(low, to_u, number, below)
+    heights(high, to_u, number, above)
+    for r in range(m):
+        mean = center[r]
         if precision[r] > 0.0:
-            reach = math.sqrt((t[j, r] - w[r]) ** 2 - 2.0 * math.log(v) / precision[r])
-            low = min(scale * quantile(line(w[r] - reach, x, u, first, size)), y[j, r])
-            high = max(scale * quantile(line(w[r] + reach, x, u, first, size)), y[j, r])
-            y[j, r] = mean + sd * truncated((low - mean) / sd, (high - mean) / sd, v2)
+            least, most = min(scale * quantile(below[r]), y[j, r]), max(scale * quantile(above[r]), y[j, r])
+            y[j, r] = mean + sd * truncated((least - mean) / sd, (most - mean) / sd, v2[r])
         else:
-            y[j, r] = mean + sd * quantile(v2)
-        t[j, r] = line(cumulative(y[j, r] / scale), u, x, first, size)
+            y[j, r] = mean + sd * quantile(v2[r])
+        low[r] = cumulative(y[j, r] / scale)
+    heights(low, to_x, number, t[j, :m])
 
 
 @compiled
