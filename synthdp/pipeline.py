@@ -193,7 +193,8 @@ def execute(
                 accepted=accepted,
                 assess=lambda settings, beside: assess_comparison(settings, beside, made.rule, streams, informed),
             )
-        metrics = _metrics(found, made, timer) | {"chain": list(made.chain), "gate": decision.section()}
+        metrics = _metrics(found, made, timer, _noisy(config, plan))
+        metrics |= {"chain": list(made.chain), "gate": decision.section()}
         if decision.together is not None:
             metrics["risk"] = {**metrics["risk"], "releases": decision.together}
         metrics["risk"] = {**metrics["risk"], **({"repair": repaired} if repaired is not None else {})}
@@ -300,13 +301,22 @@ def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tupl
     return complete(replace(made, copies=found.copies), plan), touched
 
 
-def _metrics(found: Assessment, made: Release | None, timer: Timer) -> dict[str, Any]:
+def _noisy(config: Config, plan: Plan) -> list[str]:
+    """Return what is known, without the data, of how much of a differentially private release is noise."""
+    return config.synthesis.notes(plan) if isinstance(config.synthesis, Private) else []
+
+
+def _metrics(found: Assessment, made: Release | None, timer: Timer, noisy: Sequence[str] = ()) -> dict[str, Any]:
     claimed = made.privacy.section() if made is not None and made.privacy is not None else {"epsilon": None}
     return {
         "version": 1,
         "utility": found.utility,
         "risk": found.risk,
-        "privacy": {**claimed, "masking": list(made.masking) if made is not None else []},
+        "privacy": {
+            **claimed,
+            "masking": list(made.masking) if made is not None else [],
+            **({"cautions": list(noisy)} if noisy else {}),
+        },
         "gate": found.verdict.section(),
         "timings": dict(timer.seconds),
     }
@@ -352,4 +362,5 @@ def _finished(out: Path) -> Outcome:
 
 def _outcome(out: Path, metrics: Mapping[str, Any], report: Path) -> Outcome:
     public = out / "public" if (out / "public").is_dir() else None
-    return Outcome(metrics, report, public, bool(metrics["gate"]["passed"]), summary_rows(metrics))
+    cautions = [("caution", str(sentence)) for sentence in metrics["privacy"].get("cautions", ())]
+    return Outcome(metrics, report, public, bool(metrics["gate"]["passed"]), (*summary_rows(metrics), *cautions))

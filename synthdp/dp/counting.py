@@ -17,11 +17,12 @@ from synthdp.dp.bounding import Limits, bounded, what_of
 from synthdp.dp.budgets import Budget
 from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import Noise
-from synthdp.dp.results import Released, ReleasedTable
+from synthdp.dp.results import Released, ReleasedTable, below_noise, mostly_noise
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Adjacency, Source
 
 IN_THE_FILE = "the interval is for the records in the file: it holds the privacy noise, no sampling"
+A_MEAN_CELL = "a mean cell of the released histogram holds"
 MOST_CELLS = 10**6
 
 
@@ -58,7 +59,7 @@ def count(
     return Released(
         "count",
         budget,
-        (IN_THE_FILE,),
+        (IN_THE_FILE, *_noisy(math.sqrt(2) / epsilon, budget, len(column), estimate, "possible counts")),
         estimate=float(estimate),
         low=float(max(int(noisy[0]) - reach, 0)),
         high=float(max(int(noisy[0]) + reach, 0)),
@@ -90,7 +91,7 @@ def total(
     return Released(
         "sum",
         budget,
-        (IN_THE_FILE,),
+        (IN_THE_FILE, *_noisy(noise.sd, budget, column.width * len(column), estimate, "possible sums")),
         column.reason,
         estimate=estimate,
         low=estimate - half,
@@ -133,19 +134,26 @@ def histogram(
     chosen = source_for(source, ledger, budget, what_of("histogram", values))
     noisy = chosen.discrete_laplace(counts, scale=scale)
     reach = discrete_laplace_reach(scale, level)
-    notes = [IN_THE_FILE, "every interval holds on its own"]
-    if scale * math.sqrt(2) * len(names) > max(float(noisy.sum()), 1.0):
-        notes.append(f"the noise has sd {scale * math.sqrt(2):.3g} in a cell, more than a mean cell holds; raise ε")
+    mean_cell = max(float(noisy.sum()), 0.0) / len(names)
     return ReleasedTable(
         "histogram",
         budget,
-        tuple(notes),
+        (IN_THE_FILE, "every interval holds on its own", *below_noise(scale * math.sqrt(2), mean_cell, A_MEAN_CELL)),
         names=names,
         estimate=np.maximum(noisy, 0).astype(float),
         low=np.maximum(noisy - reach, 0).astype(float),
         high=np.maximum(noisy + reach, 0).astype(float),
         confidential=said,
     )
+
+
+def _noisy(noise_sd: float, budget: Budget, width: float, estimate: float, what: str) -> tuple[str, ...]:
+    """Return a note on too much noise: beside everything that is possible where n is public, else beside the result."""
+    if budget.replacing:
+        return mostly_noise(noise_sd, width, what)
+    if abs(estimate) > 2 * noise_sd:
+        return ()
+    return (f"the noise has sd {noise_sd:.3g} and the result is within two of 0: it may be mostly noise; raise ε",)
 
 
 def discrete_laplace_reach(scale: float, level: float) -> int:

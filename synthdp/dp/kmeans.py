@@ -20,7 +20,7 @@ from synthdp.dp.bounding import Limits, together
 from synthdp.dp.budgets import Budget
 from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import Noise, bootstrap_generator
-from synthdp.dp.results import reason_of, said_of
+from synthdp.dp.results import below_noise, reason_of, said_of
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
@@ -44,7 +44,8 @@ class Clusters:
 
     def __repr__(self) -> str:
         price = f"NonPrivate: {self.reason}" if self.reason else f"ε = {self.budget.epsilon:g}"
-        return f"Clusters({len(self.centres)} centres; {price}, adjacency {self.budget.adjacency})"
+        said = "".join(f"; {note}" for note in self.notes)
+        return f"Clusters({len(self.centres)} centres; {price}, adjacency {self.budget.adjacency}{said})"
 
 
 def kmeans(
@@ -89,6 +90,7 @@ def kmeans(
     notes = [f"{rounds} rounds, noise of scale {noise.scale:.3g} on every count and sum"]
     if restarts:
         notes.append(f"{restarts} times a cluster had a noisy count under 1 and started again")
+    notes += below_noise(noise.sd, max(float(sizes.sum()), 0.0) / k, "a mean cluster of the last round holds")
     half = np.array([column.width / 2 for column in inside])
     middle = np.array([column.middle for column in inside])
     return Clusters(

@@ -133,7 +133,7 @@ def variance(
         n = max(sums.n, 2.0)
         again = sums.redraw(sums.mean(), centre / unit, DRAWS, rng=rng)
         drawn = unit * (again.square - again.total**2 / again.n) / np.maximum(again.n - 1, 1)
-        noise_sd = unit * sums.noises[2].sd / n
+        noise_sd = unit * sums.noises[2].sd / sums.surely()
     low, high = _basic(estimate, drawn - centre, level)
     top = column.width**2 / 4 * n / (n - 1)
     notes = ("parametric bootstrap, normal model", *mostly_noise(noise_sd, column.width**2 / 4, "possible variances"))
@@ -156,6 +156,10 @@ class _Sums(NamedTuple):
     total: Any
     square: Any
     noises: tuple[Noise, Noise, Noise]
+
+    def surely(self) -> float:
+        """Return how many records there are at least, as far as the noisy count tells: less two sd of its noise."""
+        return max(float(self.n) - 2 * self.noises[0].sd, 1.0)
 
     def mean(self) -> float:
         return float(np.clip(self.total / self.n, -1, 1))
@@ -209,7 +213,7 @@ def _mean_of_unknown_size(
     again = sums.redraw(sums.mean(), float(variance), DRAWS, rng=bootstrap_generator(source))
     low, high = _basic(sums.mean(), again.total / again.n - sums.mean(), budget.level)
     at = column.middle
-    return at + unit * sums.mean(), at + unit * low, at + unit * high, unit * sums.noises[1].sd / float(sums.n)
+    return at + unit * sums.mean(), at + unit * low, at + unit * high, unit * sums.noises[1].sd / sums.surely()
 
 
 def _noise(budget: Budget, sensitivity: float) -> Noise:

@@ -88,7 +88,8 @@ def quantile(
         "the interval holds sampling and privacy noise; it is for the values as clipped to the bounds",
     ]
     if shift >= size * max(probability, 1 - probability):
-        notes.append(f"the interval spans {2 * shift:.3g} ranks of {size:.0f} records: mostly noise; raise ε")
+        span = f"{2 * shift:.3g} ranks of {size:.0f} records"
+        notes.append(f"the interval spans {span}: this result is mostly noise; raise ε")
     return Released(
         f"quantile {probability:g}",
         budget,

@@ -38,6 +38,7 @@ import numpy as np
 from synthdp.dp.budgets import Budget
 from synthdp.dp.charging import Chargeable, source_for
 from synthdp.dp.noise import gaussian_sd
+from synthdp.dp.results import below_noise
 from synthdp.errors import InputError
 from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
@@ -52,7 +53,8 @@ NOT_SHOWN = "the noise of Wang (2018) is less than the Gaussian mechanism at (ε
 class Fit:
     """A released coefficient vector on bounded rows.
 
-    ``ridge`` is the λ that was added; ``reason`` says why nothing formal can be claimed, where that is so.
+    ``ridge`` is the λ that was added; ``reason`` says why nothing formal can be claimed, where that is so; ``notes``
+    say what a reader should know.
     """
 
     method: str
@@ -60,6 +62,7 @@ class Fit:
     ridge: float
     budget: Budget
     reason: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def epsilon(self) -> float | None:
@@ -69,7 +72,8 @@ class Fit:
     def __repr__(self) -> str:
         paid = f"ε = {self.budget.epsilon:g}, δ = {self.budget.delta:g}, adjacency {self.budget.adjacency}"
         price = f"NonPrivate: {self.reason}" if self.reason else paid
-        return f"Fit({self.method}, {len(self.theta)} coefficients, ridge {self.ridge:.4g}; {price})"
+        said = "".join(f"; {note}" for note in self.notes)
+        return f"Fit({self.method}, {len(self.theta)} coefficients, ridge {self.ridge:.4g}; {price}{said})"
 
 
 def ssp(
@@ -92,7 +96,7 @@ def ssp(
     source = source_for(source, ledger, budget, "SSP", _reason(calibration))
     gram, cross = _release(x, y, sd, source)
     theta = _solution(gram, cross)
-    return Fit(f"SSP {calibration}", theta, 0.0, budget, _reason(calibration))
+    return Fit(f"SSP {calibration}", theta, 0.0, budget, _reason(calibration), _said(gram, sd))
 
 
 def adassp(
@@ -144,7 +148,7 @@ def adassp(
     ridge = max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * sd.gram - released)
     gram, cross = _release(x, y, sd, source)
     theta = _solution(gram + ridge * np.eye(d), cross)
-    return Fit(f"AdaSSP {calibration}", theta, ridge, budget, _reason(calibration))
+    return Fit(f"AdaSSP {calibration}", theta, ridge, budget, _reason(calibration), _said(gram, sd))
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,11 @@ def _release(x: Floats, y: Floats, sd: _Sds, source: Source) -> tuple[Floats, Fl
     gram[upper] = noisy
     cross = source.gaussian(x.T @ y, sd=sd.cross, sensitivity=sd.moves[1])
     return gram + np.triu(gram, 1).T, cross
+
+
+def _said(gram: Floats, sd: _Sds) -> tuple[str, ...]:
+    """Return a note where the released X'X is no larger, per predictor, than what noise alone gives it."""
+    return below_noise(sd.gram, max(float(np.trace(gram)), 0.0) / len(gram), "the released X'X has per predictor")
 
 
 def _reason(calibration: Calibration) -> str | None:

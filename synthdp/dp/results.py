@@ -121,6 +121,13 @@ def said_of(columns: Iterable[Bounded]) -> tuple[str, ...]:
     return tuple(line for column in columns for line in column.confidential)
 
 
+def below_noise(noise_sd: float, released: float, what: str) -> tuple[str, ...]:
+    """Return a note where the noise is as large as what was released; for answers that have no public range."""
+    if noise_sd < abs(released):
+        return ()
+    return (f"the noise has sd {noise_sd:.3g}, more than {what}: this result is mostly noise; raise ε",)
+
+
 def mostly_noise(noise_sd: float, width: float, what: str) -> tuple[str, ...]:
     """Return a note where the noise is as wide as everything the answer could be.
 

@@ -43,6 +43,7 @@ class Silent:
 
 
 X = np.random.default_rng(3).normal(50, 10, 500)
+ROWS = {"x_norm": 1.0, "y_bound": 1.0, "delta": 1e-6}
 
 
 class TestLaplaceNormal:
@@ -232,6 +233,16 @@ class TestWhatIsSaid:
         "result",
         [
             lambda: dp.mean(X[:20], bounds=(0, 100), epsilon=0.01, source=source(4)),
+            lambda: dp.mean(X[:20], bounds=(0, 100), epsilon=0.01, adjacency="add_remove", source=source(4)),
+            lambda: dp.count(X[:20], epsilon=0.01, source=source(4)),
+            lambda: dp.count(X[:20], epsilon=0.01, adjacency="add_remove", source=source(1)),
+            lambda: dp.sum(X[:20], bounds=(0, 100), epsilon=0.01, source=source(4)),
+            lambda: dp.sum(X[:20], bounds=(0, 100), epsilon=1e-4, adjacency="add_remove", source=source(4)),
+            lambda: dp.histogram(X, edges=np.arange(0, 101), epsilon=0.05, source=source(5)),
+            lambda: dp.histogram(["a"] * 9, levels=["a", "b"], epsilon=0.01, source=source(5)),
+            lambda: dp.kmeans([X[:20]], 3, bounds=[(0, 100)], epsilon=0.01, source=source(4)),
+            lambda: dp.adassp(X[:20, None] / 100, X[:20] / 100, **ROWS, epsilon=0.01, source=source(4)),
+            lambda: dp.ssp(X[:20, None] / 100, X[:20] / 100, **ROWS, epsilon=0.01, source=source(4)),
             lambda: dp.variance(X[:20], bounds=(0, 100), epsilon=0.01, source=source(4)),
             lambda: dp.median(X[:20], bounds=(0, 100), epsilon=0.01, source=source(4)),
             lambda: dp.cov([X, X], bounds=[(0, 100)] * 2, epsilon=0.001, source=source(4)),
@@ -239,11 +250,25 @@ class TestWhatIsSaid:
         ],
     )
     def test_noise_is_called_noise(self, result):
-        assert any("mostly noise" in note for note in result().notes)
+        found = result()
+        assert any("mostly noise; raise ε" in note for note in found.notes)
+        assert "mostly noise" in repr(found)
 
-    def test_noisy_histogram(self):
-        cells = dp.histogram(X, edges=np.arange(0, 101), epsilon=0.05, source=source(5))
-        assert any("more than a mean cell holds; raise ε" in note for note in cells.notes)
+    @pytest.mark.parametrize("adjacency", ["replace", "add_remove"])
+    def test_results_are_not_called_noise_at_an_ordinary_budget(self, adjacency):
+        common = {"epsilon": 1, "adjacency": adjacency, "source": source(6)}
+        for found in (
+            dp.mean(X, bounds=(0, 100), **common),
+            dp.sum(X, bounds=(0, 100), **common),
+            dp.count(X, **common),
+            dp.median(X, bounds=(0, 100), **common),
+            dp.variance(X, bounds=(0, 100), **common),
+            dp.histogram(X, edges=[0, 40, 60, 100], **common),
+            dp.cov([X, X], bounds=[(0, 100)] * 2, **common),
+            dp.kmeans([X], 2, bounds=[(0, 100)], rounds=2, **common),
+            dp.adassp(X[:, None] / 100, X / 100, **ROWS, **common),
+        ):
+            assert "mostly noise" not in repr(found)
 
     def test_tables(self):
         assert dp.mean(X, bounds=(0, 100), epsilon=1, source=source(1)).table().shape == (1, 3)

@@ -13,8 +13,10 @@ from scipy import stats
 
 from synthdp import config as configs
 from synthdp.errors import InputError, Unfinished
+from synthdp.intake import prepare
 from synthdp.microdata import resolve
-from synthdp.pipeline import run
+from synthdp.pipeline import check, run
+from synthdp.planning import plan_of
 from synthdp.privacy.accounting.accountants import cost
 from synthdp.privacy.audit import epsilon_bound, repeated
 from synthdp.privacy.mechanisms import Simulated
@@ -302,6 +304,16 @@ class TestEveryPrivateMethod:
         assert said["statement"].startswith("No epsilon is claimed for the release")
         assert "the release gate looked" in said["statement"]
 
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_too_much_noise_is_said_from_public_numbers_alone(self, name, delta):
+        if delta and name == "dp_exponential":
+            pytest.skip("dp_exponential has no delta")
+        small, large = (settings(name, epsilon=e, delta=delta, bins=4).notes(plan()) for e in (1e-3, 1e4))
+        assert large == []
+        assert any("noise" in sentence and "aise epsilon" in sentence for sentence in small)
+        other = plan(people(seed=2))
+        assert settings(name, epsilon=1e-3, delta=delta, bins=4).notes(other) == small
+
     def test_what_is_not_private_is_refused(self, name):
         method = settings(name)
 
@@ -523,6 +535,17 @@ class TestOnTheSameRoad:
         text = outcome.report.read_text(encoding="utf-8")
         assert "this masking has no guarantee" in text
         assert "ε = " not in text
+
+    def test_noise_is_called_noise(self, tmp_path):
+        """In ``check``, in the summary, in metrics.json and in the report; from ε, n and the domain alone."""
+        config = self.config(tmp_path, OPEN, method="dp_histogram", epsilon=0.01)
+        (sentence,) = config.synthesis.notes(plan_of(config, prepare(pd.read_csv(tmp_path / "people.csv"), config)))
+        assert "the copies are mostly noise. Raise epsilon" in sentence
+        assert sentence in check(config).messages
+        outcome = run(config, out=tmp_path / "out")
+        assert outcome.metrics["privacy"]["cautions"] == [sentence]
+        assert ("caution", sentence) in outcome.summary
+        assert "the copies are mostly noise" in outcome.report.read_text(encoding="utf-8")
 
     def test_simulated_noise_is_not_published(self, tmp_path):
         config = self.config(tmp_path, OPEN, method="dp_margins", source="simulated")

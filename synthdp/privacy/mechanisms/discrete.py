@@ -71,7 +71,8 @@ class DiscreteLaplace:
     @property
     def sd(self) -> float:
         """Standard deviation of the noise, 1/(√2 sinh(1/2s))."""
-        return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.scale)))
+        # √2 e^{−x}/(1 − e^{−2x}) with x = 1/2s, which goes to 0 where sinh would run over
+        return math.sqrt(2) * math.exp(-1 / (2 * self.scale)) / -math.expm1(-1 / self.scale)
 
     def release(self, value: Integers | int, *, source: Source) -> Integers:
         """Return the integers with noise, in one batch."""

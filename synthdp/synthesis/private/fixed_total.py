@@ -27,7 +27,7 @@ from synthdp.privacy.accounting.events import Event, Pure
 from synthdp.privacy.mechanisms import Source
 from synthdp.synthesis.private.domain import Domain
 from synthdp.synthesis.private.settings import Draw, Private
-from synthdp.synthesis.private.tables import random_generator
+from synthdp.synthesis.private.tables import random_generator, thin
 from synthdp.synthesis.protocol import Plan
 
 MOST_DRAWS = 3 * 10**9
@@ -46,6 +46,11 @@ class DpExponential(Private):
     method: Literal["dp_exponential"] = "dp_exponential"
     pure_only: ClassVar[bool] = True
     most_cells: ClassVar[int] = 10**5
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return a sentence when the noise leaves nothing: a cell's is about Laplace of scale 4/ε."""
+        sd = math.sqrt(2) * 4 / self.epsilon
+        return thin(sd, len(plan.data), self.domain(plan).size, "of the table")
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Draw the table. Cost O(n + p · attempts)."""

@@ -34,7 +34,7 @@ from synthdp.privacy.accounting.events import Approximate, Event
 from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Source, sensitivity
 from synthdp.synthesis.private.domain import Domain
 from synthdp.synthesis.private.settings import Draw, Private
-from synthdp.synthesis.private.tables import projected, random_generator, rows
+from synthdp.synthesis.private.tables import projected, random_generator, rows, thin
 from synthdp.synthesis.protocol import Plan
 
 MOST_FALSE = 10**6
@@ -52,6 +52,11 @@ class DpHistogram(Private):
     method: Literal["dp_histogram"] = "dp_histogram"
     most_cells: ClassVar[int] = 10**6
 
+    def notes(self, plan: Plan) -> list[str]:
+        """Return a sentence when the noise leaves nothing of the data: about where nε < p (Hall 2012, section 2.4)."""
+        sd = noise_of_counts(self.epsilon, self.delta).sd
+        return thin(sd, len(plan.data), self.domain(plan).size, "of the table")
+
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Add noise to all counts. Cost O(n + p)."""
         n = len(plan.data)
@@ -63,11 +68,17 @@ class DpHistogram(Private):
 
 def noisy_counts(counts: Codes, epsilon: float, delta: float, source: Source) -> tuple[Floats, Event]:
     """Return the counts of one partition with noise, and what it costs under ``replace``."""
+    noise = noise_of_counts(epsilon, delta)
+    if isinstance(noise, DiscreteLaplace):
+        return noise.release(counts, source=source).astype(np.float64), noise.event()
+    return noise.release(counts.astype(np.float64), source=source), noise.event()
+
+
+def noise_of_counts(epsilon: float, delta: float) -> DiscreteLaplace | Gaussian:
+    """Return the noise of every count of one partition under ``replace``."""
     if not delta:
-        whole = DiscreteLaplace.calibrated(sensitivity.table("replace"), epsilon=epsilon)
-        return whole.release(counts, source=source).astype(np.float64), whole.event()
-    real = Gaussian.calibrated(sensitivity.table("replace", norm="l2"), epsilon=epsilon, delta=delta)
-    return real.release(counts.astype(np.float64), source=source), real.event()
+        return DiscreteLaplace.calibrated(sensitivity.table("replace"), epsilon=epsilon)
+    return Gaussian.calibrated(sensitivity.table("replace", norm="l2"), epsilon=epsilon, delta=delta)
 
 
 class DpSparseHistogram(Private):
@@ -113,6 +124,17 @@ class DpSparseHistogram(Private):
                     f"{DpSparseHistogram(epsilon=self.epsilon).threshold_for(size):.3g}."
                 )
         return found
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return a sentence when fewer cells can pass the threshold than the column with the most levels has."""
+        domain, n = self.domain(plan), len(plan.data)
+        threshold, widest = self.threshold_for(domain.size), max(axis.size for axis in domain.axes)
+        if n >= threshold * widest:
+            return []
+        return [
+            f"synthesis.epsilon: only cells with more than about {threshold:.3g} records are kept, of {n:,} records "
+            f"at most {n / threshold:.3g} such cells: the copies are mostly noise. Raise epsilon, or use fewer bins."
+        ]
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Add noise to the occupied cells, and draw the empty ones that pass. Cost O(n log n + those that pass)."""

@@ -54,6 +54,24 @@ class LocalNoise(Private):
             if name in numeric
         ]
 
+    def notes(self, plan: Plan) -> list[str]:
+        """Return a sentence for every column whose values say next to nothing one by one.
+
+        Noise with the sd of a uniform guess between the bounds, 1/√12 of their width, or more answers at random than
+        not: m/(e^ε + m − 1) over a half. Means of many records may still be read off.
+        """
+        axes = self.domain(plan).axes
+        numbers = [axis for axis in axes if not axis.column.kind.categorical]
+        lost = [axis for axis in numbers if self._noise(len(numbers), len(axes)).sd >= 1 / math.sqrt(12)]
+        answer = math.exp(min(self.epsilon / len(axes), 700.0))
+        lost += [axis for axis in axes if axis.column.kind.categorical and axis.size > answer - 1 + axis.size / 2]
+        if not lost:
+            return []
+        return [
+            f"synthesis.epsilon: one by one, the values of {', '.join(axis.column.name for axis in lost)} are mostly "
+            "noise; only means of many records say anything. Raise epsilon, or use a method with a trusted curator."
+        ]
+
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Add the noise. Cost O(nk)."""
         started = time.perf_counter()
@@ -93,16 +111,18 @@ class LocalNoise(Private):
         low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
         values = np.column_stack([plan.data.numbers(axis.column.name) for axis in axes])
         unit = (np.clip(values, low, bounds[:, 1]) - low) / width
-        share = self.epsilon * len(axes) / k
-        mechanism: Laplace | Gaussian
-        if self.delta:
-            joint = Sensitivity(math.sqrt(len(axes)), "l2", "replace")
-            mechanism = Gaussian.calibrated(joint, epsilon=share, delta=self.delta)
-        else:
-            mechanism = Laplace.calibrated(Sensitivity(float(len(axes)), "l1", "replace"), epsilon=share)
+        mechanism = self._noise(len(axes), k)
         events.append(mechanism.event())
         noisy = low + width * mechanism.release(unit, source=source)
         return {
             axis.column.name: write(noisy[:, j], axis.column, plan.data.frame[axis.column.name])
             for j, axis in enumerate(axes)
         }
+
+    def _noise(self, numbers: int, k: int) -> Laplace | Gaussian:
+        """Return the noise of the numeric columns, all scaled to width 1, of k columns in all."""
+        share = self.epsilon * numbers / k
+        if self.delta:
+            joint = Sensitivity(math.sqrt(numbers), "l2", "replace")
+            return Gaussian.calibrated(joint, epsilon=share, delta=self.delta)
+        return Laplace.calibrated(Sensitivity(float(numbers), "l1", "replace"), epsilon=share)

@@ -15,11 +15,11 @@ import numpy as np
 
 from synthdp.microdata import Codes, Floats
 from synthdp.privacy.accounting.events import Composed, Event
-from synthdp.privacy.mechanisms import Gaussian, Sensitivity, Source
+from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Sensitivity, Source
 from synthdp.synthesis.private.domain import Domain
-from synthdp.synthesis.private.histograms import noisy_counts
+from synthdp.synthesis.private.histograms import noise_of_counts, noisy_counts
 from synthdp.synthesis.private.settings import Draw, Private
-from synthdp.synthesis.private.tables import projected, rows
+from synthdp.synthesis.private.tables import projected, rows, thin
 from synthdp.synthesis.protocol import Plan
 
 MOST_LEVELS = 10**6
@@ -47,6 +47,12 @@ class DpMargins(Private):
             ]
         return found
 
+    def notes(self, plan: Plan) -> list[str]:
+        """Return a sentence for every column whose own distribution is lost in the noise."""
+        axes = self.domain(plan).axes
+        sd = noise_of_margins(self.epsilon, self.delta, len(axes)).sd
+        return [line for axis in axes for line in thin(sd, len(plan.data), axis.size, f"of {axis.column.name}")]
+
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Add noise to all margins. Cost O(nk + cells of the margins)."""
         n = len(plan.data)
@@ -63,11 +69,17 @@ class DpMargins(Private):
 def noisy_margins(counts: list[Codes], epsilon: float, delta: float, source: Source) -> tuple[list[Floats], Event]:
     """Return the margins with noise, and what they cost together."""
     k = len(counts)
-    if not delta:
+    noise = noise_of_margins(epsilon, delta, k)
+    if isinstance(noise, DiscreteLaplace):
         paid = [noisy_counts(margin, epsilon / k, 0.0, source) for margin in counts]
         return [margin for margin, _ in paid], Composed(tuple(event for _, event in paid))
-    joint = Sensitivity(math.sqrt(2 * k), "l2", "replace")
-    mechanism = Gaussian.calibrated(joint, epsilon=epsilon, delta=delta)
-    noisy = mechanism.release(np.concatenate(counts).astype(np.float64), source=source)
+    noisy = noise.release(np.concatenate(counts).astype(np.float64), source=source)
     ends = np.cumsum([len(margin) for margin in counts])[:-1]
-    return np.split(noisy, ends), mechanism.event()
+    return np.split(noisy, ends), noise.event()
+
+
+def noise_of_margins(epsilon: float, delta: float, k: int) -> DiscreteLaplace | Gaussian:
+    """Return the noise of every count of k margins."""
+    if not delta:
+        return noise_of_counts(epsilon / k, 0.0)
+    return Gaussian.calibrated(Sensitivity(math.sqrt(2 * k), "l2", "replace"), epsilon=epsilon, delta=delta)

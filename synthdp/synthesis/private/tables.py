@@ -24,6 +24,16 @@ def projected(counts: Floats, total: float) -> Floats:
     return np.asarray(np.maximum(counts - excess[last] / (last + 1), 0.0), dtype=np.float64)
 
 
+def thin(sd: float, n: int, cells: int, what: str) -> list[str]:
+    """Return a sentence where the noise of a cell is more than a mean cell holds; from public numbers alone."""
+    if sd * cells <= n:
+        return []
+    return [
+        f"synthesis.epsilon: the noise has sd {sd:.3g} in each of {cells:,} cells {what}, of which a mean one holds "
+        f"{n / cells:.3g} records: the copies are mostly noise. Raise epsilon, or use fewer bins."
+    ]
+
+
 def rows(weights: Floats, n: int, *, rng: np.random.Generator) -> Codes:
     """Return n positions drawn in proportion to the weights."""
     cumulative = np.cumsum(weights)
