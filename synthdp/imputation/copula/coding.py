@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from synthdp.imputation.copula.latent import Latent, Shape
+from synthdp.applicability import holds
+from synthdp.imputation.copula.latent import Flags, Latent, Shape
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Codes, Floats, Microdata
@@ -34,6 +35,8 @@ class Item:
         Of a number or ordered levels; None for a nominal column, whose Γ has a constant instead.
     codes, order
         Of a nominal column: each record's level by frequency (-1: missing), and which level that is.
+    applies
+        To which records the column applies; None when to all.
     """
 
     column: Column
@@ -42,6 +45,7 @@ class Item:
     margin: NumberMargin | LevelMargin | None
     codes: Codes
     order: Codes
+    applies: Flags | None = None
 
     @property
     def nominal(self) -> bool:
@@ -85,7 +89,9 @@ class Coding:
         first = 0
         for column in data.schema.columns:
             if column.name not in unseen:
-                items.append(_item(task, column, first))
+                item = _item(task, column, first)
+                applies = holds(column, data.frame) if column.applies_when is not None else None
+                items.append(replace(item, applies=applies))
                 first += items[-1].width
         regularised = task.predictors.regularised
         moved = task.predictors.matrix[:, len(task.predictors.names) - regularised :]
@@ -113,12 +119,18 @@ class Coding:
         return [item.margin.at(weights) if item.margin is not None else None for item in self.items]
 
     def filled(self, y: Floats, curves: Sequence[Curve]) -> "Coding":
-        """Return the coding with margins added up over these latents (n × q) where values are missing."""
+        """Return the coding with margins added up over these latents (n × q) where values are missing.
+
+        A column's margin is that of the records to which it applies. What it would be for all could only be had
+        together with its correlation with the columns that decide, of which the records say nothing: they are all the
+        same wherever there is a value.
+        """
         items = []
         for item, curve in zip(self.items, curves, strict=True):
             if item.margin is not None and curve is not None:
                 rows = item.margin.rows
-                drawn = np.where(rows < 0, curve.cell(y[:, item.first] / self.scale[item.first]), rows)
+                unknown = rows < 0 if item.applies is None else (rows < 0) & item.applies
+                drawn = np.where(unknown, curve.cell(y[:, item.first] / self.scale[item.first]), rows)
                 item = replace(item, margin=replace(item.margin, filled=drawn))
             items.append(item)
         return replace(self, items=tuple(items))

@@ -166,8 +166,6 @@ def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
             continue
         if column.kind is Kind.DATE:
             found.append(f"{where}: a copula cannot replace dates; use trees, or set role: keep.")
-        if column.applies_when is not None:
-            found.append(f"{where}: a copula cannot replace columns with applies_when; use model: regression.")
         if known < FEWEST_KNOWN:
             found.append(f"{where}: a copula needs at least {FEWEST_KNOWN} values, found {known}; set role: drop.")
         elif repeats:
