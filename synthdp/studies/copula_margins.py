@@ -189,9 +189,8 @@ def run(*, out: Path, replications: int = 400, jobs: int = 2, seed: int = 20269)
     return results
 
 
-def outside(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def outside(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the entries whose coverage or sd(z) is not where it should be."""
-    frame = pd.DataFrame(rows)
     return frame[~(frame["coverage"].between(*COVERAGE) & frame["sd_z"].between(*SPREAD))]
 
 
@@ -202,19 +201,23 @@ def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
             truth,
             margins,
             len(part),
-            len(outside(part.to_dict("records"))),
+            len(outside(part)),
             f"{part['coverage'].min():.3f} to {part['coverage'].max():.3f}",
             f"{part['sd_z'].min():.2f} to {part['sd_z'].max():.2f}",
             f"{part['mean_z'].min():+.2f} to {part['mean_z'].max():+.2f}",
         )
         for (truth, margins), part in frame.groupby(["truth", "margins"], sort=False)
     ]
-    wide = frame.pivot_table(
-        index=["truth", "entry", "value"], columns="margins", values=["coverage", "sd_z", "mean_z"], sort=False
-    )
+    keys = ("coverage", "sd_z", "mean_z")
+    both = [frame[frame["margins"] == margins].reset_index(drop=True) for margins in CHAINS]
     lines = [
-        (*index, *(f"{row[key, margins]:.3f}" for key in ("coverage", "sd_z", "mean_z") for margins in CHAINS))
-        for index, row in wide.iterrows()
+        (
+            first["truth"],
+            first["entry"],
+            first["value"],
+            *(f"{row[key]:.3f}" for key in keys for row in (first, second)),
+        )
+        for (_, first), (_, second) in zip(both[0].iterrows(), both[1].iterrows(), strict=True)
     ]
     head = (
         "truth",

@@ -40,12 +40,13 @@ def replicate_in_batches(
     if len(done) >= replications:
         yield np.asarray(done)
         return
+    # not more than a batch at a time is handed out: a run that is stopped need not finish the rest
     with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for number, found in enumerate(pool.map(work, range(len(done), replications), chunksize=CHUNK), len(done) + 1):
-            done.append(found)
-            if number % BATCH == 0 or number == replications:
-                _keep(out / DRAWS, label, np.asarray(done))
-                yield np.asarray(done)
+        while len(done) < replications:
+            last = min((len(done) // BATCH + 1) * BATCH, replications)
+            done += pool.map(work, range(len(done), last), chunksize=CHUNK)
+            _keep(out / DRAWS, label, np.asarray(done))
+            yield np.asarray(done)
 
 
 def _kept(path: Path, label: str) -> list[Floats]:
@@ -53,9 +54,7 @@ def _kept(path: Path, label: str) -> list[Floats]:
         return []
     with np.load(path) as held:
         if str(held["label"]) != label:
-            raise InputError(
-                f"{path}: holds results of another run ({held['label']}); remove it, or give another --out."
-            )
+            raise InputError(f"{path}: holds results of another run; remove it, or give another --out.")
         return list(held["draws"])
 
 
