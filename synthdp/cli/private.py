@@ -3,6 +3,8 @@
 Only typer is imported here, so that ``--help`` answers at once.
 """
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,54 +53,17 @@ AdjacencyName = Annotated[
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Coverage of the interval.")]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the release as JSON, too.", show_default=False)]
+Equals = Annotated[
+    str | None,
+    typer.Option(metavar="VALUE", help="Count this value. [default: every value that is there]", show_default=False),
+]
+Probability = Annotated[float, typer.Option(metavar="P", help="Which quantile.", show_default=False)]
+Edges = Annotated[str | None, typer.Option(metavar="NUMBERS", help="Edges of the bins: 0,10,20.", show_default=False)]
+Levels = Annotated[str | None, typer.Option(metavar="LEVELS", help="Or the levels: north,south.", show_default=False)]
+Release = Callable[..., Any]
 
 
-def _single(statistic: str, doc: str) -> None:
-    """Register a statistic of one bounded column that takes a δ."""
-
-    def command(
-        file: File,
-        column: OneColumn,
-        epsilon: Epsilon,
-        bounds: Bounds = None,
-        delta: Delta = 0.0,
-        adjacency: AdjacencyName = "replace",
-        level: Level = 0.95,
-        ledger: LedgerFile = None,
-        cap: Cap = None,
-        cap_delta: CapDelta = 0.0,
-        out: Out = None,
-        log: Log = None,
-    ) -> None:
-        def release(**common: Any) -> Any:
-            from synthdp import dp
-
-            values = read_column(file, column)
-            return getattr(dp, statistic)(values, bounds=pair(bounds), epsilon=epsilon, delta=delta, **common)
-
-        conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
-
-    command.__name__, command.__doc__ = statistic, doc
-    app.command(name=statistic)(guarded(command))
-
-
-_single("mean", "Release a mean with its interval.")
-_single("sum", "Release the sum of a column.")
-_single("variance", "Release a variance with its interval.")
-
-
-@app.command()
-@guarded
-def count(
-    file: File,
-    column: OneColumn,
-    epsilon: Epsilon,
-    equals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE", help="Count this value. [default: every value that is there]", show_default=False
-        ),
-    ] = None,
+def _shared(
     adjacency: AdjacencyName = "replace",
     level: Level = 0.95,
     ledger: LedgerFile = None,
@@ -107,135 +72,126 @@ def count(
     out: Out = None,
     log: Log = None,
 ) -> None:
+    """Hold the options that every statistic has."""
+
+
+def _statistic(make: Callable[..., Release]) -> Callable[..., Release]:
+    """Register a statistic: its own options, those that all have, and paying.
+
+    The function takes its own options and returns how to make the release; its first line is the help.
+    """
+    own, shared = inspect.signature(make), inspect.signature(_shared)
+
+    def command(**given: Any) -> None:
+        common = {name: given[name] for name in shared.parameters if name != "log"}
+        conclude(make(**{name: given[name] for name in own.parameters}), given["file"], **common)
+
+    options = [*own.parameters.values(), *shared.parameters.values()]
+    options.sort(key=lambda option: option.default is not inspect.Parameter.empty)
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    command.__annotations__ = {option.name: option.annotation for option in options}
+    command.__name__, command.__doc__ = make.__name__, make.__doc__
+    app.command(name=make.__name__)(guarded(command))
+    return make
+
+
+def _of_column(statistic: str, file: Path, column: str, *given: Any, **options: Any) -> Release:
+    """Return how a statistic of one column is released."""
+
+    def release(**common: Any) -> Any:
+        from synthdp import dp
+
+        limits = {"bounds": pair(options["bounds"])} if "bounds" in options else {}
+        return getattr(dp, statistic)(read_column(file, column), *given, **{**options, **limits}, **common)
+
+    return release
+
+
+@_statistic
+def mean(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
+    """Release a mean with its interval."""
+    return _of_column("mean", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+
+
+@_statistic
+def sum(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
+    """Release the sum of a column."""
+    return _of_column("sum", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+
+
+@_statistic
+def variance(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
+    """Release a variance with its interval."""
+    return _of_column("variance", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+
+
+@_statistic
+def count(file: File, column: OneColumn, epsilon: Epsilon, equals: Equals = None) -> Release:
     """Release how many records have a value."""
-
-    def release(**common: Any) -> Any:
-        from synthdp import dp
-
-        return dp.count(read_column(file, column), equals=equals, epsilon=epsilon, **common)
-
-    conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
+    return _of_column("count", file, column, epsilon=epsilon, equals=equals)
 
 
-@app.command()
-@guarded
-def median(
-    file: File,
-    column: OneColumn,
-    epsilon: Epsilon,
-    bounds: Bounds = None,
-    adjacency: AdjacencyName = "replace",
-    level: Level = 0.95,
-    ledger: LedgerFile = None,
-    cap: Cap = None,
-    cap_delta: CapDelta = 0.0,
-    out: Out = None,
-    log: Log = None,
-) -> None:
+@_statistic
+def median(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None) -> Release:
     """Release a median: the quantile at 1/2."""
-    _quantile(file, column, 0.5, bounds, epsilon, adjacency, level, ledger, cap, cap_delta, out)
+    return _of_column("quantile", file, column, 0.5, epsilon=epsilon, bounds=bounds)
 
 
-@app.command()
-@guarded
+@_statistic
 def quantile(
-    file: File,
-    column: OneColumn,
-    probability: Annotated[float, typer.Option(metavar="P", help="Which quantile.", show_default=False)],
-    epsilon: Epsilon,
-    bounds: Bounds = None,
-    adjacency: AdjacencyName = "replace",
-    level: Level = 0.95,
-    ledger: LedgerFile = None,
-    cap: Cap = None,
-    cap_delta: CapDelta = 0.0,
-    out: Out = None,
-    log: Log = None,
-) -> None:
+    file: File, column: OneColumn, probability: Probability, epsilon: Epsilon, bounds: Bounds = None
+) -> Release:
     """Release a quantile with its interval."""
-    _quantile(file, column, probability, bounds, epsilon, adjacency, level, ledger, cap, cap_delta, out)
+    return _of_column("quantile", file, column, probability, epsilon=epsilon, bounds=bounds)
 
 
-def _quantile(file: Path, column: str, probability: float, bounds: str | None, epsilon: float, *rest: Any) -> None:
-    def release(**common: Any) -> Any:
-        from synthdp import dp
-
-        values = read_column(file, column)
-        return dp.quantile(values, probability, bounds=pair(bounds), epsilon=epsilon, **common)
-
-    conclude(release, file, *rest)
-
-
-@app.command()
-@guarded
-def histogram(
-    file: File,
-    column: OneColumn,
-    epsilon: Epsilon,
-    edges: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Edges of the bins: 0,10,20.", show_default=False)
-    ] = None,
-    levels: Annotated[
-        str | None, typer.Option(metavar="LEVELS", help="Or the levels: north,south.", show_default=False)
-    ] = None,
-    adjacency: AdjacencyName = "replace",
-    level: Level = 0.95,
-    ledger: LedgerFile = None,
-    cap: Cap = None,
-    cap_delta: CapDelta = 0.0,
-    out: Out = None,
-    log: Log = None,
-) -> None:
+@_statistic
+def histogram(file: File, column: OneColumn, epsilon: Epsilon, edges: Edges = None, levels: Levels = None) -> Release:
     """Release the counts of fixed cells."""
 
     def release(**common: Any) -> Any:
-        from synthdp import dp
-
         cells = None if edges is None else numbers(edges, "--edges")
         names = None if levels is None else [part.strip() for part in levels.split(",")]
-        return dp.histogram(read_column(file, column), edges=cells, levels=names, epsilon=epsilon, **common)
+        return _of_column("histogram", file, column, epsilon=epsilon, edges=cells, levels=names)(**common)
 
-    conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
-
-
-def _several(statistic: str, doc: str) -> None:
-    """Register a statistic of several bounded columns."""
-
-    def command(
-        file: File,
-        column: Columns,
-        epsilon: Epsilon,
-        bounds: ManyBounds = None,
-        delta: Delta = 0.0,
-        adjacency: AdjacencyName = "replace",
-        level: Level = 0.95,
-        ledger: LedgerFile = None,
-        cap: Cap = None,
-        cap_delta: CapDelta = 0.0,
-        out: Out = None,
-        log: Log = None,
-    ) -> None:
-        def release(**common: Any) -> Any:
-            from synthdp import dp
-
-            frame = read_table(file)
-            values = [column_of(frame, file, name) for name in column]
-            limits = [pair(text) for text in bounds or ()]
-            if len(limits) != len(column):
-                raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
-            price = {"epsilon": epsilon, "delta": delta, "names": column, **common}
-            if statistic == "cov":
-                return dp.cov(values, bounds=limits, **price)
-            return dp.ols(values[0], values[1:], bounds_y=limits[0], bounds_x=limits[1:], **price)
-
-        conclude(release, file, adjacency, level, ledger, cap, cap_delta, out)
-
-    command.__name__, command.__doc__ = statistic, doc
-    app.command(name=statistic)(guarded(command))
+    return release
 
 
-_several("cov", "Release the covariances of columns.")
-_several("ols", "Regress the first column on the others.")
+def _of_columns(file: Path, column: list[str], bounds: list[str] | None, price: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns, their bounds and what else a statistic of several columns takes."""
+    frame = read_table(file)
+    values = [column_of(frame, file, name) for name in column]
+    limits = [pair(text) for text in bounds or ()]
+    if len(limits) != len(column):
+        raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
+    return {"values": values, "limits": limits, "price": {"names": column, **price}}
+
+
+@_statistic
+def cov(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None, delta: Delta = 0.0) -> Release:
+    """Release the covariances of columns."""
+
+    def release(**common: Any) -> Any:
+        from synthdp import dp
+
+        given = _of_columns(file, column, bounds, {"epsilon": epsilon, "delta": delta, **common})
+        return dp.cov(given["values"], bounds=given["limits"], **given["price"])
+
+    return release
+
+
+@_statistic
+def ols(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None, delta: Delta = 0.0) -> Release:
+    """Regress the first column on the others."""
+
+    def release(**common: Any) -> Any:
+        from synthdp import dp
+
+        given = _of_columns(file, column, bounds, {"epsilon": epsilon, "delta": delta, **common})
+        (y, *x), (bounds_y, *bounds_x) = given["values"], given["limits"]
+        return dp.ols(y, x, bounds_y=bounds_y, bounds_x=bounds_x, **given["price"])
+
+    return release
 
 
 @app.command(name="ledger")

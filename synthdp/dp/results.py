@@ -10,6 +10,7 @@ from synthdp.dp.bounding import Bounded
 from synthdp.dp.budgets import Budget
 from synthdp.microdata import Floats
 from synthdp.privacy import events
+from synthdp.privacy.mechanisms.strength import says_nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,10 +130,7 @@ def below_noise(noise_sd: float, released: float, what: str) -> tuple[str, ...]:
 
 
 def mostly_noise(noise_sd: float, width: float, what: str) -> tuple[str, ...]:
-    """Return a note where the noise is as wide as everything the answer could be.
-
-    A uniform guess between the bounds has sd width/√12, so noise of that sd tells no more than the bounds do.
-    """
-    if noise_sd < width / np.sqrt(12):
+    """Return a note where the noise is as wide as everything the answer could be."""
+    if not says_nothing(noise_sd, width):
         return ()
     return (f"the noise has sd {noise_sd:.3g} on {what} of width {width:.3g}: this result is mostly noise; raise ε",)

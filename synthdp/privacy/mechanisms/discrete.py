@@ -12,7 +12,7 @@ Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential privacy
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from synthdp.privacy.accounting.events import DiscreteLaplace as DiscreteLaplace
 from synthdp.privacy.accounting.events import Event, ZeroConcentrated
 from synthdp.privacy.mechanisms.gaussian import analytic_ratio
 from synthdp.privacy.mechanisms.protocol import Integers, Source
+from synthdp.privacy.mechanisms.scaled import Scaled
 from synthdp.privacy.mechanisms.sensitivity import Sensitivity
 from synthdp.privacy.mechanisms.strength import drowned
 from synthdp.privacy.parameters import delta_of, epsilon_of, positive
@@ -37,7 +38,7 @@ def _whole(sensitivity: Sensitivity, where: str) -> int:
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Scaled):
     """Geometric noise on integers of known ℓ1 sensitivity.
 
     Examples
@@ -47,26 +48,11 @@ class DiscreteLaplace:
     2.0
     """
 
-    sensitivity: Sensitivity
-    scale: float
+    name: ClassVar[str] = "discrete laplace"
 
     def __post_init__(self) -> None:
-        self.sensitivity.within(("l1",), "discrete laplace")
-        _whole(self.sensitivity, "discrete laplace")
-        positive(self.scale, "discrete laplace scale")
-
-    @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float) -> Self:
-        """Return the least noise that is ε-DP; rounding goes to more noise."""
-        scale = sensitivity.value / epsilon_of(epsilon)
-        while sensitivity.value / scale > epsilon:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, scale)
-
-    @property
-    def epsilon(self) -> float:
-        """The pure guarantee Δ₁/scale."""
-        return self.sensitivity.value / self.scale
+        super().__post_init__()
+        _whole(self.sensitivity, self.name)
 
     @property
     def sd(self) -> float:
@@ -81,14 +67,6 @@ class DiscreteLaplace:
     def event(self) -> Event:
         """Return what the release costs."""
         return self.sensitivity.guard(DiscreteLaplaceEvent(self.scale, round(self.sensitivity.value)))
-
-    def describe(self) -> str:
-        """Return mechanism, noise and sensitivity in plain words."""
-        return f"Discrete Laplace noise of scale {self.scale:g} ({self.sensitivity}): {self.epsilon:.4g}-DP"
-
-    def caution(self, width: float) -> str | None:
-        """Return a sentence when the noise is wider than the answers can differ; None when it is not."""
-        return drowned("discrete laplace", self.sd, width)
 
 
 def discrete_gaussian_delta(sd: float, sensitivity: int, epsilon: float) -> float:

@@ -11,7 +11,7 @@ noise is post-processing. The test evaluates its log density ratio.
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,13 +19,11 @@ from synthdp.microdata import Floats
 from synthdp.privacy.accounting.events import Event
 from synthdp.privacy.accounting.events import Laplace as LaplaceEvent
 from synthdp.privacy.mechanisms.protocol import Source
-from synthdp.privacy.mechanisms.sensitivity import Sensitivity
-from synthdp.privacy.mechanisms.strength import drowned
-from synthdp.privacy.parameters import epsilon_of, positive
+from synthdp.privacy.mechanisms.scaled import Scaled
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Scaled):
     """Laplace noise of a fixed scale on a vector of known ℓ1 sensitivity.
 
     Examples
@@ -35,25 +33,7 @@ class Laplace:
     2.0
     """
 
-    sensitivity: Sensitivity
-    scale: float
-
-    def __post_init__(self) -> None:
-        self.sensitivity.within(("l1",), "laplace")
-        positive(self.scale, "laplace scale")
-
-    @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float) -> Self:
-        """Return the least noise that is ε-DP; rounding goes to more noise."""
-        scale = sensitivity.value / epsilon_of(epsilon)
-        while sensitivity.value / scale > epsilon:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, scale)
-
-    @property
-    def epsilon(self) -> float:
-        """The pure guarantee Δ₁/scale."""
-        return self.sensitivity.value / self.scale
+    name: ClassVar[str] = "laplace"
 
     @property
     def sd(self) -> float:
@@ -67,11 +47,3 @@ class Laplace:
     def event(self) -> Event:
         """Return what the release costs."""
         return self.sensitivity.guard(LaplaceEvent(self.epsilon))
-
-    def describe(self) -> str:
-        """Return mechanism, noise and sensitivity in plain words."""
-        return f"Laplace noise of scale {self.scale:g} ({self.sensitivity}): {self.epsilon:.4g}-DP"
-
-    def caution(self, width: float) -> str | None:
-        """Return a sentence when the noise is wider than the answers can differ; None when it is not."""
-        return drowned("laplace", self.sd, width)

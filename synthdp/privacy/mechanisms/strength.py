@@ -1,15 +1,21 @@
 """Say when a release is noise and nothing else."""
 
+import math
+
 from synthdp.privacy.parameters import positive
 
 
-def drowned(where: str, sd: float, width: float) -> str | None:
-    """Return a sentence when the noise's sd is above half the width of possible answers; None otherwise.
+def says_nothing(sd: float, width: float) -> bool:
+    """Return whether the noise is as wide as everything the answer could be.
 
-    An answer that is known to lie in an interval of that width has an error of at most half of it before anything is
-    released, so such a release tells next to nothing.
+    A uniform guess in an interval of this width has sd width/√12, so noise of that sd tells no more than the interval.
     """
-    if sd <= positive(width, f"{where}: width of possible answers") / 2:
+    return sd >= width / math.sqrt(12)
+
+
+def drowned(where: str, sd: float, width: float) -> str | None:
+    """Return a sentence when the noise tells no more than the width of possible answers; None otherwise."""
+    if not says_nothing(sd, positive(width, f"{where}: width of possible answers")):
         return None
     return (
         f"{where}: the noise (sd {sd:.3g}) is wider than the answers can differ ({width:.3g}); the output is noise. "

@@ -26,6 +26,7 @@ from synthdp.designs import rule_for
 from synthdp.imputation.writing import write
 from synthdp.privacy.accounting.events import Composed, Event
 from synthdp.privacy.mechanisms import Gaussian, Kary, Laplace, Secure, Sensitivity, Simulated, Source
+from synthdp.privacy.mechanisms.strength import says_nothing
 from synthdp.seeding import Streams
 from synthdp.synthesis.private.domain import Axis
 from synthdp.synthesis.private.settings import Private
@@ -62,7 +63,7 @@ class LocalNoise(Private):
         """
         axes = self.domain(plan).axes
         numbers = [axis for axis in axes if not axis.column.kind.categorical]
-        lost = [axis for axis in numbers if self._noise(len(numbers), len(axes)).sd >= 1 / math.sqrt(12)]
+        lost = [axis for axis in numbers if says_nothing(self._noise(len(numbers), len(axes)).sd, 1.0)]
         answer = math.exp(min(self.epsilon / len(axes), 700.0))
         lost += [axis for axis in axes if axis.column.kind.categorical and axis.size > answer - 1 + axis.size / 2]
         if not lost:
