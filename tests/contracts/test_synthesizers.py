@@ -7,6 +7,7 @@ from scipy import stats
 
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.forward import NormLogit
+from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.shifted_normal import ShiftedNormal
@@ -151,11 +152,12 @@ class TestSynthesizer:
             assert abs(pooled - original[name].astype(float).mean()) < 4 * np.sqrt(2) * se
 
 
-def test_without_information_da_mi_is_mi():
+@pytest.mark.parametrize("model", [Regression(), Copula()], ids=["regression", "copula"])
+def test_without_information_da_mi_is_mi(model):
     """The first end: a mask that says nothing gives Rubin's imputation, in distribution."""
     silent = {"age": Gaussian(sd=1e6), "sex": ShiftedNormal(alpha=0), "smoker": Transition(keep=0.5)}
-    masked = DaMi(copies=40).synthesize(plan(silent, {}), streams=Streams(1)).copies
-    rubin = Mi(copies=40).synthesize(plan({}, {}), streams=Streams(2)).copies
+    masked = DaMi(copies=40, model=model).synthesize(plan(silent, {}), streams=Streams(1)).copies
+    rubin = Mi(copies=40, model=model).synthesize(plan({}, {}), streams=Streams(2)).copies
     for statistic in (
         lambda f: f["age"].mean(),
         lambda f: f["age"].std(),
@@ -167,11 +169,12 @@ def test_without_information_da_mi_is_mi():
         assert stats.ks_2samp([statistic(f) for f in masked], [statistic(f) for f in rubin]).pvalue > 1e-4
 
 
-def test_full_information_gives_the_original_back():
+@pytest.mark.parametrize("model", [Regression(), QUICK], ids=["regression", "copula"])
+def test_full_information_gives_the_original_back(model):
     """The other end."""
     loud = {"age": Gaussian(sd=1e-7), "sex": ShiftedNormal(alpha=60), "smoker": Transition(keep=1 - 1e-15)}
     given = plan(loud, {})
-    for copy in DaMi(copies=2).synthesize(given, streams=Streams(1)).copies:
+    for copy in DaMi(copies=2, model=model).synthesize(given, streams=Streams(1)).copies:
         pd.testing.assert_frame_equal(copy, given.data.frame)
 
 
