@@ -134,7 +134,7 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"synthesis": {"model": {"method": "crat"}}},
-            "synthesis.model.method: must be one of regression, cart, copula; found 'crat'; did you mean 'cart'?",
+            "synthesis.model.method: must be one of regression, cart, copula, pymc; found 'crat'; did you mean 'cart'?",
         ),
         (
             {"analyses": [ANALYSIS | {"model": "olss"}]},

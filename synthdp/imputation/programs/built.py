@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synthdp.errors import InputError
-from synthdp.imputation.programs.sampling import COMPILE, quiet
+from synthdp.imputation.programs.draws import COMPILE, quiet
 from synthdp.imputation.programs.settings import parents_first
 from synthdp.links import Link
 from synthdp.microdata import Floats, Microdata

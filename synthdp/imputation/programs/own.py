@@ -28,8 +28,9 @@ from synthdp.imputation.families.normal import gaussian
 from synthdp.imputation.programs.built import WHERE, Built
 from synthdp.imputation.programs.candidates import Proposal, log_evidence
 from synthdp.imputation.programs.chain import Conditional
+from synthdp.imputation.programs.draws import Draws
 from synthdp.imputation.programs.posterior import ProgramParameters
-from synthdp.imputation.programs.sampling import Draws, fit
+from synthdp.imputation.programs.sampling import fit
 from synthdp.imputation.programs.settings import Pymc
 from synthdp.imputation.protocol import Task
 from synthdp.links import Link

@@ -10,10 +10,11 @@ from synthdp.evidence import Evidence
 from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts, Encoding
 from synthdp.imputation.programs.chain import Chain, Conditional
 from synthdp.imputation.programs.designs import Columns, Design, Everything, Formula
+from synthdp.imputation.programs.draws import Draws
 from synthdp.imputation.programs.families import FamilyName, Outcome
 from synthdp.imputation.programs.formulas import Terms
 from synthdp.imputation.programs.nodes import Node
-from synthdp.imputation.programs.sampling import Draws, Effort, fit
+from synthdp.imputation.programs.sampling import Effort, fit
 from synthdp.imputation.protocol import Task
 from synthdp.imputation.sequence import largest_count
 from synthdp.links import Link

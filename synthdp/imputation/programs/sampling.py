@@ -15,23 +15,19 @@ Learning Research 18 (ADVI). Yao, Vehtari, Simpson, Gelman (2018), ICML (k < 0.7
 """
 
 import importlib.util
-import logging
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from synthdp.errors import Unfinished
+from synthdp.imputation.programs.draws import COMPILE, Draws, quiet
+from synthdp.imputation.programs.variational import approximate
 from synthdp.microdata import Floats
 
 SamplerName = Literal["auto", "nuts", "advi"]
 LARGE = 20_000  # records beyond which auto means ADVI
 LONGER = 2  # how often a run is done again with twice the draws
 MOST_DIVERGENT = 0.01
-COMPILE = {"mode": "NUMBA"}
 
 
 class Effort(Protocol):
@@ -53,28 +49,6 @@ class Effort(Protocol):
     def most_r_hat(self) -> float: ...  # noqa: D102
 
 
-@dataclass(frozen=True, repr=False)
-class Draws:
-    """Draws of a model's variables, and what the release says of them.
-
-    Parameters
-    ----------
-    values
-        Of each variable, draws × its shape.
-    """
-
-    values: Mapping[str, Floats]
-    row: Mapping[str, object]
-
-    def __len__(self) -> int:
-        return len(next(iter(self.values.values())))
-
-    def pick(self, *, rng: np.random.Generator) -> dict[str, Floats]:
-        """Return one draw of θ."""
-        at = int(rng.integers(len(self)))
-        return {name: values[at] for name, values in self.values.items()}
-
-
 def fit(model: Any, effort: Effort, records: int, *, what: str, rng: np.random.Generator) -> Draws:
     """Return draws from p(θ | records).
 
@@ -89,10 +63,8 @@ def fit(model: Any, effort: Effort, records: int, *, what: str, rng: np.random.G
         When the chains do not agree, or the approximation is too far off.
     """
     if effort.sampler == "advi" or (effort.sampler == "auto" and records > LARGE):
-        from synthdp.imputation.programs.variational import approximate
-
         with quiet():
-            return approximate(model, effort.draws * effort.chains, what=what, rng=rng)
+            return approximate(model, effort.draws * effort.chains, effort.least_ess, what=what, rng=rng)
     return _nuts(model, effort, what=what, rng=rng)
 
 
@@ -159,19 +131,3 @@ def _arrays(found: Any) -> list[Floats]:
 
 def _flat(values: Floats) -> Floats:
     return np.asarray(values.reshape(-1, *values.shape[2:]), dtype=np.float64)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep PyMC from talking: what matters of a run is in its diagnostics."""
-    loggers = [logging.getLogger(name) for name in ("pymc", "pytensor")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)

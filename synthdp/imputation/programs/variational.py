@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from synthdp.errors import Unfinished
-from synthdp.imputation.programs.sampling import COMPILE, Draws
+from synthdp.imputation.programs.draws import COMPILE, Draws
 from synthdp.microdata import Floats
 
 STEPS = 1_000
@@ -35,8 +35,13 @@ CURVATURE_STEP = 1e-4
 Slope = Callable[[Floats], tuple[float, Floats]]
 
 
-def approximate(model: Any, draws: int, *, what: str, rng: np.random.Generator) -> Draws:
+def approximate(model: Any, draws: int, least_ess: float, *, what: str, rng: np.random.Generator) -> Draws:
     """Return re-weighted draws of a variational approximation.
+
+    Parameters
+    ----------
+    least_ess
+        How many draws the re-weighted ones must be worth.
 
     Raises
     ------
@@ -57,15 +62,16 @@ def approximate(model: Any, draws: int, *, what: str, rng: np.random.Generator) 
     u = mean + sd * noise
     ratios = np.array([rising(row)[0] for row in u]) + 0.5 * (noise**2).sum(axis=1)
     log_weights, k = az.psislw(ratios - ratios.max())
-    if not float(k) <= MOST_K:
+    weights = np.exp(np.asarray(log_weights) - np.max(log_weights))
+    ess = float(weights.sum() ** 2 / (weights**2).sum())
+    if not (float(k) <= MOST_K and ess >= least_ess):
         raise Unfinished(
             f"synthesis.model: ADVI is too far from the posterior of {what} (Pareto k {float(k):.2f}, at most {MOST_K} "
-            "is allowed); use sampler: nuts."
+            f"is allowed; effective sample size {ess:.0f}); use sampler: nuts."
         )
-    weights = np.exp(np.asarray(log_weights) - np.max(log_weights))
     chosen = rng.choice(draws, size=draws, p=weights / weights.sum())
-    row = {"model": "pymc", "column": what, "sampler": "advi", "draws": draws, "pareto_k": round(float(k), 3)}
-    row["approximation"] = "ADVI, re-weighted by Pareto-smoothed importance sampling"
+    row = {"model": "pymc", "column": what, "sampler": "advi", "draws": draws, "ess": round(ess, 1)}
+    row["pareto_k"], row["approximation"] = round(float(k), 3), "ADVI, re-weighted by importance sampling"
     return Draws(_values(model, mode + u[chosen] @ root.T), row)
 
 
