@@ -246,25 +246,25 @@ class TestSampling:
     def test_an_approximation_that_is_too_far_off(self, monkeypatch):
         def bent(model, what):  # y = x² + a little noise: no normal density looks like it
             def falling(u):
-                gap = (u[1] - u[0] ** 2) / 0.01
-                return float(u[0] ** 2 / 2 + gap**2 * 0.01 / 2), np.array([u[0] - 2 * u[0] * gap, gap])
+                gap = (u[1] - u[0] ** 2) / 0.1
+                return float(u[0] ** 2 / 2 + gap**2 * 0.1 / 2), np.array([u[0] - 2 * u[0] * gap, gap])
 
             return falling, np.zeros(2)
 
         monkeypatch.setattr(variational, "_falling", bent)
         with pytest.raises(Unfinished, match=r"ADVI is too far from the posterior of age \(Pareto k"):
-            variational.approximate(None, 500, what="age", rng=np.random.default_rng(1))
+            variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
     def test_a_posterior_without_a_mode(self, monkeypatch):
         monkeypatch.setattr(variational, "_falling", lambda model, what: (lambda u: (0.0, 0.0 * u), np.zeros(2)))
         with pytest.raises(Unfinished, match="the posterior of age has no clear mode"):
-            variational.approximate(None, 500, what="age", rng=np.random.default_rng(1))
+            variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
     def test_too_many_variables(self):
         with pm.Model() as model:
             pm.Normal("b", shape=variational.MOST_VARIABLES + 1)
         with pytest.raises(Unfinished, match="ADVI takes at most 300 variables, the model of age has 301"):
-            variational.approximate(model, 500, what="age", rng=np.random.default_rng(1))
+            variational.approximate(model, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
     def test_a_number_needs_its_link(self):
         with pytest.raises(TypeError, match="needs its link"):
