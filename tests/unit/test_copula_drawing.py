@@ -10,7 +10,7 @@ from scipy import stats
 from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.drawing import CopulaParameters, Walk
-from synthdp.imputation.copula.margins import LevelMargin, NumberMargin
+from synthdp.imputation.copula.margins import HEAP, LevelMargin, NumberMargin
 from synthdp.imputation.copula.model import Copula
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
@@ -127,6 +127,35 @@ def test_one_number_with_a_point_mass_against_quadrature():
     mass = density[t == t.min()].sum()
     assert 0.02 < mass < 0.98
     assert (drawn == t.min()).mean() == pytest.approx(mass, abs=4 * np.sqrt(mass * (1 - mass) / N))
+
+
+def test_no_rare_value_and_no_extreme_is_drawn_but_heaps_are():
+    coding, links = coding_of(N)
+    q = coding.shape().width
+    rng = np.random.default_rng(12)
+    margin = coding.items[2].margin
+    heaped = margin.counts >= HEAP
+    assert heaped.any()
+    assert not heaped[-1]
+    at = margin.values[margin.rows] + 0.01 * rng.standard_normal(N)
+    # so strong evidence that most draws come back to where they were, and the extremes' own records to the extremes
+    evidence = {
+        "income": GaussianEvidence.at(at, np.full(N, 1e4)),
+        "count": GaussianEvidence.flat(N),
+        "sex": LevelEvidence.flat(N, 2),
+        "edu": LevelEvidence.flat(N, 4),
+        "region": LevelEvidence.flat(N, 4),
+    }
+    for seed in range(5):
+        weights = rng.standard_exponential(N)
+        parameters = CopulaParameters(coding, coding.shape().start(), np.zeros((1, q)), weights, sweeps=5)
+        drawn = parameters.draw(evidence, rng=np.random.default_rng(seed))["income"]
+        assert not np.isin(margin.values[~heaped], drawn).any()
+        for value in margin.values[heaped]:
+            assert (drawn == value).any()
+        released = links["income"].inverse(drawn)
+        assert released.min() >= 0
+        assert released.max() <= 500
 
 
 @pytest.mark.slow

@@ -256,6 +256,11 @@ def test_every_column_is_returned_and_masked_ones_are_traced():
     assert trace["column"].tolist() == [f"{kind} replace" for kind in ("continuous", "ordinal", "nominal")] * 3
     assert trace["moved"].between(0, 1).all()
     assert all(np.isfinite(values).all() for values in drawn.values())
+    for item in coding.items[:3]:
+        known = ~item.missing()
+        own = item.order[item.codes] if item.margin is None else item.margin.rows
+        own = item.margin.values[own] if isinstance(item.margin, NumberMargin) else own
+        np.testing.assert_array_equal(drawn[item.column.name][known], own[known])
 
 
 def test_columns_without_a_mask_need_no_sweeps():

@@ -8,7 +8,7 @@ import numpy as np
 from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.coding import Coding, Curve, Item
 from synthdp.imputation.copula.knots import Knots
-from synthdp.imputation.copula.margins import LevelCurve, NumberCurve
+from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve
 from synthdp.imputation.copula.steps import CHOICE, INTERVAL, LEVELS, NUMBER, UTILITY, Block, Layout
 from synthdp.microdata import Codes, Floats
 from synthdp.schema import Role
@@ -141,12 +141,25 @@ class Arrangement:
         """Return the replaced columns, and the kept ones that have missing values."""
         return [spot for spot in self.spots if spot.about is not None or spot.item.missing().any()]
 
-    def values(self, spot: Spot, found: Floats) -> Floats:
-        """Return a column's working values, or positions in the levels, from what ``run_rows`` found."""
+    def values(self, spot: Spot, rows: slice, found: Floats) -> Floats:
+        """Return a column's working values, or positions in the levels, from what ``run_rows`` found of some records.
+
+        A kept column has its own values where they are known.
+        """
         masked = spot.kind in (NUMBER, LEVELS, UTILITY)
         if spot.curve is not None:
             y = found[:, spot.first]
-            return y if masked else spot.curve.value(y / self.layout.scale[spot.first])
+            if masked:
+                return y
+            margin = spot.item.margin
+            if spot.about is not None or margin is None:
+                return spot.curve.value(y / self.layout.scale[spot.first])
+            at = margin.rows[rows]
+            known = at if isinstance(margin, LevelMargin) else margin.values[at]
+            gaps = np.flatnonzero(at < 0)
+            own = known.astype(np.float64)
+            own[gaps] = spot.curve.value(y[gaps] / self.layout.scale[spot.first])
+            return own
         if masked:
             place = found[:, spot.last].astype(np.int64)
         else:

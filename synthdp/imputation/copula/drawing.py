@@ -101,7 +101,7 @@ class Walk:
             found = np.empty((rows.stop - start, len(self._all.order)))
             run_rows(found, sums, moved, self._sweeps, self._all.block(rows), layout, own)
             for spot in drawn:
-                values[spot.name][rows] = self._all.values(spot, found)
+                values[spot.name][rows] = self._all.values(spot, rows, found)
         trace = [
             (sweep, spot.name, sums[sweep, k] / n, moved[sweep, k] / n)
             for sweep in range(self._sweeps)
