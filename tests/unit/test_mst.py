@@ -312,14 +312,21 @@ class TestTree:
 
 class TestMerging:
     def test_small_counts_are_one_group(self):
-        groups = Merged.below(np.array([50.0, 2.0, 40.0, -3.0]), 10)
-        assert groups.of(np.array([0, 1, 2, 3])).tolist() == [0, 2, 1, 2]
-        assert groups.summed(np.array([50.0, 2.0, 40.0, -3.0])).tolist() == [50, 40, -1]
-        assert groups.held().tolist() == [1, 1, 2]
+        noisy = np.array([50.0, 6.0, 40.0, 3.0, -1.0])
+        groups = Merged.below(noisy, 10)
+        assert groups.of(np.arange(5)).tolist() == [0, 2, 1, 2, 2]
+        assert groups.summed(noisy).tolist() == [50, 40, 8]
+        assert groups.held().tolist() == [1, 1, 3]
         drawn = groups.split(np.array([0] * 5 + [1] * 5 + [2] * 4000), rng=np.random.default_rng(1))
         assert drawn[:10].tolist() == [0] * 5 + [2] * 5
+        # the nearest non-negative counts with the same sum: 6 and 3 less a half
         assert set(drawn[10:].tolist()) == {1, 3}
-        assert abs((drawn[10:] == 1).mean() - 0.5) < 4 * math.sqrt(0.25 / 4000)
+        assert abs((drawn[10:] == 1).mean() - 5.5 / 8) < 4 * math.sqrt(0.25 / 4000)
+
+    def test_split_evenly_when_the_counts_say_nothing(self):
+        groups = Merged.below(np.array([-4.0, 2.0]), 10)
+        drawn = groups.split(np.zeros(4000, dtype=np.int64), rng=np.random.default_rng(1))
+        assert abs(drawn.mean() - 0.5) < 4 * math.sqrt(0.25 / 4000)
 
     @pytest.mark.parametrize("margin", [[50.0, 60.0], [1.0, 2.0]])
     def test_all_or_nothing(self, margin):

@@ -1,0 +1,89 @@
+"""The study of DP baselines: resumable, judged by the pipeline's measures, no ε where there is no guarantee."""
+
+import json
+
+import pytest
+
+from synthdp.errors import InputError
+from synthdp.studies import dp_baselines as study
+from synthdp.studies import dp_baselines_cases as cases
+from synthdp.studies import dp_baselines_page as pages
+from synthdp.synthesis.private.registry import PRIVATE
+
+FEW = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_mst", cases.TREE, "CART")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """One file, 300 records, one ε, the methods that the findings speak of."""
+    monkeypatch.setattr(study, "EPSILONS", (1.0,))
+    methods = tuple(method for method in cases.METHODS if method.name in FEW)
+    for module in (study, pages):
+        monkeypatch.setattr(module, "METHODS", methods)
+        monkeypatch.setattr(module, "FILES", cases.FILES[:1])
+    monkeypatch.setitem(cases.RECORDS, "fair", 300)
+    monkeypatch.setitem(cases.HELD_OUT, "fair", 100)
+
+
+def test_every_private_method_is_in_it():
+    assert {method.settings["method"] for method in cases.METHODS if method.private} == set(PRIVATE)
+
+
+@pytest.mark.slow
+def test_page_and_resuming(small, tmp_path, monkeypatch):
+    results = study.run(out=tmp_path, replications=1, jobs=1)
+    assert len(results["cells"]) == 6
+    for cell in results["cells"]:
+        assert cell["claimed"] == cell["epsilon"]
+    text = (tmp_path / "README.md").read_text()
+    assert "| CART | none |" in text
+    assert "![map](map.svg)" in text
+    assert (tmp_path / "map.svg").exists()
+    assert (tmp_path / "by_epsilon.svg").exists()
+    assert json.loads((tmp_path / "results.json").read_text())["settings"]["records"]["fair"] == 300
+    # one cell is taken from the file: all others are there
+    lines = (tmp_path / study.KEPT).read_text().splitlines()
+    (tmp_path / study.KEPT).write_text("\n".join(lines[1:]) + "\n")
+    made = []
+    real = study.one_cell
+    monkeypatch.setattr(study, "one_cell", lambda cell, **more: made.append(cell) or real(cell, **more))
+    again = study.run(out=tmp_path, replications=1, jobs=1)
+    assert len(made) == 1
+    for one, two in zip(again["cells"], results["cells"], strict=True):
+        assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in two.items() if k != "seconds"}
+
+
+def test_bands_and_what_cannot_be_estimated():
+    rows = [
+        {"file": "fair", "method": "dp_mst", "epsilon": 1.0, "seconds": 1.0, "overlap": overlap}
+        | dict.fromkeys([name for name in study.MEASURES if name != "overlap"], value)
+        for overlap, value in ((0.5, 2.0), (None, 4.0))
+    ]
+    (line,) = study.summary(rows)
+    assert line["gain"] == {"mean": 3.0, "low": 2.0, "high": 4.0}
+    assert line["overlap"] == {"mean": 0.5, "low": 0.5, "high": 0.5}
+    assert line["not_estimable"] == 1
+    assert pages._cell(line, "overlap") == "0.50 (0.50 to 0.50), 1 of 2 not estimable"
+    nothing = study.summary([row | {"overlap": None} for row in rows])[0]
+    assert pages._cell(nothing, "overlap") == "not estimable"
+
+
+def test_who_is_beaten():
+    def line(method, overlap, other):
+        found = {key: {"mean": other} for key in ("pmse_cart", "pmse_logit", "total_variation")}
+        return {"file": "fair", "epsilon": 1.0, "method": method, "overlap": overlap and {"mean": overlap}, **found}
+
+    lines = [
+        line("dp_mst", 0.5, 2.0),
+        line("dp_histogram", 0.6, 3.0),
+        line("dp_sparse_histogram", None, 1.0),
+        line("dp_exponential", 0.1, 9.0),
+    ]
+    found = pages.beaten(lines, "fair", 1.0)
+    assert found["overlap"] == ["dp_histogram"]
+    assert found["pmse_cart"] == found["total_variation"] == ["dp_sparse_histogram"]
+
+
+def test_without_the_shared_data(tmp_path):
+    with pytest.raises(InputError, match=r"adult\.csv: no such file; say where the shared data are with --data\."):
+        study.one_cell(study.Cell(0, "adult", "CART", None), data=tmp_path, seed=1)
