@@ -16,7 +16,7 @@ NEIGHBOURS: Mapping[Adjacency, str] = {
 ASSUMED = (
     "levels, bounds, decimals and bins were declared from what is known without the data",
     "the settings of the method were not chosen by looking at the data",
-    "what one person tells is in one record: with k records of a person, ε is k times as large",
+    "a person has one record: for k records of one person ε is k times as large, and a δ grows by more than k times",
 )
 
 
