@@ -6,7 +6,8 @@ from pydantic import PrivateAttr
 
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.coding import Coding
-from synthdp.imputation.copula.model import Copula, CopulaPosterior, _settled
+from synthdp.imputation.copula.fitting import settle
+from synthdp.imputation.copula.model import Copula, CopulaPosterior
 from synthdp.imputation.protocol import Task
 
 
@@ -48,11 +49,11 @@ class FixedLength(FittedOnce):
     collapse_burn: int = 5
     kept: int = 400
     kept_incomplete: int = 200
-    collapse_kept: int = 20
+    collapse_kept: int = 10
 
     def sampled(self, task: Task, *, rng: np.random.Generator) -> CopulaPosterior:
         """Run the chain. O(n q²) per sweep."""
-        coding = _settled(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
+        coding, _ = settle(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
         sampler = Sampler(latent, rng=rng)
         sampler.run(1, every=self.burn, collapse=self.collapse_burn)
