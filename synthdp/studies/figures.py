@@ -163,6 +163,7 @@ def regions(panels: Mapping[str, Sequence[tuple[str, Any, Any]]], path: Path) ->
 def moves(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, int], path: Path) -> None:
     """Draw how far a number moves in each risk group, one panel per strategy, from quantiles."""
     axes, figure = _axes(1, len(rows), (3.2 * len(rows), 3.8))
+    farthest = 1.05 * max(abs(of[end]) for row in rows for of in row["moved"].values() for end in ("p2", "p97"))
     for ax, row in zip(axes, rows, strict=True):
         boxes = [
             {
@@ -180,7 +181,7 @@ def moves(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, int], path: Pa
             box.set(facecolor=COLOURS[k], alpha=0.5)
         ax.axhline(0, color="#555555", linewidth=0.8)
         ax.set_title(row["strategy"], fontsize=9, loc="left")
-        ax.sharey(axes[0])
+        ax.set_ylim(-farthest, farthest)
     axes[0].set_ylabel("synthetic minus true Age, years")
     figure.supxlabel("risk group and its number of records", fontsize=9)
     figure.savefig(path)
