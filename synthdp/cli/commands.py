@@ -112,6 +112,7 @@ def demo(
     epilog="""\b
 Examples:
   synthdp init survey.csv                                 writes survey.yaml
+  synthdp init survey.csv --method copula                 one joint model: replaces columns with gaps too
   synthdp init survey.csv -o config.yaml --method cart    trees: gaps, dates and thousands of levels too"""
 )
 @guarded
@@ -122,7 +123,7 @@ def init(
         typer.Option("--output", "-o", metavar="FILE", help="The config to write. [default: DATA's name with .yaml]"),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="regression (with masks) or cart (sequential trees).")
+        str, typer.Option(metavar="METHOD", help="regression or copula (with masks), or cart (sequential trees).")
     ] = "regression",
     quiet: Quiet = False,
     log: Log = None,

@@ -3,16 +3,18 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast, get_args
 
 import pandas as pd
 
 from synthdp import config, pipeline
 from synthdp.errors import InputError
 from synthdp.guessing import dialects
-from synthdp.guessing.proposal import propose
+from synthdp.guessing.proposal import Method, propose
 from synthdp.guessing.telling import tell
 from synthdp.guessing.writing import to_yaml
 
+METHODS: tuple[str, ...] = get_args(Method)
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".feather", ".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
 
 
@@ -24,8 +26,8 @@ def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
     InputError
         When the data cannot be read, the config exists already, or the method is unknown.
     """
-    if method not in ("regression", "cart"):
-        raise InputError(f"--method: must be regression or cart, found {method!r}.")
+    if method not in METHODS:
+        raise InputError(f"--method: must be {', '.join(METHODS[:-1])} or {METHODS[-1]}, found {method!r}.")
     out = out or Path(f"{_stem(data)}.yaml")
     if out.exists():
         raise InputError(f"{out}: exists already and is not overwritten; choose another name with -o.")
@@ -33,7 +35,7 @@ def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
     dates = {str(name): form for name in frame.columns if (form := dialects.date_form(frame[name])) is not None}
     for name, form in dates.items():
         frame[name] = pd.to_datetime(frame[name], format=form)
-    proposal = propose(frame, method="cart" if method == "cart" else "regression")
+    proposal = propose(frame, method=cast(Method, method))
     text = to_yaml(proposal, _relative(data, out), dialect=dialect, dates=dates)
     try:
         with out.open("x", encoding="utf-8") as file:

@@ -13,11 +13,12 @@ from synthdp.guessing.keys import MOST_KEYS, Key, with_shares
 from synthdp.guessing.keys import find as find_keys
 from synthdp.guessing.missing import Code
 from synthdp.guessing.skips import Skip
+from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.imputation.regression import MOST_COUNT, MOST_LEVELS
 from synthdp.microdata import Floats, Microdata, resolve
 from synthdp.schema import Kind, Level, Role, Schema, Variable
 
-Method = Literal["regression", "cart"]
+Method = Literal["regression", "cart", "copula"]
 MANY_LONELY = 0.01
 FEW_TWICE = 0.8
 _CONDITIONS = ("derived", "applies_when")
@@ -57,7 +58,7 @@ class Guess:
 
 @dataclass(frozen=True, repr=False)
 class Proposal:
-    """Everything that was guessed about a table."""
+    """Everything that was guessed about a table; ``crowded`` columns have too many levels for the method to see."""
 
     records: int
     columns: tuple[Guess, ...]
@@ -65,6 +66,7 @@ class Proposal:
     words: Mapping[str, tuple[tuple[str, int], ...]]
     skips: Mapping[str, Skip]
     method: Method
+    crowded: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Proposal({self.records} records, {len(self.columns)} columns)"
@@ -80,8 +82,8 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
     Parameters
     ----------
     method
-        ``regression`` with masks, or ``cart``: sequential trees, which also replace columns with gaps, dates and
-        thousands of levels.
+        ``regression`` with masks; ``copula`` with masks, which also replaces columns with gaps; or ``cart``:
+        sequential trees, which also replace columns with gaps, dates and thousands of levels.
 
     Examples
     --------
@@ -119,7 +121,14 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         _condition(guesses, data, skip)
     columns = tuple(guesses[name] for name in frame.columns)
-    return Proposal(len(frame), columns, codes, words, found, method)
+    crowded = [
+        guess.name
+        for guess in columns
+        if method == "copula"
+        and (guess.role, guess.kind) == (Role.KEEP, Kind.NOMINAL)
+        and clean[guess.name].nunique() > MOST_UTILITIES + 1
+    ]
+    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded))
 
 
 def _dropped(frame: pd.DataFrame) -> dict[str, str]:
@@ -180,25 +189,29 @@ def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: b
     if guess.numeric:
         places, _ = kinds.decimals(_numbers(series))
         guess = replace(guess, tolerance=kinds.tolerance(_numbers(series), places))
-    obstacle = None if method == "cart" else _obstacle(guess, series)
+    obstacle = None if method == "cart" else _obstacle(guess, series, method)
     if obstacle is None and not full:
         return _replaced(guess, series)
     if guess.kind is Kind.DATE and names.topic(guess.name) == "birth":
-        why = "a date of birth, and regression cannot replace dates; --method cart can."
+        why = f"a date of birth, and {method} cannot replace dates; --method cart can."
         return replace(guess, role=Role.DROP, key=False, decide=(*guess.decide, why))
-    cure = "replace it instead of another" if obstacle is None else "try --method cart"
+    other = "copula" if method == "regression" and series.isna().any() and guess.kind is not Kind.DATE else "cart"
+    cure = "replace it instead of another" if obstacle is None else f"try --method {other}"
     obstacle = obstacle or f"{MOST_KEYS} columns are replaced already"
     sentence = f"a likely key that is kept, because {obstacle}; {_COARSER}, or {cure}."
     return replace(guess, decide=(*guess.decide, sentence))
 
 
-def _obstacle(guess: Guess, series: pd.Series) -> str | None:
-    """Return why regression cannot replace a column, or None."""
+def _obstacle(guess: Guess, series: pd.Series, method: Method) -> str | None:
+    """Return why regression, or a copula, cannot replace a column, or None."""
+    if guess.kind is Kind.DATE:
+        return f"{method} cannot replace dates"
+    if method == "copula":
+        crowded = guess.kind is Kind.NOMINAL and series.nunique() > MOST_UTILITIES + 1
+        return f"a copula takes at most {MOST_UTILITIES + 1} levels and it has {series.nunique()}" if crowded else None
     gaps = int(series.isna().sum())
     if gaps:
         return f"regression cannot replace a column with {gaps} missing values"
-    if guess.kind is Kind.DATE:
-        return "regression cannot replace dates"
     if guess.kind is not None and guess.kind.categorical and (distinct := series.nunique()) > MOST_LEVELS:
         return f"regression replaces at most {MOST_LEVELS} levels and it has {distinct}"
     if guess.kind is Kind.COUNT and float(_numbers(series).max()) > MOST_COUNT:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from synthdp.guessing.proposal import Guess, Proposal
+from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.io import Dialect
 from synthdp.schema import Kind, Level, Role
 
@@ -151,7 +152,13 @@ def _method(proposal: Proposal) -> list[str]:
         lines += ["# How much is hidden: larger sd, smaller alpha, smaller keep hide more.", "masks:"]
         lines += [f"  {scalar(guess.name)}: {MASKS[guess.kind]}" for guess in replaced if guess.kind is not None]
         lines.append("")
-    return [*lines, "synthesis: {method: da_mi, model: {method: regression}, copies: 5}"]
+    model = f"method: {proposal.method}"
+    if proposal.crowded:
+        lines.append(
+            f"# The copula does not see columns of more than {MOST_UTILITIES + 1} levels; rare: groups levels."
+        )
+        model += f", exclude: [{', '.join(map(scalar, proposal.crowded))}]"
+    return [*lines, f"synthesis: {{method: da_mi, model: {{{model}}}, copies: 5}}"]
 
 
 def _examples(proposal: Proposal) -> list[str]:

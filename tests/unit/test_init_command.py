@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from synthdp import pipeline
 from synthdp.cli import app
 from synthdp.config import load
+from synthdp.guessing.command import METHODS
 
 SECRETS = ("Zebulon", "Quixote", "73.03125")
 N = 300
@@ -79,12 +80,31 @@ def test_a_survey(tmp_path):
 
 
 @pytest.mark.parametrize("make", [survey, odd])
-@pytest.mark.parametrize("method", ["regression", "cart"])
+@pytest.mark.parametrize("method", ["regression", "cart", "copula"])
 def test_run_accepts_it_unchanged(make, method):
     make(np.random.default_rng(2)).to_csv("data.csv", index=False)
     assert invoke("init", "data.csv", "--method", method, "--quiet").output == ""
     done = invoke("run", "data.yaml", "--study", "--seed", 1, "--set", "synthesis.copies=2", "--out", "out")
     assert done.exit_code in (0, 3), done.output
+
+
+def test_a_copula_replaces_columns_with_gaps_and_does_not_see_crowded_ones(tmp_path):
+    frame = survey(np.random.default_rng(1)).drop(columns=["id", "name"])
+    frame["sex"] = frame["sex"].where(np.arange(N) % 7 > 0)
+    frame["town"] = [f"town {i % 40}" for i in range(N)]
+    frame["region"] = [f"region {(3 * i) % 31}" for i in range(N)]
+    frame.to_csv("survey.csv", index=False)
+    told = {
+        method: invoke("init", "survey.csv", "--method", method, "-o", f"{method}.yaml").output for method in METHODS
+    }
+    assert "regression cannot replace a column with" in told["regression"]
+    assert "or try --method copula." in told["regression"]
+    config = load(tmp_path / "copula.yaml")
+    assert (config.variables["sex"].role, config.synthesis.model.method) == ("replace", "copula")
+    crowded = set(config.synthesis.model.exclude)
+    assert crowded
+    assert crowded == {name for name in ("town", "region") if config.variables[name].role == "keep"}
+    assert "a copula takes at most 25 levels and it has" in told["copula"]
 
 
 def test_another_dialect_is_tried_and_written(tmp_path):
@@ -134,7 +154,7 @@ def test_nothing_is_overwritten(tmp_path):
     [
         (("init", "absent.csv"), "absent.csv: no such file."),
         (("init", "."), "cannot tell the format"),
-        (("init", "data.csv", "--method", "magic"), "--method: must be regression or cart, found 'magic'."),
+        (("init", "data.csv", "--method", "magic"), "--method: must be regression, cart or copula, found 'magic'."),
         (("init", "data.csv", "-o", "no/such/folder.yaml"), "folder.yaml: the file cannot be written."),
         (("init", "broken.csv"), "a quotation mark is never closed"),
     ],
