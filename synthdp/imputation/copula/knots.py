@@ -13,7 +13,7 @@ import numpy.typing as npt
 from synthdp.imputation.copula.loops import compiled
 from synthdp.microdata import Codes, Floats
 
-MOST_CELLS = 1 << 16
+MOST_CELLS = 1 << 18
 OUTSIDE = 0.001
 
 
