@@ -1,8 +1,8 @@
 """The compiled steps of a joint draw: one latent given the others of its record and what is known of its column.
 
 Each runs over the few records of a tile: their steps do not wait for each other, so the processor works at several at
-once, which makes them twice as fast as one record after another. Where a uniform is drawn twice the first is for the
-slice, level or side, the second for the latent. The numpy twin is in the tests.
+once (a tenth to a quarter faster than one record after another). Of two uniforms the first is for the slice, the level
+or the side, the second for the latent. The numpy twin is in the tests.
 
 numba's cache does not notice a change in a function that another file's function calls: see ``loops``.
 """
