@@ -73,7 +73,7 @@ class Rescaling(Sampler):
     def sweep(self) -> None:
         """Update as the exact sampler does, then replace R."""
         super().sweep()
-        residual = self.state.y - self._mean
+        residual = self.state.y - self._latent.covariates @ self.state.gamma
         q = SHAPE.width
         scale = np.eye(q) + residual.T @ residual
         sigma = stats.invwishart.rvs(correlation.degrees(q) + len(residual), scale, random_state=self._rng)

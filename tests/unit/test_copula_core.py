@@ -5,31 +5,65 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from synthdp.imputation.copula import collapsing, convergence, correlation, loops, slices
+from synthdp.imputation.copula import blocks, collapsing, convergence, correlation, loops, rows, slices
 from synthdp.imputation.copula.chain import Sampler
-from synthdp.imputation.copula.latent import Latent, Shape, truncated_at
+from synthdp.imputation.copula.latent import ONE_SIDED, SOME_OPEN, TWO_SIDED, Latent, Shape, truncated_at
 
 MIXED = Shape.of(5, ((3, 2),))
 
 
-def twin_of_rows(y, mean, lower, upper, shape, codes, weights, sd, uniforms):
-    """Column by column over all records: the same order within a record as the compiled loop over rows."""
-    y = y.copy()
+def twin_of_rows(latent, y, gamma, weights, sd, reach, words):
+    """Block by block of records, column by column, in double precision; the same order as the compiled loop."""
+    y, mean, shape = y.copy(), latent.covariates @ gamma, latent.shape
     owner = shape.owner()
-    for j in range(y.shape[1]):
-        center = mean[:, j] + (y - mean) @ weights[j]
-        low, high = lower[:, j], upper[:, j]
-        if owner[j] >= 0:
-            first, size = shape.first[owner[j]], shape.size[owner[j]]
-            code = codes[:, owner[j]]
-            others = np.delete(y[:, first : first + size], j - first, axis=1)
-            chosen = np.take_along_axis(y[:, first : first + size], np.maximum(code - 1, 0)[:, None], axis=1)[:, 0]
-            mine = code == j - first + 1
-            low = np.where(mine, np.maximum(others.max(axis=1, initial=0.0), 0.0), -np.inf)
-            high = np.where(mine | (code < 0), np.inf, np.where(code == 0, 0.0, chosen))
-        drawn = center + sd[j] * truncated_at((low - center) / sd[j], (high - center) / sd[j], uniforms[:, j])
-        y[:, j] = np.where(low == high, y[:, j], drawn)
+    for start in range(0, len(y), rows.BLOCK):
+        at = slice(start, start + rows.BLOCK)
+        for j in range(y.shape[1]):
+            center = mean[at, j] + (y[at] - mean[at]) @ weights[j]
+            low, high = latent.lower[at, j], latent.upper[at, j]
+            if owner[j] >= 0:
+                first, size = shape.first[owner[j]], shape.size[owner[j]]
+                code = latent.codes[at, owner[j]]
+                block = y[at, first : first + size]
+                others = np.delete(block, j - first, axis=1)
+                chosen = np.take_along_axis(block, np.maximum(code - 1, 0)[:, None], axis=1)[:, 0]
+                mine = code == j - first + 1
+                low = np.where(mine, np.maximum(others.max(axis=1, initial=0.0), 0.0), -np.inf)
+                high = np.where(mine | (code < 0), np.inf, np.where(code == 0, 0.0, chosen))
+            unknown = np.flatnonzero(low < high)
+            if not len(unknown):
+                continue
+            low, high, center = low[unknown], high[unknown], center[unknown]
+            u = twin_of_uniforms(words, len(unknown))
+            a, b, x = ((part - center) / sd[j] for part in (low, high, y[at, j][unknown]))
+            flipped = (a > -np.inf) if latent.packed.kind[j] == ONE_SIDED else (a > 0)
+            a, b, x = np.where(flipped, -b, a), np.where(flipped, -a, b), np.where(flipped, -x, x)
+            if reach[j] < 0.5:
+                v = (ndtr(x) - ndtr(a)) / (ndtr(b) - ndtr(a))
+                u = 1 - np.abs(1 - np.abs(1 - v + reach[j] * (2 * u - 1)))
+            drawn = np.where(flipped, -1, 1) * truncated_at(a, b, u)
+            y[np.arange(len(y))[at][unknown], j] = center + sd[j] * drawn
     return y
+
+
+def twin_of_uniforms(words, count):
+    """xoshiro128++ of Blackman and Vigna (2021), ACM Transactions on Mathematical Software 47(4), 36."""
+    mask = np.uint64(0xFFFFFFFF)
+
+    def turned(x, k):
+        return ((x << np.uint64(k)) | (x >> np.uint64(32 - k))) & mask
+
+    s = words[:, :count].astype(np.uint64)
+    result = (turned((s[0] + s[3]) & mask, 7) + s[0]) & mask
+    t = (s[1] << np.uint64(9)) & mask
+    s[2] ^= s[0]
+    s[3] ^= s[1]
+    s[1] ^= s[2]
+    s[0] ^= s[3]
+    s[2] ^= t
+    s[3] = turned(s[3], 11)
+    words[:, :count] = s.astype(np.uint32)
+    return (result >> np.uint64(8)).astype(np.float64) * 2.0**-24 + 2.0**-25
 
 
 def records(n: int, rng: np.random.Generator) -> Latent:
@@ -72,21 +106,86 @@ class TestLoops:
             grid = stats.truncnorm.ppf(u, low, high)
             np.testing.assert_allclose(drawn, grid, rtol=1e-6, atol=1e-9)
 
-    def test_rows_agree_with_the_numpy_twin(self):
+    @pytest.mark.parametrize("reach", [1.0, 0.1])
+    def test_rows_agree_with_the_numpy_twin(self, reach):
         rng = np.random.default_rng(3)
-        latent = records(300, rng)
-        y, mean = latent.start(rng=rng), 0.1 * rng.standard_normal((300, 5))
+        n = rows.BLOCK + 300
+        latent = records(n, rng)
+        packed, shape = latent.packed, latent.shape
+        assert packed.kind.tolist() == [SOME_OPEN, ONE_SIDED, TWO_SIDED, ONE_SIDED, ONE_SIDED]
+        y, gamma = latent.start(rng=rng).astype(np.float32), np.array([[0.0, 0.0, 0.0, 0.2, -0.3]])
         r = correlation.draw_prior(MIXED, rng=rng)
         p = np.linalg.inv(r)
         weights = -p / np.diag(p)[:, None]
         np.fill_diagonal(weights, 0.0)
-        sd, u = 1 / np.sqrt(np.diag(p)), rng.random((300, 5))
-        expected = twin_of_rows(y, mean, latent.lower, latent.upper, MIXED, latent.codes, weights, sd, u)
-        shape = latent.shape
-        loops.sweep_rows(
-            y, mean, latent.lower, latent.upper, shape.owner(), shape.first, shape.size, latent.codes, weights, sd, u
-        )
-        np.testing.assert_allclose(y, expected, rtol=1e-9, atol=1e-9)
+        sd, far = 1 / np.sqrt(np.diag(p)), np.where(np.arange(5) % 2, reach, 1.0)
+        words = rng.integers(0, 2**32, (4, rows.BLOCK), dtype=np.uint32)
+        expected = twin_of_rows(latent, y.astype(np.float64), gamma, weights, sd, far, words.copy())
+        store, cross, moved = np.ascontiguousarray(y.T), np.empty((5, 5)), np.empty((1, 5))
+        singles = [part.astype(np.float32) for part in (gamma, weights, sd)]
+        rows.sweep_rows(
+            store, packed.covariates, singles[0], packed.lower, packed.upper, shape.owner(), shape.first, shape.size,
+            packed.codes, packed.kind, packed.open_from, packed.open_rows, *singles[1:], far, words, cross, moved,
+        )  # fmt: skip
+        np.testing.assert_allclose(store.T, expected, rtol=1e-4, atol=1e-4)
+        residual = store.T.astype(np.float64) - latent.covariates @ gamma
+        np.testing.assert_allclose(cross, residual.T @ residual, rtol=1e-5, atol=1e-3)
+        np.testing.assert_allclose(moved, latent.covariates.T @ residual, rtol=1e-5, atol=1e-3)
+
+    def test_single_precision_probabilities_and_quantiles_are_scipys(self):
+        x = np.concatenate([np.linspace(-12, 8, 4001), [-np.inf, np.inf]]).astype(np.float32)
+        found, work = np.empty_like(x), np.empty_like(x)
+        blocks.cumulatives(x, found, work)
+        np.testing.assert_allclose(found[:-2], ndtr(x[:-2].astype(np.float64)), rtol=5e-6)
+        np.testing.assert_allclose(found[-2:], [0, 1], atol=1e-30)
+        p = np.concatenate([np.linspace(0.001, 0.999, 2001), 10 ** -np.linspace(3, 10.8, 500)]).astype(np.float32)
+        found, work = np.empty_like(p), np.empty_like(p)
+        blocks.quantiles(p, found, work)
+        np.testing.assert_allclose(found, ndtri(p.astype(np.float64)), rtol=1e-6, atol=1e-6)
+
+    @pytest.mark.parametrize(("low", "high"), [(-np.inf, -9.0), (7.0, np.inf), (-30, -20), (-np.inf, -5.5), (-7, -6.4)])
+    def test_draws_far_out_are_those_of_double_precision(self, low, high):
+        u = np.linspace(0.001, 0.999, 200).astype(np.float32)
+        a, b, x = (np.full(200, value, dtype=np.float32) for value in (low, high, 0.0))
+        two_sided = bool(np.isfinite(low) and np.isfinite(high))
+        flipped = low > 0
+        blocks.draw_inside(200, a, b, x, u.copy(), 1.0, two_sided, np.empty((5, 200), dtype=np.float32))
+        v = 1 - u if flipped else u
+        expected = truncated_at(np.full(200, float(low)), np.full(200, float(high)), v.astype(np.float64))
+        np.testing.assert_allclose(x, expected, rtol=3e-6)
+
+    def test_overrelaxed_draws_are_of_the_same_distribution_on_the_other_side(self):
+        rng = np.random.default_rng(16)
+        size = 40_000
+        a, b = (np.full(size, value, dtype=np.float32) for value in (-0.4, 1.5))
+        before = stats.truncnorm.rvs(-0.4, 1.5, size=size, random_state=rng).astype(np.float32)
+        after = before.copy()
+        u = rng.random(size).astype(np.float32)
+        blocks.draw_inside(size, a, b, after, u, 0.1, True, np.empty((5, size), dtype=np.float32))
+        assert stats.kstest(after, stats.truncnorm(-0.4, 1.5).cdf).pvalue > 0.001
+        assert np.corrcoef(before, after)[0, 1] < -0.9
+
+    def test_uniforms_are_xoshiros(self):
+        words = np.random.default_rng(17).integers(0, 2**32, (4, 100), dtype=np.uint32)
+        twin, found = words.copy(), np.empty(100, dtype=np.float32)
+        for count in (100, 37, 100):
+            blocks.uniforms(words, found[:count])
+            np.testing.assert_array_equal(found[:count], twin_of_uniforms(twin, count).astype(np.float32))
+        assert 0 < found.min() < found.max() < 1
+
+    @pytest.mark.parametrize("alpha", [-0.8, -0.3])
+    def test_overrelaxed_correlations_are_the_same_compiled_or_not(self, alpha):
+        rng = np.random.default_rng(4)
+        r = correlation.draw_prior(MIXED, rng=rng)
+        e = rng.standard_normal((50, 5)) @ np.linalg.cholesky(r).T  # from afar every step would be refused
+        found = []
+        for function in (slices.overrelax_correlations, slices.overrelax_correlations.py_func):
+            moved, p = r.copy(), np.linalg.inv(r)
+            moves = function(moved, p, e.T @ e, 50.0, 6.0, MIXED.fixed(), alpha, np.random.default_rng(1))
+            np.testing.assert_allclose(p, np.linalg.inv(moved), rtol=1e-8)
+            found.append((moves, moved))
+        assert found[0][0] == found[1][0] > 0
+        np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-12)
 
     def test_correlations_are_the_same_compiled_or_not(self):
         rng = np.random.default_rng(4)
@@ -126,21 +225,22 @@ class TestCorrelation:
         for j, k in zip(*np.triu_indices(5, 1), strict=True):
             assert stats.kstest(drawn[:, j, k], "uniform", (-1, 2)).pvalue > 0.001
 
-    def test_the_steps_leave_the_prior_as_it_is_with_a_nominal_column(self):
+    @pytest.mark.parametrize("alpha", [0.0, -0.8])
+    def test_the_steps_leave_the_prior_as_it_is_with_a_nominal_column(self, alpha):
         rng = np.random.default_rng(7)
         start = [correlation.draw_prior(MIXED, rng=rng) for _ in range(1500)]
         nothing = np.zeros((5, 5))
         after = []
         for r in start:
-            for _ in range(3):
-                r = correlation.step(r, np.linalg.inv(r), nothing, 0, MIXED.fixed(), rng=rng)
+            r = correlation.step(r, np.linalg.inv(r), nothing, 0, MIXED.fixed(), rng=rng, alpha=alpha, passes=3)
             after.append(r)
         for j, k in zip(*np.nonzero(np.triu(~MIXED.fixed())), strict=True):
             before = [r[j, k] for r in start]
             assert stats.ks_2samp(before, [r[j, k] for r in after]).pvalue > 0.001
         assert all(r[3, 4] == pytest.approx(0.5) for r in start + after)
 
-    def test_two_coordinates_against_quadrature(self):
+    @pytest.mark.parametrize("alpha", [0.0, -0.8])
+    def test_two_coordinates_against_quadrature(self, alpha):
         """With known variances the posterior is not that of a rescaled inverse Wishart."""
         rng = np.random.default_rng(8)
         cross, n = np.array([[7.0, 6.0], [6.0, 14.0]]), 12
@@ -151,12 +251,14 @@ class TestCorrelation:
         mean = (weight * grid[::20]).sum()
         sd = np.sqrt((weight * (grid[::20] - mean) ** 2).sum())
         r, drawn = np.eye(2), []
-        for _ in range(6000):
-            r = correlation.step(r, np.linalg.inv(r), cross, n, Shape.of(2).fixed(), rng=rng)
+        for number in range(6000):
+            step = alpha if number % 2 else 0.0
+            r = correlation.step(r, np.linalg.inv(r), cross, n, Shape.of(2).fixed(), rng=rng, alpha=step)
             drawn.append(r[0, 1])
-        # neighbouring draws of a single coordinate's slice step are all but independent
-        assert np.mean(drawn) == pytest.approx(mean, abs=4 * sd / np.sqrt(3000))
-        assert np.std(drawn) == pytest.approx(sd, rel=4 / np.sqrt(3000))
+        # a single coordinate's slice step all but forgets where it was; overrelaxed steps are between two of these
+        size = 3000 if alpha == 0 else 1500
+        assert np.mean(drawn) == pytest.approx(mean, abs=4 * sd / np.sqrt(size))
+        assert np.std(drawn) == pytest.approx(sd, rel=4 / np.sqrt(size))
 
     def test_the_prior_of_two_nominal_columns_is_not_drawn(self):
         with pytest.raises(ValueError, match="at most one nominal column"):
@@ -219,7 +321,8 @@ class TestSampler:
         sampler = Sampler(latent, rng=rng)
         for _ in range(4):
             y = sampler.state.y
-            inside = (y >= latent.lower - 1e-12) & (y <= latent.upper + 1e-12)
+            rounding = 1e-6  # latents are kept in single precision
+            inside = (y >= latent.lower - rounding) & (y <= latent.upper + rounding)
             assert inside[:, :3].all()
             level = np.column_stack([np.zeros(200), y[:, 3:]]).argmax(axis=1)
             known = latent.codes[:, 0] >= 0
@@ -276,3 +379,15 @@ class TestConvergence:
 
     def test_a_constant_has_no_size(self):
         assert np.isnan(convergence.bulk_ess(np.ones((2, 50, 1)))[0])
+
+    def test_they_are_arvizs(self):
+        arviz = pytest.importorskip("arviz")
+        rng = np.random.default_rng(18)
+        draws = rng.standard_normal((4, 501, 6)).cumsum(axis=1) * np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0])
+        draws += rng.standard_normal((4, 501, 6)) * np.array([1.0, 1.0, 0.5, 1.0, 3.0, 0.1])
+        draws[:, :, 1] = np.exp(2 * draws[:, :, 1])
+        for ours, name in ((convergence.bulk_ess, "bulk"), (convergence.tail_ess, "tail")):
+            theirs = [float(arviz.ess(draws[:, :, k], method=name)) for k in range(6)]
+            np.testing.assert_allclose(ours(draws), theirs, rtol=1e-9)
+        theirs = [float(arviz.rhat(draws[:, :, k], method="rank")) for k in range(6)]
+        np.testing.assert_allclose(convergence.r_hat(draws), theirs, rtol=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from synthdp.applicability import holds
-from synthdp.imputation.copula.latent import Flags, Latent, Shape
+from synthdp.imputation.copula.latent import Flags, Latent, Shape, Singles
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Codes, Floats, Microdata
@@ -118,7 +118,7 @@ class Coding:
         """Return every column's margin with weights of the records."""
         return [item.margin.at(weights) if item.margin is not None else None for item in self.items]
 
-    def filled(self, y: Floats, curves: Sequence[Curve]) -> "Coding":
+    def filled(self, y: Floats | Singles, curves: Sequence[Curve]) -> "Coding":
         """Return the coding with margins added up over these latents (n × q) where values are missing.
 
         A column's margin is that of the records to which it applies. What it would be for all could only be had
@@ -130,7 +130,9 @@ class Coding:
             if item.margin is not None and curve is not None:
                 rows = item.margin.rows
                 unknown = rows < 0 if item.applies is None else (rows < 0) & item.applies
-                drawn = np.where(unknown, curve.cell(y[:, item.first] / self.scale[item.first]), rows)
+                drawn = np.where(
+                    unknown, curve.cell(y[:, item.first].astype(np.float64) / self.scale[item.first]), rows
+                )
                 item = replace(item, margin=replace(item.margin, filled=drawn))
             items.append(item)
         return replace(self, items=tuple(items))

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from synthdp.imputation.copula.loops import Flags, bounds, compiled, cumulative, truncated
+from synthdp.imputation.copula.loops import Flags, Latents, bounds, compiled, cumulative, truncated
 from synthdp.imputation.copula.slices import SMALLEST, change, move
 from synthdp.microdata import Codes, Floats
 
@@ -58,10 +58,10 @@ def _log_likelihood(
 @compiled
 def collapse(
     j: int,
-    y: Floats,
+    y: Latents,
     mean: Floats,
-    lower: Floats,
-    upper: Floats,
+    lower: Latents,
+    upper: Latents,
     owner: Codes,
     first: Codes,
     size: Codes,
@@ -85,7 +85,7 @@ def collapse(
     Parameters
     ----------
     y, mean, lower, upper, owner, first, size, codes
-        As in ``sweep_rows``.
+        Latents, their expectations and limits, n × q; the others as in ``rows``.
     covariates, prior_sd, gamma
         h, and prior sds and values of Γ.
     r, p, nu, fixed

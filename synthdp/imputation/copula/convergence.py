@@ -1,4 +1,4 @@
-"""Whether chains agree: rank-normalised split R-hat and the bulk effective sample size.
+"""Whether chains agree: rank-normalised split R-hat, and the effective sample sizes of bulk and tails.
 
 References
 ----------
@@ -33,10 +33,23 @@ def r_hat(draws: Floats) -> Floats:
 
 def bulk_ess(draws: Floats) -> Floats:
     """Return the bulk effective sample size of each quantity. O(D log D) per quantity for D draws."""
-    scores = _ranked(_split(draws))
-    chains, n, quantities = scores.shape
-    covariances = _autocovariances(scores)
-    means = scores.mean(axis=1)
+    return _ess(_ranked(_split(draws)))
+
+
+def tail_ess(draws: Floats) -> Floats:
+    """Return the tail effective sample size of each quantity: the smaller of those for its 5% and 95% quantiles.
+
+    Section 4.3 of Vehtari et al.: the effective sample size of being at most the quantile.
+    """
+    low, high = np.quantile(draws, (0.05, 0.95), axis=(0, 1))
+    return np.minimum(_ess(_split((draws <= low).astype(np.float64))), _ess(_split((draws <= high).astype(np.float64))))
+
+
+def _ess(draws: Floats) -> Floats:
+    """Return the effective sample size of the mean of each quantity; draws of chains already split."""
+    chains, n, quantities = draws.shape
+    covariances = _autocovariances(draws)
+    means = draws.mean(axis=1)
     within = covariances[:, 0].mean(axis=0) * n / (n - 1)
     total = within * (n - 1) / n + means.var(axis=0, ddof=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -53,8 +66,9 @@ def _autocorrelation_time(rho: Floats) -> float:
     """Return 1 + 2 Σ ρ_t up to where pairs of neighbours stop being positive, the pairs made decreasing."""
     pairs = rho[: len(rho) // 2 * 2].reshape(-1, 2)
     sums = pairs.sum(axis=1)
-    negative = np.flatnonzero(~(sums > 0))
-    stop = max(int(negative[0]) if len(negative) else len(sums) - 1, 1)
+    last = max((len(rho) - 3) // 2, 1)  # where none is negative, ArviZ stops here
+    negative = np.flatnonzero(~(sums[:last] > 0))
+    stop = max(int(negative[0]) if len(negative) else last, 1)
     kept = np.minimum.accumulate(sums[:stop])
     # the first term after the last pair still helps when it is positive
     extra = max(float(pairs[stop, 0]), 0.0) if stop < len(pairs) else 0.0

@@ -37,15 +37,30 @@ def log_density(r: Floats, cross: Floats, n: float) -> float:
     return float(-0.5 * (n + nu + q + 1) * log_det - 0.5 * np.sum(p * cross) - 0.5 * nu * np.sum(np.log(np.diag(p))))
 
 
-def step(r: Floats, inverse: Floats, cross: Floats, n: float, fixed: Flags, *, rng: np.random.Generator) -> Floats:
-    """Return R after one slice step of each free correlation given the others. O(q⁴), whatever n.
+def step(
+    r: Floats,
+    inverse: Floats,
+    cross: Floats,
+    n: float,
+    fixed: Flags,
+    *,
+    rng: np.random.Generator,
+    alpha: float = 0.0,
+    passes: int = 1,
+) -> Floats:
+    """Return R after steps of each free correlation given the others. O(q⁴) per pass, whatever n.
 
-    Leaves p(R | E) as it is, E'E = ``cross`` of n residuals.
+    Leaves p(R | E) as it is, E'E = ``cross`` of n residuals. Slice steps with ``alpha`` zero, overrelaxed ones where it
+    is negative.
     """
-    from synthdp.imputation.copula.slices import sweep_correlations
+    from synthdp.imputation.copula.slices import overrelax_correlations, sweep_correlations
 
-    new = r.copy()
-    sweep_correlations(new, inverse.copy(), np.ascontiguousarray(cross), float(n), degrees(len(r)), fixed, rng)
+    new, p, s, nu = r.copy(), inverse.copy(), np.ascontiguousarray(cross), degrees(len(r))
+    for _ in range(passes):
+        if alpha < 0:
+            overrelax_correlations(new, p, s, float(n), nu, fixed, alpha, rng)
+        else:
+            sweep_correlations(new, p, s, float(n), nu, fixed, rng)
     return new
 
 

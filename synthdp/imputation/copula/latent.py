@@ -14,6 +14,7 @@ normal). Hoff (2007), Annals of Applied Statistics 1(1), 265-283 (the Gaussian c
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ from scipy.special import ndtr, ndtri
 from synthdp.microdata import Codes, Floats
 
 Flags = npt.NDArray[np.bool_]
+Singles = npt.NDArray[np.float32]
+Levels = npt.NDArray[np.int8]
+KNOWN, SOME_OPEN, ONE_SIDED, TWO_SIDED = range(4)
 UTILITY_CORRELATION = 0.5
 
 
@@ -96,12 +100,62 @@ class Latent:
     def __len__(self) -> int:
         return len(self.lower)
 
+    @cached_property
+    def packed(self) -> "Packed":
+        """Return the same as the compiled loop over records wants it, for all chains together."""
+        return Packed.of(self)
+
     def start(self, *, rng: np.random.Generator) -> Floats:
         """Return latents inside their intervals, unrelated to each other. O(n q)."""
         y = truncated_normal(self.lower, self.upper, rng=rng)
         for b, (first, size) in enumerate(zip(self.shape.first, self.shape.size, strict=True)):
             y[:, first : first + size] = utilities_for(self.codes[:, b], int(size), rng=rng)
         return np.ascontiguousarray(y)
+
+
+@dataclass(frozen=True, repr=False)
+class Packed:
+    """What the records say, a coordinate's values next to each other, in single precision.
+
+    Parameters
+    ----------
+    lower, upper, codes, covariates
+        As in ``Latent``, but q × n, nominal columns × n and d × n.
+    kind
+        Of each coordinate: all its latents known, some not, none known and each with at most one limit, or with two.
+    open_from, open_rows
+        Of each coordinate where its list begins, and the lists: the rows not known, where only some are known.
+    """
+
+    lower: Singles
+    upper: Singles
+    codes: Levels
+    covariates: Singles
+    kind: Codes
+    open_from: Codes
+    open_rows: Codes
+
+    @classmethod
+    def of(cls, latent: Latent) -> "Packed":
+        """Pack records. O(n q)."""
+        owner = latent.shape.owner()
+        kind = np.full(latent.shape.width, ONE_SIDED)
+        rows: list[Codes] = [np.zeros(0, dtype=np.int64) for _ in kind]
+        for j in np.flatnonzero(owner < 0):
+            low, high = latent.lower[:, j], latent.upper[:, j]
+            unknown = low < high
+            if unknown.all():
+                kind[j] = ONE_SIDED if (np.isinf(low) | np.isinf(high)).all() else TWO_SIDED
+            elif unknown.any():
+                kind[j], rows[j] = SOME_OPEN, np.flatnonzero(unknown)
+            else:
+                kind[j] = KNOWN
+        lower, upper, covariates = (
+            np.ascontiguousarray(part.T, dtype=np.float32) for part in (latent.lower, latent.upper, latent.covariates)
+        )
+        open_from = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
+        codes = np.ascontiguousarray(latent.codes.T, dtype=np.int8)
+        return cls(lower, upper, codes, covariates, kind, open_from, np.concatenate(rows))
 
 
 def utilities_for(codes: Codes, size: int, *, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""The compiled loop over records of the copula's sampler; its numpy twin is in the tests.
+"""Normal probabilities, quantiles and truncated draws one at a time, in double precision, compiled.
 
 numba's cache does not notice a change in a function that another file's function calls: after a change here, touch the
 files that import from it.
@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from synthdp.microdata import Codes, Floats
+from synthdp.microdata import Codes
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Flags = npt.NDArray[np.bool_]
+Latents = npt.NDArray[np.floating[Any]]
 FARTHEST = 37.0  # beyond it the normal tail is zero in floating point
 
 
@@ -104,9 +105,9 @@ def truncated(low: float, high: float, u: float) -> float:
 
 @compiled
 def bounds(
-    i: int, j: int, y: Floats, lower: Floats, upper: Floats, owner: Codes, first: Codes, size: Codes, codes: Codes
+    i: int, j: int, y: Latents, lower: Latents, upper: Latents, owner: Codes, first: Codes, size: Codes, codes: Codes
 ) -> tuple[float, float]:
-    """Return between what a record's latent j lies, given its others; see ``sweep_rows``."""
+    """Return between what a record's latent j lies, given its others; n × q, see ``rows``."""
     b = owner[j]
     if b < 0:
         return lower[i, j], upper[i, j]
@@ -122,52 +123,3 @@ def bounds(
     if code > 0:
         return -np.inf, y[i, first[b] + code - 1]
     return -np.inf, np.inf
-
-
-@compiled
-def sweep_rows(
-    y: Floats,
-    mean: Floats,
-    lower: Floats,
-    upper: Floats,
-    owner: Codes,
-    first: Codes,
-    size: Codes,
-    codes: Codes,
-    weights: Floats,
-    sd: Floats,
-    uniforms: Floats,
-) -> None:
-    """Draw every unknown latent of every record given the others, in place. O(n q²).
-
-    Parameters
-    ----------
-    y, mean, lower, upper, uniforms
-        n × q: latents, their expectations, the interval each lies in (a point when it is known) and what is drawn with.
-    owner
-        Of each coordinate the nominal column it is a utility of, or -1.
-    first, size
-        Of each nominal column its first coordinate and how many it has (a level less than the column).
-    codes
-        n × nominal columns: the level of each record, -1 when missing; level 0 has the utility 0.
-    weights, sd
-        Of each coordinate's conditional on the others: coefficients on their residuals, and its sd.
-    """
-    n, q = y.shape
-    e = np.empty(q)
-    for i in range(n):
-        for k in range(q):
-            e[k] = y[i, k] - mean[i, k]
-        for j in range(q):
-            if owner[j] < 0:  # most coordinates: no call
-                low, high = lower[i, j], upper[i, j]
-                if low == high:
-                    continue
-            else:
-                low, high = bounds(i, j, y, lower, upper, owner, first, size, codes)
-            center = mean[i, j]
-            for k in range(q):
-                center += weights[j, k] * e[k]
-            s = sd[j]
-            y[i, j] = center + s * truncated((low - center) / s, (high - center) / s, uniforms[i, j])
-            e[j] = y[i, j] - mean[i, j]

@@ -10,28 +10,21 @@ Limits. Margins are plugged in while R and Γ are sampled; where values are miss
 (at random given the other columns is enough). Associations other than monotone ones are not seen.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from synthdp.errors import Unfinished
 from synthdp.imputation.checks import settings_problems
-from synthdp.imputation.copula import convergence
-from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
 from synthdp.imputation.copula.drawing import CopulaParameters
+from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Floats, Microdata
 from synthdp.schema import Kind, Role, Settings
 
 WITHDRAWN = "the association model's margins follow the records' own values"
-CHAINS = 2
-ROUNDS, SWEEPS_OF_A_ROUND = 5, 60
-FIRST_RUN = 250
-COLLAPSE = 20  # the costlier step is insurance against rare levels: about half of the time goes to it
 
 
 class Copula(Settings):
@@ -98,57 +91,17 @@ class Copula(Settings):
         Unfinished
             When they do not within ``most_sweeps``.
         """
-        coding = _settled(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
+        coding, start = settle(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
-        samplers = [Sampler(latent, rng=own) for own in rng.spawn(CHAINS)]
-        pairs = np.nonzero(np.triu(~latent.shape.fixed()))
-        entries = np.nonzero(latent.prior_sd)
-        total = 0
-        kept: list[list[tuple[Floats, Floats]]] = [[] for _ in samplers]
-        run = FIRST_RUN
-        with ThreadPoolExecutor(max_workers=CHAINS) as pool:
-            while True:
-                for chain, trace in zip(
-                    kept, pool.map(lambda s, length=run: s.run(length, collapse=COLLAPSE), samplers), strict=True
-                ):
-                    chain.append((trace.r[:, pairs[0], pairs[1]], trace.gamma[:, entries[0], entries[1]]))
-                total += run
-                # the first half is forgotten: the start may still show in it
-                r, gamma = (
-                    np.stack([np.concatenate([part[which] for part in chain])[total // 2 :] for chain in kept])
-                    for which in (0, 1)
-                )
-                both = np.concatenate([r, gamma], axis=2)
-                if not both.shape[2]:
-                    break
-                worst_r_hat, worst_ess = _worst(both)
-                if worst_r_hat <= self.most_r_hat and worst_ess >= self.least_ess:
-                    break
-                if total * 2 > self.most_sweeps:
-                    raise Unfinished(
-                        f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat "
-                        f"{worst_r_hat:.2f}, effective sample size {worst_ess:.0f}); raise most_sweeps, group rare "
-                        "levels, or exclude columns that nearly follow from others."
-                    )
-                run = total
-        draws = CHAINS * r.shape[1]
-        rows = _diagnostics(both, total, coding)
-        return CopulaPosterior(
-            coding, r.reshape(draws, r.shape[2]), gamma.reshape(draws, gamma.shape[2]), task.sweeps, rows
+        fit = run_chains(
+            latent,
+            start,
+            least_ess=self.least_ess,
+            most_r_hat=self.most_r_hat,
+            most_sweeps=self.most_sweeps,
+            rng=rng,
         )
-
-
-def _settled(coding: Coding, *, rng: np.random.Generator) -> Coding:
-    """Return the coding with margins completed by the model: fitted and filled in turn, as in stochastic EM."""
-    if not any(item.margin is not None and item.missing().any() for item in coding.items):
-        return coding
-    same = np.ones(len(coding.covariates))
-    for _ in range(ROUNDS):
-        curves = coding.curves(same)
-        sampler = Sampler(coding.latent(curves), rng=rng)
-        sampler.run(1, every=SWEEPS_OF_A_ROUND, collapse=COLLAPSE)
-        coding = coding.filled(sampler.state.y, curves)
-    return coding
+        return CopulaPosterior(coding, fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
 
 
 def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
@@ -173,15 +126,11 @@ def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _worst(draws: Floats) -> tuple[float, float]:
-    return float(np.nanmax(convergence.r_hat(draws))), float(np.nanmin(convergence.bulk_ess(draws)))
-
-
-def _diagnostics(draws: Floats, sweeps: int, coding: Coding) -> tuple[dict[str, object], ...]:
+def _diagnostics(fit: Fit, coding: Coding) -> tuple[dict[str, object], ...]:
     rows: list[dict[str, object]] = []
-    if draws.shape[2]:
-        r_hat, ess = _worst(draws)
-        rows.append({"model": "copula", "sweeps": sweeps, "r_hat": round(r_hat, 4), "ess": round(ess, 1)})
+    if np.isfinite(fit.r_hat):
+        said = {"r_hat": round(fit.r_hat, 4), "ess": round(fit.ess, 1), "tail_ess": round(fit.tail_ess, 1)}
+        rows.append({"model": "copula", "sweeps": fit.sweeps, **said})
     rows += [{"column": name, "left_out": why} for name, why in coding.left_out]
     return tuple(rows)
 

@@ -1,0 +1,129 @@
+"""Running the chains: margins completed first where values are missing, then two chains until they agree.
+
+The first chain starts where completing the margins ended, the second halfway between that and unrelated columns: a
+start that still shows makes them disagree.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from synthdp.errors import Unfinished
+from synthdp.imputation.copula import convergence
+from synthdp.imputation.copula.chain import Sampler, State
+from synthdp.imputation.copula.coding import Coding
+from synthdp.imputation.copula.latent import Latent
+from synthdp.microdata import Floats
+
+CHAINS = 2
+ROUNDS = (60, 15, 15, 15, 15)  # sweeps before margins are completed anew
+FIRST_RUN = 250
+FORGOTTEN = 150
+GROWTH = (0.25, 1.5)
+# the step with latents integrated out costs as much as some hundred sweeps, and helps where records are few or levels
+# rare: every so many sweeps, and rarer the more records there are
+COLLAPSE, RECORDS_A_SWEEP = 20, 50
+
+
+@dataclass(frozen=True, repr=False)
+class Fit:
+    """Draws of R and Γ, and how far they can be trusted.
+
+    Parameters
+    ----------
+    r, gamma
+        draws × free entries.
+    sweeps
+        How long each chain is.
+    r_hat, ess, tail_ess
+        Of the worst entry.
+    """
+
+    r: Floats
+    gamma: Floats
+    sweeps: int
+    r_hat: float = float("nan")
+    ess: float = float("nan")
+    tail_ess: float = float("nan")
+
+    def __repr__(self) -> str:
+        return f"Fit({len(self.r)} draws)"
+
+
+def settle(coding: Coding, *, rng: np.random.Generator) -> tuple[Coding, State | None]:
+    """Return the coding with margins completed by the model, and where its chain stands.
+
+    Fitted and filled in turn, as in stochastic EM; nothing is done where no margin has missing values. O(n q²).
+    """
+    if not any(item.margin is not None and item.missing().any() for item in coding.items):
+        return coding, None
+    same, state = np.ones(len(coding.covariates)), None
+    for sweeps in ROUNDS:
+        curves = coding.curves(same)
+        sampler = Sampler(coding.latent(curves), rng=rng, start=state)
+        sampler.run(1, every=sweeps, collapse=collapse_every(len(same)))
+        state = sampler.state
+        coding = coding.filled(state.y, curves)
+    return coding, state
+
+
+def collapse_every(n: int) -> int:
+    """Return after how many sweeps the step with latents integrated out is taken."""
+    return max(COLLAPSE, n // RECORDS_A_SWEEP)
+
+
+def run_chains(
+    latent: Latent,
+    start: State | None,
+    *,
+    least_ess: float,
+    most_r_hat: float,
+    most_sweeps: int,
+    rng: np.random.Generator,
+) -> Fit:
+    """Run the chains until they agree. O(n q²) per sweep.
+
+    Raises
+    ------
+    Unfinished
+        When they do not within ``most_sweeps``.
+    """
+    own = rng.spawn(CHAINS)
+    samplers = [Sampler(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
+    pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), np.nonzero(latent.prior_sd)
+    kept: list[list[Floats]] = [[] for _ in samplers]
+    total, run, every = 0, FIRST_RUN, collapse_every(len(latent))
+    with ThreadPoolExecutor(max_workers=CHAINS) as pool:
+        while True:
+            traces = pool.map(lambda sampler, length=run: sampler.run(length, collapse=every), samplers)
+            for chain, trace in zip(kept, traces, strict=True):
+                chain.append(np.concatenate([trace.r[:, *pairs], trace.gamma[:, *entries]], axis=1))
+            total += run
+            # the start may still show in the first draws
+            forgotten = min(total // 2, max(FORGOTTEN, total // 10))
+            draws = np.stack([np.concatenate(chain)[forgotten:] for chain in kept])
+            flat = draws.reshape(-1, draws.shape[2])
+            r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
+            if not draws.shape[2]:
+                return Fit(r, gamma, total)
+            r_hat, ess = float(np.nanmax(convergence.r_hat(draws))), float(np.nanmin(convergence.bulk_ess(draws)))
+            if r_hat <= most_r_hat and ess >= least_ess:
+                return Fit(r, gamma, total, r_hat, ess, float(np.nanmin(convergence.tail_ess(draws))))
+            if total >= most_sweeps:
+                raise Unfinished(
+                    f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat:.2f}, "
+                    f"effective sample size {ess:.0f}); raise most_sweeps, group rare levels, or exclude columns that "
+                    "nearly follow from others."
+                )
+            # both shrink as the inverse of the draws
+            lacking = max(least_ess / ess, (r_hat**2 - 1) / (most_r_hat**2 - 1)) - 1
+            growth = float(np.clip(1.1 * lacking * (1 - forgotten / total), *GROWTH))
+            run = min(int(np.ceil(growth * total)), most_sweeps - total)
+
+
+def _apart(start: State | None, latent: Latent, number: int) -> State | None:
+    """Return where a chain starts: the first as given, the second from correlations and effects halved."""
+    if start is None or number == 0:
+        return start
+    return State(start.y, start.gamma / 2, (start.r + latent.shape.start()) / 2)
