@@ -25,11 +25,14 @@ from synthdp.inference.analyses import Analysis
 from synthdp.intake import prepare
 from synthdp.pipeline import assess_comparison
 from synthdp.planning import plan_of
+from synthdp.privacy.mechanisms import Exponential, Simulated
 from synthdp.seeding import Streams
-from synthdp.studies.dp_baselines_cases import COPIES, DELTA, EPSILONS, FILES, HELD_OUT, METHODS, RECORDS, masks
+from synthdp.studies.dp_baselines_cases import COPIES, DELTA, EPSILONS, FILES, HELD_OUT, METHODS, RECORDS, File, masks
 from synthdp.studies.dp_baselines_page import draw, page
 from synthdp.studies.runner import save
 from synthdp.synthesis.making import make
+from synthdp.synthesis.private.domain import domain_of
+from synthdp.synthesis.private.spanning import score_sensitivity, scores, spanning_tree
 
 DATA = Path("../shared/data")
 RUNS = 5
@@ -127,6 +130,18 @@ def measured(found: Assessment, overlaps: list[float | None]) -> dict[str, Any]:
     }
 
 
+def tree_of(file: File, *, data: Path, seed: int) -> list[list[str]]:
+    """Return the pairs of the spanning tree of the first run's records, without noise: a diagnosis, not private."""
+    records, _ = file.split(data, rng=Streams(seed).generator("records", file.name, 0))
+    config = parse({"data": {"path": "in memory"}, "variables": file.variables})
+    domain = domain_of(prepare(records, config), bins=1, bins_by=file.fine, missing=())
+    found = domain.encode(prepare(records, config))
+    margins = [np.bincount(found[:, v], minlength=axis.size).astype(float) for v, axis in enumerate(domain.axes)]
+    sure = Exponential.calibrated(score_sensitivity("replace"), epsilon=1e6)
+    edges = spanning_tree(scores(found, margins, sd=0.0), len(margins), sure, Simulated(np.random.default_rng(seed)))
+    return [[domain.axes[v].column.name for v in edge] for edge in edges]
+
+
 def summary(done: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return mean, lowest and highest of every measure over the runs, one line per file, method and ε."""
     lines = []
@@ -158,7 +173,11 @@ def run(*, out: Path, replications: int = RUNS, jobs: int = 2, seed: int = 2021,
         with (out / KEPT).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row | {"seed": seed}) + "\n")
     rows = [done[cell] for cell in wanted]
-    results = {"lines": summary(rows), "cells": [{k: _rounded(v) for k, v in row.items()} for row in rows]}
+    results = {
+        "lines": summary(rows),
+        "trees": {file.name: tree_of(file, data=data, seed=seed) for file in FILES},
+        "cells": [{k: _rounded(v) for k, v in row.items()} for row in rows],
+    }
     settings = {
         "records": RECORDS,
         "held_out": HELD_OUT,

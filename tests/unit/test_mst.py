@@ -170,14 +170,16 @@ class TestSensitivity:
         assert np.abs(moved).sum(axis=1).max() == tables_sensitivity(3, adjacency, "l1").value
         assert np.linalg.norm(moved, axis=1).max() == pytest.approx(tables_sensitivity(3, adjacency, "l2").value)
 
+    @pytest.mark.parametrize("sd", [None, 0.7])
     @pytest.mark.parametrize("adjacency", ["replace", "add_remove"])
-    def test_scores(self, adjacency):
+    def test_scores(self, adjacency, sd):
         """Never further for any margins that may have been released, and as far for some."""
         rng, worst = np.random.default_rng(1), 0.0
         for _ in range(20):
             margins = [rng.dirichlet(np.full(size, 0.3)) * 3 for size in self.SIZES]
             moved = [
-                abs(scores(two, margins)[0, 1] - scores(one, margins)[0, 1]) for one, two in self.neighbours(adjacency)
+                abs(scores(two, margins, sd=sd)[0, 1] - scores(one, margins, sd=sd)[0, 1])
+                for one, two in self.neighbours(adjacency)
             ]
             worst = max(worst, *moved)
         claimed = score_sensitivity(adjacency).value
@@ -261,6 +263,18 @@ class TestTree:
     def test_much_budget_finds_the_true_tree(self):
         _, edges = self.chosen(50.0, Simulated(np.random.default_rng(1)))
         assert {frozenset(edge) for edge in edges} == {frozenset(pair) for pair in ((1, 3), (3, 2), (2, 0))}
+
+    def test_pairs_with_many_cells_are_not_preferred(self):
+        """Two binary columns that hang together beside two with 60 cells each that do not."""
+        rng = np.random.default_rng(4)
+        g = rng.integers(0, 2, 2000)
+        cells = np.column_stack([g, (g + (rng.random(2000) < 0.3)) % 2, rng.integers(0, 60, (2000, 2))])
+        margins = [np.bincount(cells[:, v], minlength=size).astype(float) for v, size in enumerate((2, 2, 60, 60))]
+        plain, corrected = scores(cells, margins), scores(cells, margins, sd=5.0)
+        assert max(plain, key=plain.get) == (2, 3)
+        assert max(corrected, key=corrected.get) == (0, 1)
+        # without noise the correction is the mean of the plain score of pairs that are independent
+        assert abs(scores(cells, margins, sd=0.0)[2, 3]) < 0.1 * plain[2, 3]
 
     def test_always_a_tree(self):
         source = Simulated(np.random.default_rng(2))

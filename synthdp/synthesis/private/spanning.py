@@ -1,19 +1,24 @@
 r"""Which pairs of columns are worth a table: a spanning tree grown with the exponential mechanism.
 
-The worth of a pair is how far its table is from independence as the noisy margins have it,
+The worth of a pair is how far its table is from independence as the noisy margins have it, in records,
 
-    s_ab = ‖M_ab − p_a p_bᵀ/n‖₁,
+    s_ab = ‖M_ab − E‖₁ − Σ_ij √(2(E_ij + σ²)/π),    E = p_a p_bᵀ/n.
 
-in records. Edges are added one by one, as Kruskal does for a maximum spanning tree: each round draws one of the pairs
-that join two parts of the forest, with probability ∝ exp(ε s/(2Δ)).
+The sum is about what ‖·‖₁ would be without any association, from sampling (variance E_ij) and from the noise σ that the
+table would be bought with. The paper has the first term only (``plain``), which prefers pairs with many cells: of
+Adult's pairs it takes age–hours and age–education (8,415 and 1,360 cells) before education–income. Edges are added one
+by one, as Kruskal does for a maximum spanning tree: each round draws one of the pairs that join two parts of the
+forest, with probability ∝ exp(ε s/(2Δ)).
 
-The p and n are fixed when pairs are chosen (released before; n is public under ``replace``), so s moves no further than
-M_ab in ℓ1: Δ = 2 under ``replace`` (one cell loses a record, one gains it), Δ = 1 under ``add_remove``.
+The p, n and σ are fixed when pairs are chosen (released before, or public), so s moves no further than M_ab in ℓ1:
+Δ = 2 under ``replace`` (one cell loses a record, one gains it), Δ = 1 under ``add_remove``.
 
 References
 ----------
 McKenna, Miklau, Sheldon (2021), "Winning the NIST contest: a scalable and general approach to differentially private
-synthetic data", Journal of Privacy and Confidentiality 11(3), Algorithm 2 (there for ``add_remove``, so Δ = 1).
+synthetic data", Journal of Privacy and Confidentiality 11(3) (there for ``add_remove``, so Δ = 1).
+McKenna, Mullins, Sheldon, Miklau (2022), "AIM: an adaptive and iterative mechanism for differentially private synthetic
+data", PVLDB 15(11), has a penalty of √(2/π) σ per cell for the noise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +37,7 @@ def score_sensitivity(adjacency: Adjacency) -> Sensitivity:
     return Sensitivity(sensitivity.table(adjacency).value, "linf", adjacency)
 
 
-def scores(cells: Codes, margins: Sequence[Floats]) -> dict[Edge, float]:
+def scores(cells: Codes, margins: Sequence[Floats], *, sd: float | None = None) -> dict[Edge, float]:
     """Return the score of every pair of columns. Cost O(k²(n + cells of a pair)).
 
     Parameters
@@ -41,12 +46,16 @@ def scores(cells: Codes, margins: Sequence[Floats]) -> dict[Edge, float]:
         One row per record.
     margins
         Non-negative noisy margins, all with the same total.
+    sd
+        Of the noise that tables will be bought with; None for the paper's score.
     """
     total = margins[0].sum()
     found = {}
     for a, b in combinations(range(len(margins)), 2):
         counts = pair_table(cells, (a, b), (len(margins[a]), len(margins[b])))
-        found[a, b] = float(np.abs(counts - np.outer(margins[a], margins[b]) / total).sum())
+        expected = np.outer(margins[a], margins[b]) / total
+        by_itself = 0.0 if sd is None else float(np.sqrt(2 / np.pi * (expected + sd**2)).sum())
+        found[a, b] = float(np.abs(counts - expected).sum()) - by_itself
     return found
 
 
