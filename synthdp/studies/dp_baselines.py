@@ -173,7 +173,7 @@ def run(*, out: Path, replications: int = RUNS, jobs: int = 2, seed: int = 2021,
         with (out / KEPT).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row | {"seed": seed}) + "\n")
     rows = [done[cell] for cell in wanted]
-    results = {
+    results: dict[str, Any] = {
         "lines": summary(rows),
         "trees": {file.name: tree_of(file, data=data, seed=seed) for file in FILES},
         "cells": [{k: _rounded(v) for k, v in row.items()} for row in rows],
