@@ -79,40 +79,50 @@ def build(data):
     return model
 
 
-class TestOwnModel:
-    def plan(self, n: int) -> Plan:
-        variables = {"age": Variable(role="replace", key=True), "sex": Variable(role="replace", levels=("m", "f"))}
-        data = resolve(people(n), variables)
-        return Plan(data, tag(data, Neighbours(k=3)), {"age": Gaussian(sd=0.7), "sex": Transition(keep=0.8)}, {})
+def plan(n: int = 1_500) -> Plan:
+    variables = {"age": Variable(role="replace", key=True), "sex": Variable(role="replace", levels=("m", "f"))}
+    data = resolve(people(n), variables)
+    masks = {"age": Gaussian(sd=0.7), "sex": Transition(keep=0.8)}
+    return Plan(data, tag(data, Neighbours(k=3)), masks, {})
 
-    def test_it_is_fitted_drawn_from_and_claims_nothing(self):
-        plan = self.plan(1_500)
-        model = OwnPymc(build=build, draws=300, tune=300)
-        method = DaMi(model=model, copies=2, sweeps=10)
-        assert method.problems(plan) == []
-        release = method.synthesize(plan, streams=Streams(5), jobs=2)
+
+MODEL = OwnPymc(build=build, draws=300, tune=300)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    task, _ = prepare(plan(), MODEL, 20)
+    return MODEL.fit(task, rng=np.random.default_rng(1))
+
+
+class TestOwnModel:
+    def test_it_is_drawn_from_and_claims_nothing(self, posterior, monkeypatch):
+        # the same records, so the posterior is theirs: compiling once is enough
+        monkeypatch.setattr(OwnPymc, "fit", lambda self, task, rng: posterior)
+        method, original = DaMi(model=MODEL, copies=2), plan().data.frame
+        assert method.problems(plan()) == []
+        release = method.synthesize(plan(), streams=Streams(5), jobs=2)
         said = {row["column"]: row["statement"] for row in release.masking}
         assert "the association model is the user's own" in said["sex"]
-        original = plan.data.frame
+        assert [row["column"] for row in release.chain if "r_hat" in row] == ["the model"]
         for copy in release.copies:
             assert stats.ks_2samp(copy["age"], original["age"]).pvalue > 1e-4
             association = [f["age"].corr((f["sex"] == "f").astype(float)) for f in (original, copy)]
             assert abs(association[0] - association[1]) < 4.5 * np.sqrt(2 / len(original))
 
-    def test_candidates_from_the_model_target_the_posterior(self):
-        plan = self.plan(2_000)
-        model = OwnPymc(build=build, draws=300, tune=300)
-        task, _ = prepare(plan, model, 20)
-        posterior = model.fit(task, rng=np.random.default_rng(1))
+    def test_candidates_from_the_model_target_the_posterior(self, posterior):
         parameters = posterior.draw(rng=np.random.default_rng(2))
-        n, link = len(plan.data), task.links["age"]
-        zero = posterior.built.columns["z"]
-        zero.set_value(np.full(n, 0.4))  # all records alike, so that one quadrature serves all
+        task = posterior.task
+        n, link = len(task.data), task.links["age"]
         says = {
             "age": GaussianEvidence.at(np.full(n, 0.8), np.full(n, 2.0)),
             "sex": LevelEvidence(np.log(np.tile([0.3, 0.7], (n, 1)))),
         }
+        z = posterior.built.columns["z"]
+        before = z.get_value()
+        z.set_value(np.full(n, 0.4))  # all records alike, so that one quadrature serves all
         drawn, again = (parameters.draw(says, rng=np.random.default_rng(3)) for _ in range(2))
+        z.set_value(before)
         assert all((drawn[name] == again[name]).all() for name in says)
         theta = dict(zip((v.name for v in posterior.built.model.free_RVs), parameters.columns[0].theta, strict=True))
         grid = np.linspace(-15, 15, 200_001)

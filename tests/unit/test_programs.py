@@ -255,6 +255,19 @@ class TestSampling:
         with pytest.raises(Unfinished, match=r"ADVI is too far from the posterior of age \(Pareto k"):
             variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
+    def test_a_normal_posterior_is_approximated_exactly_whatever_k_says(self, monkeypatch):
+        root = np.array([[2.0, 0.0], [1.5, 0.1]])
+        inverse = np.linalg.inv(root @ root.T)
+        normal = (lambda u: (float(u @ inverse @ u / 2), inverse @ u)), np.ones(2)
+        monkeypatch.setattr(variational, "_falling", lambda model, what: normal)
+        monkeypatch.setattr(variational, "_values", lambda model, thetas: {"theta": thetas})
+        for seed in range(8):
+            found = variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(seed))
+            assert float(found.row["ess"]) > 950
+            covariance = np.cov(found.values["theta"].T)
+            # the sd of a sample variance from 1,000 draws
+            assert np.allclose(np.diag(covariance), np.diag(root @ root.T), rtol=4.5 * np.sqrt(2 / 1000))
+
     def test_a_posterior_without_a_mode(self, monkeypatch):
         monkeypatch.setattr(variational, "_falling", lambda model, what: (lambda u: (0.0, 0.0 * u), np.zeros(2)))
         with pytest.raises(Unfinished, match="the posterior of age has no clear mode"):

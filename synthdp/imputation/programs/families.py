@@ -3,7 +3,7 @@
     y_i | θ  ~  family(η_i, φ),    η_i = x_i'B;     slopes ~ N(0, prior_sd²) on standardised predictors
 
 Weakly informative priors, on a standardised outcome for numbers: constant ~ N(0, 2.5²), residual sd ~ half-N(0, 2²),
-ν ~ Gamma(2, 0.1) (Juárez and Steel 2010, section 2). For levels: constants and the middle cutpoint ~ N(0, 10²), log
+ν ~ Gamma(2, 0.1) (Juárez and Steel 2010). For levels: constants and the middle cutpoint ~ N(0, 10²), log
 distances between cutpoints as in ``families.ordered``. For counts: constant ~ N(log mean, 2.5²), log α ~ N(-1, 2²).
 
 References

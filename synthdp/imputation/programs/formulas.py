@@ -154,7 +154,9 @@ class Spec:
         """
         from formulaic import Formula
 
-        matrix = _quietly(Formula(terms.text), frame, where)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            matrix = _computed(Formula(terms.text), frame, where)
         values = np.asarray(matrix, dtype=np.float64)
         bad = int((~np.isfinite(values)).any(axis=1).sum())
         if bad:
@@ -165,13 +167,13 @@ class Spec:
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """Return the same columns for other values. Cost O(n · columns)."""
-        return np.asarray(_quietly(self.learnt, frame, self.where), dtype=np.float64)
+        return np.asarray(_computed(self.learnt, frame, self.where), dtype=np.float64)
 
 
-def _quietly(formula: Any, frame: pd.DataFrame, where: str) -> Any:
+def _computed(formula: Any, frame: pd.DataFrame, where: str) -> Any:
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        # copies are drawn in parallel, and warnings.catch_warnings does not keep to its thread: errstate does
+        with np.errstate(all="ignore"):
             return formula.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
     except Exception as error:  # whatever a user's expression raises; its text may hold values
         raise InputError(

@@ -8,6 +8,7 @@ import pandas as pd
 
 from synthdp.evidence import Evidence
 from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts, Encoding
+from synthdp.imputation.predictors import REGULARISING_SD
 from synthdp.imputation.programs.chain import Chain, Conditional
 from synthdp.imputation.programs.designs import Columns, Design, Everything, Formula
 from synthdp.imputation.programs.draws import Draws
@@ -20,8 +21,6 @@ from synthdp.imputation.sequence import largest_count
 from synthdp.links import Link
 from synthdp.microdata import Floats, Microdata
 from synthdp.schema import Kind
-
-MOST_PRIOR_SD_OF_MASKS = 1.0
 
 
 def true_values(data: Microdata, links: Mapping[str, Link]) -> dict[str, Floats]:
@@ -91,7 +90,7 @@ class ProgramPosterior:
             else:
                 design, matrix = Formula.learn(columns, written, values, masks)
                 own = np.full(matrix.shape[1], prior_sd)
-                own[len(own) - masks.shape[1] :] = min(MOST_PRIOR_SD_OF_MASKS, prior_sd)
+                own[len(own) - masks.shape[1] :] = min(REGULARISING_SD, prior_sd)
             outcome = _outcome(task, name, family, values[name])
             draws = fit(outcome.program(matrix, own[1:]), effort, len(task.data), what=name, rng=rng)
             made.append(Program(name, outcome, design, matrix.shape[1], draws))

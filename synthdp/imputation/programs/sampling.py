@@ -11,7 +11,7 @@ ADVI some thousands.
 References
 ----------
 Hoffman, Gelman (2014), Journal of Machine Learning Research 15 (NUTS). Kucukelbir et al. (2017), Journal of Machine
-Learning Research 18 (ADVI). Yao, Vehtari, Simpson, Gelman (2018), ICML (k < 0.7 as the limit for ADVI, section 2.1).
+Learning Research 18 (ADVI). Yao, Vehtari, Simpson, Gelman (2018), ICML (k < 0.7 as the limit for ADVI).
 """
 
 import importlib.util
