@@ -57,6 +57,10 @@ class IdentityRisk:
         Records, expected and true matches and mean_individual for each risk group.
     individual, true_match_mask
         Record by record; confidential, not part of :meth:`section`. NaN and False for records that were not attacked.
+    one_copy
+        Of an intruder who holds one copy only, the mean over which one it is: ``expected_match``, ``true_match`` and
+        their rates; None where the attack uses one file. With one copy all candidates are alike, so the expected
+        match rate is ``mean_individual``.
     sampled
         None, or how many targets the figures rest on and their 95% intervals, when the file was too large to attack
         every record: counts are then estimates for all records, and the largest risk is that of the sample.
@@ -80,6 +84,7 @@ class IdentityRisk:
     per_group: tuple[dict[str, Any], ...]
     individual: Floats
     true_match_mask: Booleans
+    one_copy: Mapping[str, float] | None = None
     sampled: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
@@ -87,10 +92,11 @@ class IdentityRisk:
 
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json: numbers about the file, none about a record."""
-        apart = ("individual", "true_match_mask", "sampled")
+        apart = ("individual", "true_match_mask", "one_copy", "sampled")
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in apart}
         found |= {"per_group": [dict(line) for line in self.per_group]}
-        return found if self.sampled is None else found | {"sampled": dict(self.sampled)}
+        rest = {"one_copy": self.one_copy, "sampled": self.sampled}
+        return found | {name: dict(value) for name, value in rest.items() if value is not None}
 
 
 def evaluate_identity(
@@ -168,7 +174,7 @@ def attack_by_matching(
     rows = np.arange(n) if sample is None else sample
     weight = np.ones(len(rows)) if presence is None else presence[rows]
     chance = chance_hits(found.winner, rows, n, permutations, rng=rng, weight=weight)
-    return _summarise(found, chance, comparison.groups, rows=rows, weight=weight, n=n)
+    return _summarise(found, chance, comparison.groups, rows=rows, weight=weight, n=n, files=len(files))
 
 
 def chance_hits(
@@ -246,7 +252,14 @@ def refuse_without_keys(comparison: Comparison, name: str) -> None:
 
 
 def _summarise(
-    found: Matches, chance: Sequence[float], groups: pd.Series | None, *, rows: Codes, weight: Floats, n: int
+    found: Matches,
+    chance: Sequence[float],
+    groups: pd.Series | None,
+    *,
+    rows: Codes,
+    weight: Floats,
+    n: int,
+    files: int,
 ) -> IdentityRisk:
     unique = found.best == 1
     true_match = unique & found.hit
@@ -271,8 +284,19 @@ def _summarise(
         per_group=_by_group(groups, rows, share, weight * true_match, individual),
         individual=by_record,
         true_match_mask=hit_by_record,
+        one_copy=None if files == 1 else _one_copy(individual, weight * found.alone / files, n),
         sampled=None if len(rows) == n else _intervals(n, share, weight * true_match, individual),
     )
+
+
+def _one_copy(individual: Floats, alone: Floats, n: int) -> dict[str, float]:
+    expected, true = float(individual.mean()), float(alone.mean())
+    return {
+        "expected_match": expected * n,
+        "expected_match_rate": expected,
+        "true_match": true * n,
+        "true_match_rate": true,
+    }
 
 
 def _count(value: float) -> float:

@@ -150,6 +150,8 @@ def _mean(sections: list[dict[str, Any]]) -> dict[str, Any]:
             mean[name] = [_mean_line([section[name][k] for section in sections]) for k in range(len(first))]
         elif name == "sampled":
             mean[name] = {"targets": first["targets"]}
+        elif name == "one_copy":
+            mean[name] = {key: float(np.mean([value[key] for value in values if value])) for key in first}
         else:
             given = [float(value) for value in values if value is not None]
             mean[name] = None if not given else max(given) if name in LARGEST else float(np.mean(given))

@@ -12,16 +12,12 @@ from synthdp.evaluation.attacks import Measure
 from synthdp.evaluation.attribute import default_targets, evaluate_attribute
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.exposure import evaluate_exposure
-from synthdp.evaluation.leaks.records import beside, verbatim_counts
 from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
 from synthdp.evaluation.membership import evaluate_membership
 from synthdp.evaluation.peer import evaluate_peer
 from synthdp.evaluation.population import evaluate_population
 from synthdp.evaluation.singling import evaluate_singling
-
-# a clean release is refused for its verbatim rows by chance once in a hundred times; the scan for leaks, which every
-# release passes too, is ten times as patient and would let three planted rows pass where a coincidence is among them
-LEVEL = 0.01
+from synthdp.evaluation.verbatim import evaluate_verbatim
 
 
 def measures(targets: Sequence[str]) -> dict[str, Measure]:
@@ -60,28 +56,6 @@ def measures(targets: Sequence[str]) -> dict[str, Measure]:
             lambda comparison, rng: evaluate_peer(comparison, targets=wanted(comparison), holdout=_held_out(comparison))
         ),
     }
-
-
-def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> dict[str, Any]:
-    """Count the rows that equal an original record in every column, kept ones too.
-
-    Returns
-    -------
-    dict
-        ``rows`` and ``chance`` (99% point over all copies, from stand-ins; see :mod:`synthdp.evaluation.leaks`) of
-        the worst copy, its ``excess``, and the rows ``per_copy``.
-    """
-    passive = {column.name for column in comparison.schema.derived()}
-    level = LEVEL / max(len(comparison.copies), 1)
-    counts = []
-    for number, copy in enumerate(comparison.copies, start=1):
-        pair = beside(f"copy {number}", comparison.original, copy, comparison.schema, passive=passive)
-        counts.append(verbatim_counts(pair, level=level, rng=rng))
-    known = [count for count in counts if count is not None]
-    if not known:
-        raise InputError("verbatim: kept columns do not tell these records apart, so equal rows say nothing.")
-    rows, chance = max(known, key=lambda count: count[0] - count[1])
-    return {"rows": rows, "chance": chance, "excess": max(0, rows - chance), "per_copy": [rows for rows, _ in known]}
 
 
 def _attribute(comparison: Comparison, targets: Sequence[str], rng: np.random.Generator) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from synthdp.schema import Column
 MOST_TARGETS, FEWEST_TARGETS = 5_000, 1_000
 MOST_PAIRS = 10**8
 FALSE_POSITIVES = (0.01, 0.05)
+DIGITS = 12
 
 
 def evaluate_membership(
@@ -102,7 +103,7 @@ def _attack(
     known = [_distance(group, population, rng) for group in groups]
     # half a step of the smallest distance keeps exact twins finite and on top
     least = min((float(one[one > 0].min()) for one in [*near, *known] if (one > 0).any()), default=1.0) / 2
-    relative = [np.log(b + least) - np.log(a + least) for a, b in zip(near, known, strict=True)]
+    relative = [np.round(np.log(b + least) - np.log(a + least), DIGITS) for a, b in zip(near, known, strict=True)]
     found = []
     for score, (ours, theirs) in {"distance": [-one for one in near], "relative": relative}.items():
         found.append(
@@ -131,7 +132,8 @@ def _closer(coded: Sequence[Records], limit: int, rng: np.random.Generator) -> d
 
 
 def _distance(targets: Records, rows: Records, rng: np.random.Generator) -> Floats:
-    return nearest(targets, rows, rng=rng)[1][:, 0]
+    # sums of rounded quotients: what is equal must be equal, as scores are compared by rank
+    return np.round(nearest(targets, rows, rng=rng)[1][:, 0], DIGITS)
 
 
 def _sample(rows: Codes, most: int, rng: np.random.Generator) -> Codes:

@@ -91,7 +91,8 @@ def nearest(
     skip
         For each target a row that does not count (itself), or -1.
     rng
-        Ties go to the row that comes first in a random order.
+        Ties (up to rounding) go to the row that comes first in a random order of all rows, so nothing is said by where
+        a row stands in its file.
 
     Notes
     -----
@@ -108,6 +109,8 @@ def nearest(
     for column in rows.labels.T:
         cell = merge(cell, column)
     shuffled = rng.permutation(len(rows))
+    rank = np.empty(len(rows), dtype=np.int64)
+    rank[shuffled] = np.arange(len(rows))
     order = shuffled[np.lexsort((rows.values[shuffled, 0], cell[shuffled]))]
     starts = np.searchsorted(cell[order], np.arange(cell.max() + 2)).astype(np.int64)
     found, distance = search(
@@ -117,6 +120,7 @@ def nearest(
         starts,
         np.ascontiguousarray(rows.values[order]),
         order.astype(np.int64),
+        rank,
         np.full(len(targets), -1, dtype=np.int64) if skip is None else skip,
         k,
     )

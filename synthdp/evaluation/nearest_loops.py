@@ -8,6 +8,9 @@ from numba import njit
 
 from synthdp.microdata import Codes, Floats
 
+# distances are sums of rounded quotients: closer than this they are equal
+TIE = 1e-12
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
@@ -23,10 +26,11 @@ def search(
     starts: Codes,
     rows: Floats,
     order: Codes,
+    rank: Codes,
     skip: Codes,
     k: int,
 ) -> tuple[Codes, Floats]:
-    """Return the k nearest rows of each target and the sums of their differences over columns."""
+    """Return the k nearest rows of each target and the sums of their differences; equally near, the lowest rank."""
     q, c, p, cells = labels.shape[0], labels.shape[1], values.shape[1], cell_labels.shape[0]
     found = np.full((q, k), -1, dtype=np.int64)
     best = np.full((q, k), np.inf)
@@ -39,12 +43,12 @@ def search(
                     count += 1
             differ[cell] = count
         for count in range(c + 1):
-            if count >= best[i, k - 1]:
+            if count > best[i, k - 1] + TIE:
                 break
             for cell in range(cells):
                 if differ[cell] != count:
                     continue
-                if count >= best[i, k - 1]:
+                if count > best[i, k - 1] + TIE:
                     break
                 start, stop = starts[cell], starts[cell + 1]
                 # the last label says that the first number is missing: then it has been counted already
@@ -66,7 +70,7 @@ def search(
                             row, gap = right, min(1.0, to_right)
                             right += 1
                     total = count + gap
-                    if total >= best[i, k - 1]:
+                    if total > best[i, k - 1] + TIE:
                         break
                     if order[row] == skip[i]:
                         continue
@@ -77,14 +81,19 @@ def search(
                                 total += 1.0
                         else:
                             total += min(1.0, abs(a - b))
-                        if total >= best[i, k - 1]:
+                        if total > best[i, k - 1] + TIE:
                             break
-                    if total < best[i, k - 1]:
-                        place = k - 1
-                        while place > 0 and best[i, place - 1] > total:
-                            best[i, place] = best[i, place - 1]
-                            found[i, place] = found[i, place - 1]
-                            place -= 1
+                    place = k
+                    while place > 0:
+                        before = found[i, place - 1]
+                        gain = best[i, place - 1] - total
+                        if before >= 0 and (gain < -TIE or (gain <= TIE and rank[before] < rank[order[row]])):
+                            break
+                        place -= 1
+                    if place < k:
+                        for after in range(k - 1, place, -1):
+                            best[i, after] = best[i, after - 1]
+                            found[i, after] = found[i, after - 1]
                         best[i, place] = total
                         found[i, place] = order[row]
     return found, best

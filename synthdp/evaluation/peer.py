@@ -11,7 +11,7 @@ import pandas as pd
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.outsiders import require_outsiders
 
-NOT_INSTALLED = "anonymeter is not installed; our own attacks are in singling_out, linkability and inference."
+NOT_INSTALLED = "anonymeter is not installed; our own attacks are singling, linkability and inference."
 
 
 def evaluate_peer(

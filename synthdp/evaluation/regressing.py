@@ -46,7 +46,8 @@ def attack_by_regression(
     -------
     list
         For each way its name, ``success``, ``baseline``, ``gain`` (the difference, with its interval), ``r2`` and
-        ``r2_baseline``, and how many targets they rest on.
+        ``r2_baseline``, and how many targets they rest on. Empty where the target is missing in all copies, or for all
+        members, or for everybody in the holdout.
 
     Notes
     -----
@@ -62,14 +63,14 @@ def attack_by_regression(
     x = np.concatenate([features[number] for number in copies])
     y = np.concatenate([truth[number] for number in copies])
     known = np.flatnonzero(np.isfinite(truth[0]))
-    if not np.isfinite(y).any() or not len(known):
+    there = known if outside is None else np.flatnonzero(np.isfinite(truth[outside]))
+    if not np.isfinite(y).any() or not len(known) or not len(there):
         return []
     tree = _grow(x, y, rng)
     members = tree.predict(features[0][known])
     if outside is None:
         others, theirs = _cross_fitted(features[0][known], truth[0][known], rng), truth[0][known]
     else:
-        there = np.flatnonzero(np.isfinite(truth[outside]))
         others, theirs = tree.predict(features[outside][there]), truth[outside][there]
     found = [_summary("tree", target, members, truth[0][known], others, theirs, paired=outside is None)]
 
@@ -81,7 +82,7 @@ def attack_by_regression(
     if outside is None:
         others, theirs = _by_nearest(coded[0].take(chosen), [(coded[0], truth[0])], rng, skip=chosen), truth[0][chosen]
     else:
-        there = _some(np.flatnonzero(np.isfinite(truth[outside])), rows, rng)
+        there = _some(there, rows, rng)
         others, theirs = _by_nearest(coded[outside].take(there), by_copy, rng), truth[outside][there]
     found.append(_summary("nearest", target, members, truth[0][chosen], others, theirs, paired=outside is None))
     return found

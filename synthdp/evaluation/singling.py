@@ -56,10 +56,10 @@ def evaluate_singling(
     PoPETs 2023(2), 312-328; Cohen and Nissim (2020), PNAS 117(15), 8344-8352.
     """
     if not comparison.copies:
-        raise InputError("singling_out: needs at least one copy, found none.")
+        raise InputError("singling: needs at least one copy, found none.")
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
-    require_columns(comparison.copies, columns, "singling_out")
-    outside = None if holdout is None else require_outsiders(holdout, columns, "singling_out")
+    require_columns(comparison.copies, columns, "singling")
+    outside = None if holdout is None else require_outsiders(holdout, columns, "singling")
     frames = [comparison.original, *comparison.copies, *([] if outside is None else [outside])]
     tables = tabulate(frames, columns)
     original, copies = tables[0], tables[1 : 1 + len(comparison.copies)]

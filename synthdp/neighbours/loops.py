@@ -179,8 +179,8 @@ def match_sorted(
     row_cells: Codes,
     row_numbers: Floats,
     tolerances: Floats,
-) -> tuple[Floats, Floats, Codes, Booleans, Codes]:
-    """Return individual, unconditional, best, hit and winner as ``Matches`` defines them.
+) -> tuple[Floats, Floats, Codes, Booleans, Codes, Codes]:
+    """Return individual, unconditional, best, hit, winner and alone as ``Matches`` defines them.
 
     Records are numbered so that equal keys follow each other and candidates of one target lie close together in
     memory; ``wanted`` says, in ascending order, which of them are targets. ``rows``, ``cells`` and the first and
@@ -193,7 +193,7 @@ def match_sorted(
     n, copies = rows.shape[1], rows.shape[0]
     individual, unconditional = np.zeros(len(wanted)), np.zeros(len(wanted))
     best, winner = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), -1, dtype=np.int64)
-    hit = np.zeros(len(wanted), dtype=np.bool_)
+    hit, alone = np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     score = np.zeros(n)
     touched = np.empty(n, dtype=np.int32)
     # one place more: a candidate is written before it is known to be one
@@ -247,9 +247,10 @@ def match_sorted(
         for j in range(copies):
             if sizes[j] > 0 and _is_candidate(cell, target, reach, row_cells[j, i], row_numbers[j, i], tolerances):
                 individual[place] += 1.0 / sizes[j] / copies
+                alone[place] += sizes[j] == 1
         unconditional[place] = total / copies
         best[place] = ties
         hit[place] = ties > 0 and score[i] >= threshold
         winner[place] = pointed if ties == 1 else -1
         previous = i
-    return individual, unconditional, best, hit, winner
+    return individual, unconditional, best, hit, winner, alone

@@ -58,6 +58,8 @@ class Matches:
         I_i, whether record i is one of them.
     winner
         The record pointed at where c_i = 1, otherwise -1.
+    alone
+        In how many copies record i itself is the only candidate.
     """
 
     individual: Floats
@@ -65,6 +67,7 @@ class Matches:
     best: Codes
     hit: Booleans
     winner: Codes
+    alone: Codes
 
     def __repr__(self) -> str:
         return f"Matches({len(self.best)} targets)"
@@ -194,7 +197,7 @@ def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None)
     places = np.sort(rank) if sample is None else np.sort(rank[sample])
     orders = [_sorted_rows(file) for file in files]
     second = min(1, targets.numbers.shape[1] - 1)
-    individual, unconditional, best, hit, winner = match_sorted(
+    individual, unconditional, best, hit, winner, alone = match_sorted(
         places,
         targets.cells[order],
         targets.numbers[order],
@@ -210,7 +213,7 @@ def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None)
     # from the kernel's numbering back to the records'
     back = np.argsort(order[places])
     named = np.where(winner >= 0, order[winner], -1)
-    return Matches(individual[back], unconditional[back], best[back], hit[back], named[back])
+    return Matches(individual[back], unconditional[back], best[back], hit[back], named[back], alone[back])
 
 
 def _encode(series: pd.Series, column: Column) -> tuple[Codes, Floats]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.knowledge import Intruder
+from synthdp.report.plots import Figure
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Block:
-    """One kind of risk in words, sentences and tables; ``absent`` says why there are no figures."""
+    """One kind of risk in words, sentences, tables and plots; ``absent`` says why there are no figures."""
 
     title: str
     words: str
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     absent: str = ""
+    figures: tuple[Figure, ...] = ()
 
 
 def find(metrics: Mapping[str, Any] | None, *path: str) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synthdp.report.content import Block, ReportContent, Table, entries, find, reason
+from synthdp.report.curve import curve
 from synthdp.report.uniqueness import anonymity, exposure, population, verbatim
 from synthdp.report.words import NOT_COMPUTED, counted, is_number, number, percent
 
@@ -13,6 +14,7 @@ SCORED: Mapping[str, str] = {
     "distance": "nearest synthetic row is close",
     "relative": "closer to the copies than to other people",
 }
+SHORT: Mapping[str, str] = {"distance": "close to a row", "relative": "closer than to other people"}
 KNOWN: Mapping[str, str] = {"all": "all columns", "replaced": "replaced columns only"}
 RATES: Mapping[str, str] = {
     "univariate": "Singling out by one value",
@@ -128,7 +130,14 @@ def _membership(found: Mapping[str, Any]) -> Block | None:
         said.append(
             f"Tested on {number(section.get('members'))} members and {number(section.get('outsiders'))} others."
         )
-    return Block("Knowing who is in the file", words, tuple(said), tables, reason(section))
+    curves = {
+        (str(line.get("score")), str(line.get("columns"))): line["roc"]
+        for line in entries(section.get("attacks"))
+        if line.get("roc")
+    }
+    named = {f"{SHORT.get(score, score)}, {KNOWN.get(known, known)}": found for (score, known), found in curves.items()}
+    figures = (curve(named),) if named else ()
+    return Block("Knowing who is in the file", words, tuple(said), tables, reason(section), figures)
 
 
 def _recognised(line: Mapping[str, Any], place: int) -> str:

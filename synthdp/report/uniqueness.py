@@ -27,6 +27,12 @@ def verbatim(found: Mapping[str, Any]) -> Block | None:
             f"{number(section.get('chance'))} (99% point over all copies)."
             + (f" Copy by copy: {', '.join(counts)}." if len(counts) > 1 else ""),
         )
+    everywhere = section.get("in_all")
+    if isinstance(everywhere, Mapping):
+        said += (
+            f"Records that a row equals in every copy: {number(everywhere.get('rows'))}; chance may give "
+            f"{number(everywhere.get('chance'))}.",
+        )
     return Block("Rows copied over", words, said, (), reason(section))
 
 

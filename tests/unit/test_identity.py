@@ -78,13 +78,14 @@ def test_by_hand() -> None:
             {"group": "low", "records": 3, "expected_match": 2.0, "true_match": 1, "mean_individual": 2 / 3},
             {"group": "high", "records": 2, "expected_match": 0.0, "true_match": 0, "mean_individual": 0.0},
         ],
+        "one_copy": {"expected_match": 2.0, "expected_match_rate": 0.4, "true_match": 1.0, "true_match_rate": 0.2},
     }
 
 
 def test_section_has_the_documented_keys_and_is_json() -> None:
     for averaged in (False, True):
         section = evaluate_identity(simulated(40, 2, 1.0), averaged=averaged, rng=rng()).section()
-        assert list(section) == [*KEYS, "per_group"]
+        assert list(section) == [*KEYS, "per_group", *([] if averaged else ["one_copy"])]
         assert section["per_group"] == []
         json.dumps(section, allow_nan=False)
 

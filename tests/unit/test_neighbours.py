@@ -113,6 +113,11 @@ def test_matching_follows_the_definition(case: tuple[list[pd.DataFrame], list[Co
     assert found.best.tolist() == expected.best
     assert found.hit.tolist() == expected.hit
     assert found.winner.tolist() == expected.winner
+    alone = np.zeros(len(targets), dtype=np.int64)
+    for copy in copies:
+        single = match(targets, [copy])
+        alone += single.hit & (single.best == 1)
+    assert found.alone.tolist() == alone.tolist()
     assert found.any_candidate.tolist() == [best > 0 for best in expected.best]
 
 

@@ -18,11 +18,11 @@ from synthdp.evaluation.exposure import evaluate_exposure
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.knowledge import Intruder
 from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.measures import evaluate_verbatim
 from synthdp.evaluation.membership import evaluate_membership
 from synthdp.evaluation.propensity import Propensity
 from synthdp.evaluation.singling import evaluate_singling
 from synthdp.evaluation.usefulness import UtilitySettings
+from synthdp.evaluation.verbatim import evaluate_verbatim
 from synthdp.inference.analyses import Analysis
 from synthdp.microdata import resolve
 from synthdp.report import intrusion, risk, utility

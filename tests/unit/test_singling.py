@@ -196,8 +196,8 @@ ONLY = {"age": Variable(key=True)}
 @pytest.mark.parametrize(
     ("evaluate", "variables", "copies", "options", "words"),
     [
-        (evaluate_singling, VARIABLES, 0, {}, "singling_out: needs at least one copy, found none"),
-        (evaluate_singling, VARIABLES, -1, {}, "singling_out: copy 1 has no column 'job'"),
+        (evaluate_singling, VARIABLES, 0, {}, "singling: needs at least one copy, found none"),
+        (evaluate_singling, VARIABLES, -1, {}, "singling: copy 1 has no column 'job'"),
         (evaluate_linkability, VARIABLES, 0, {}, "linkability: needs at least one copy, found none"),
         (evaluate_linkability, {}, 1, {}, "linkability: needs two sets of columns without a common one"),
         (evaluate_linkability, VARIABLES, 1, {"sides": (["age"], ["age"])}, "linkability: needs two sets of columns"),

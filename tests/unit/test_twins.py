@@ -127,17 +127,19 @@ class Twin:
     probability: np.ndarray
     unconditional: np.ndarray
     groups: pd.Series | None
+    alone: np.ndarray | None
 
     @classmethod
     def of(cls, comparison: Comparison, copies: Sequence[pd.DataFrame]) -> "Twin":
         n = len(comparison.original)
-        probability, unconditional = np.zeros((n, n)), np.zeros(n)
+        probability, unconditional, alone = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         for copy in copies:
             inside = candidates(comparison.original, copy, comparison.schema.keys())
             size = np.maximum(inside.sum(axis=1), 1)
             probability += inside / size[:, None] / len(copies)
             unconditional += inside.any(axis=1) / size / len(copies)
-        return cls(probability, unconditional, comparison.groups)
+            alone += (inside.sum(axis=1) == 1) & np.diag(inside)
+        return cls(probability, unconditional, comparison.groups, alone / len(copies) if len(copies) > 1 else None)
 
     def picks(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How many rows share the largest probability, whether the own one is among them, and nobody at all."""
@@ -167,7 +169,7 @@ class Twin:
                         "mean_individual": individual[members].mean(),
                     }
                 )
-        return {
+        found = {
             "expected_match": share.sum(),
             "expected_match_rate": share.mean(),
             "expected_match_reference": share.sum() + nobody.sum() / n,
@@ -181,13 +183,20 @@ class Twin:
             "mean_unconditional": self.unconditional.mean(),
             "per_group": lines,
         }
+        if self.alone is not None:
+            expected, true = individual.mean(), self.alone.mean()
+            rates = {"expected_match_rate": expected, "true_match_rate": true}
+            found["one_copy"] = rates | {"expected_match": expected * n, "true_match": true * n}
+        return found
 
 
 def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """Equal in every measure."""
     assert set(found) == set(expected)
     for name, value in expected.items():
-        if name == "per_group":
+        if name == "one_copy":
+            assert found[name] == pytest.approx(value, abs=1e-9)
+        elif name == "per_group":
             assert len(found[name]) == len(value)
             for here, there in zip(found[name], value, strict=True):
                 assert here == pytest.approx(there, abs=1e-9)

@@ -54,7 +54,7 @@ class Leak:
         return f"{self.file}: {self.kind}: {self.sentence}"
 
 
-def chance_limit(hits: int, *, times: int, most: int, level: float) -> int:
+def chance_limit(hits: int, *, times: int, most: int, level: float, likelier: float = 1.0) -> int:
     """Return how many matches chance still explains, when ``times`` draws of chance gave ``hits`` altogether.
 
     If a match at the true record is no likelier than at a record that stands in for it, then given their sum the true
@@ -70,15 +70,28 @@ def chance_limit(hits: int, *, times: int, most: int, level: float) -> int:
         The largest count possible.
     level
         The probability of a larger count, at most.
+    likelier
+        How many times likelier than at a stand-in a match at the true record may be before it counts against a file.
 
     Examples
     --------
     >>> chance_limit(0, times=10, most=100, level=0.001)
     2
     """
-    counts = np.arange(most + 1)
-    tail = stats.binom.sf(counts - 1, counts + hits, 1.0 / (1.0 + times))
-    return int(np.sum(tail > level)) - 1
+    rate = likelier / (likelier + times)
+
+    def explained(count: int) -> bool:
+        return bool(stats.binom.sf(count - 1, count + hits, rate) > level)
+
+    # the tail falls as the count grows
+    low, high = 0, 1
+    while high <= most and explained(high):
+        low, high = high, 2 * high
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if explained(middle) else (low, middle)
+    return low
 
 
 def poisson_limit(mean: float, *, level: float) -> int:

@@ -6,13 +6,9 @@ smooth model cannot tell a record from its stand-in, so a released value equals 
 own; a value that was copied does not. Ties and rounding hit both alike, so natural coincidences are not flagged.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
-from scipy.spatial import KDTree
 
 from synthdp.evaluation.leaks.finding import (
     NEIGHBOURS,
@@ -23,8 +19,9 @@ from synthdp.evaluation.leaks.finding import (
     poisson_limit,
     rank_correlation,
 )
-from synthdp.microdata import Codes, Floats, codes, numbers
-from synthdp.schema import Column, Schema
+from synthdp.evaluation.leaks.pairing import Beside, mark, scaled, stand_ins
+from synthdp.microdata import Codes, Floats
+from synthdp.schema import Column
 
 FEW = 10  # fewer linked records than this say nothing
 RARE = 3  # a value that so many records share gives nobody away
@@ -32,70 +29,21 @@ FINEST_SHARE, FINEST_LEAST = 0.1, 30
 CHANGES_EXPECTED = 20
 
 
-@dataclass(frozen=True, repr=False)
-class Beside:
-    """One released file beside the original, columns as numbers that are equal when the values are.
-
-    Parameters
-    ----------
-    name
-        The released file.
-    original, copy
-        Values by column; NaN is missing.
-    kept, kept_copy
-        One number for each combination of kept columns, -1 where there are no kept columns.
-    """
-
-    name: str
-    original: Mapping[str, Floats]
-    copy: Mapping[str, Floats]
-    kept: Codes
-    kept_copy: Codes
-
-    def links(self) -> tuple[Codes, Codes]:
-        """Return released rows and the records they must come from: combinations of kept columns that occur once."""
-        here, there = _once(self.kept_copy), _once(self.kept)
-        _, rows, records = np.intersect1d(self.kept_copy[here], self.kept[there], return_indices=True)
-        return here[rows], there[records]
-
-
-def beside(name: str, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Beside:
-    """Return a released file beside the original; ``passive`` columns (derived ones) link nobody."""
-    kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
-    replaced = [column for column in schema.replaced() if column.name in copy.columns]
-    joint = [np.concatenate([_values(original, column), _values(copy, column)]) for column in kept]
-    if joint:
-        table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in joint])
-        combined = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    else:
-        combined = np.full(len(original) + len(copy), -1, dtype=np.int64)
-    return Beside(
-        name=name,
-        original={column.name: _values(original, column) for column in replaced},
-        copy={column.name: _values(copy, column) for column in replaced},
-        kept=combined[: len(original)],
-        kept_copy=combined[len(original) :],
-    )
-
-
 def verbatim_counts(pair: Beside, *, level: float, rng: np.random.Generator) -> tuple[int, int] | None:
-    """Return how many rows equal an original record in every column, and how many may by chance.
+    """Return how many records a row equals in every column, and how many may be by chance.
 
     None when the files cannot tell: nothing was replaced, or kept columns do not tell records apart. O(n log n).
     """
     if not pair.original or len(np.unique(pair.kept)) < 2 or len(pair.kept) < FEW:
         return None
-    both = [np.concatenate([pair.original[name], pair.copy[name]]) for name in pair.original]
-    table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in both])
-    joint = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    wide = int(joint.max()) + 1
-    replaced, released = joint[: len(pair.kept)], pair.kept_copy * wide + joint[len(pair.kept) :]
-    found = int(np.isin(released, pair.kept * wide + replaced).sum())
-    if not found:
+    asked = np.flatnonzero(np.isin(*pair.codes()))
+    if not len(asked):
         return 0, 0
-    near = stand_ins(np.column_stack([_scaled(values) for values in pair.original.values()]), rng=rng)
-    hits = sum(int(np.isin(released, pair.kept * wide + replaced[column]).sum()) for column in near.T)
-    return found, chance_limit(hits, times=near.shape[1], most=len(released), level=level)
+    values = np.column_stack([scaled(values) for values in pair.original.values()])
+    near = stand_ins(values, rng=rng, rows=asked)
+    found = mark(pair, asked, near)
+    hits = int(found.others.sum())
+    return int(found.own.sum()), chance_limit(hits, times=near.shape[1], most=len(pair.kept), level=level)
 
 
 def verbatim_rows(pair: Beside, *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
@@ -160,14 +108,6 @@ def same_order(first: Beside, second: Beside, *, level: float) -> Iterator[Leak]
             yield found
 
 
-def stand_ins(x: Floats, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return for each record others whose values are nearest, ties in random order; shape (n, at most 10)."""
-    wanted = min(NEIGHBOURS, len(x) - 1)
-    jittered = x + rng.uniform(-1e-9, 1e-9, size=x.shape)
-    found = np.asarray(KDTree(jittered).query(jittered, k=wanted + 1)[1], dtype=np.int64)
-    return found[:, 1:]
-
-
 def _stayed(
     name: str, column: Column, x: Floats, released: Floats, *, level: float, rng: np.random.Generator
 ) -> Iterator[Leak]:
@@ -176,7 +116,7 @@ def _stayed(
     if found == len(x) and len(x) * (1 - np.sum(shares**2)) >= CHANGES_EXPECTED:
         yield Leak(Kind.VALUES, name, f"{column.name} is unchanged in all {len(x)} records that can be linked.")
         return
-    near = stand_ins(_scaled(x)[:, None], rng=rng)
+    near = stand_ins(scaled(x)[:, None], rng=rng)
     hits = int(np.sum(released[near] == x[:, None]))
     limit = chance_limit(hits, times=near.shape[1], most=len(x), level=level)
     if found > limit:
@@ -238,24 +178,3 @@ def _renumbered(pair: Beside) -> Codes:
     values, first = np.unique(pair.kept, return_index=True)
     place = np.clip(np.searchsorted(values, pair.kept_copy), 0, len(values) - 1)
     return np.where(values[place] == pair.kept_copy, first[place], -1).astype(np.int64)
-
-
-def _once(ids: Codes) -> Codes:
-    """Return where the numbers stand that occur once."""
-    _, first, counts = np.unique(ids, return_index=True, return_counts=True)
-    return np.asarray(first[counts == 1], dtype=np.int64)
-
-
-def _values(frame: pd.DataFrame, column: Column) -> Floats:
-    if not column.kind.categorical:
-        return numbers(frame[column.name], column)
-    found = codes(frame[column.name], column).astype(np.float64)
-    return np.where(found < 0, np.nan, found)
-
-
-def _scaled(values: Floats) -> Floats:
-    present = np.isfinite(values)
-    if not present.any():
-        return np.zeros_like(values)
-    spread = float(values[present].std()) or 1.0
-    return np.where(present, (values - values[present].mean()) / spread, 10.0)

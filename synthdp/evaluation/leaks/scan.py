@@ -16,6 +16,7 @@ from synthdp import io
 from synthdp.errors import InputError
 from synthdp.evaluation.leaks import records, statements, traces
 from synthdp.evaluation.leaks.finding import LEVEL, Kind, Leak
+from synthdp.evaluation.leaks.pairing import beside
 from synthdp.evaluation.leaks.traces import PublicFile
 from synthdp.schema import Schema
 
@@ -104,7 +105,7 @@ def _records(
 ) -> Iterator[Leak]:
     replaced = [column for column in schema.replaced() if column.name not in derived]
     level = LEVEL / max(1, len(copies))
-    pairs = [records.beside(name, original, copy, schema, passive=set(derived)) for name, copy in copies.items()]
+    pairs = [beside(name, original, copy, schema, passive=set(derived)) for name, copy in copies.items()]
     for pair, (name, copy) in zip(pairs, copies.items(), strict=True):
         yield from statements.extra_columns(pair, original, copy, schema)
         yield from statements.derived_columns(copy, name, derived, schema)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.evaluation.leaks.finding import Kind, Leak, rank_correlation
-from synthdp.evaluation.leaks.records import Beside
+from synthdp.evaluation.leaks.pairing import Beside
 from synthdp.evaluation.leaks.traces import PublicFile
 from synthdp.expressions import evaluate
 from synthdp.microdata import numbers

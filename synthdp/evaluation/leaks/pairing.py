@@ -1,0 +1,157 @@
+"""A released file beside the original, and who may stand in for a record: what chance is measured with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.spatial import KDTree
+
+from synthdp.evaluation.leaks.finding import NEIGHBOURS
+from synthdp.microdata import Codes, Floats, codes, numbers
+from synthdp.schema import Column, Schema
+
+ENOUGH = 10  # combinations of values for each stand-in
+
+
+@dataclass(frozen=True, repr=False)
+class Beside:
+    """One released file beside the original, columns as numbers that are equal when the values are.
+
+    Parameters
+    ----------
+    name
+        The released file.
+    original, copy
+        Values by column; NaN is missing.
+    kept, kept_copy
+        One number for each combination of kept columns, -1 where there are no kept columns.
+    """
+
+    name: str
+    original: Mapping[str, Floats]
+    copy: Mapping[str, Floats]
+    kept: Codes
+    kept_copy: Codes
+
+    def links(self) -> tuple[Codes, Codes]:
+        """Return released rows and the records they must come from: combinations of kept columns that occur once."""
+        here, there = _once(self.kept_copy), _once(self.kept)
+        _, rows, records = np.intersect1d(self.kept_copy[here], self.kept[there], return_indices=True)
+        return here[rows], there[records]
+
+    def codes(self) -> tuple[Codes, Codes]:
+        """Return one number for each combination of replaced values, in the original and in the released file."""
+        both = [np.concatenate([self.original[name], self.copy[name]]) for name in self.original]
+        table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in both])
+        joint = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return joint[: len(self.kept)], joint[len(self.kept) :]
+
+
+def beside(name: str, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Beside:
+    """Return a released file beside the original; ``passive`` columns (derived ones) link nobody."""
+    kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
+    replaced = [column for column in schema.replaced() if column.name in copy.columns]
+    joint = [np.concatenate([_values(original, column), _values(copy, column)]) for column in kept]
+    if joint:
+        table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in joint])
+        combined = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    else:
+        combined = np.full(len(original) + len(copy), -1, dtype=np.int64)
+    return Beside(
+        name=name,
+        original={column.name: _values(original, column) for column in replaced},
+        copy={column.name: _values(copy, column) for column in replaced},
+        kept=combined[: len(original)],
+        kept_copy=combined[len(original) :],
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Marks:
+    """Who was found in a released file: for some records, and for each of their stand-ins.
+
+    Parameters
+    ----------
+    own
+        Whether a row with the record's kept values has its replaced values too, shape (r,).
+    others
+        Whether a row with a stand-in's kept values has the record's replaced values, shape (r, stand-ins).
+    """
+
+    own: npt.NDArray[np.bool_]
+    others: npt.NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        return f"Marks({len(self.own)} records)"
+
+
+def mark(pair: Beside, rows: Codes, near: Codes) -> Marks:
+    """Look for the replaced values of some records in their own rows and in those of their stand-ins.
+
+    The values looked for are the record's own each time, so neither a common value nor records that are alike on the
+    replaced columns make chance look smaller or larger than it is.
+    """
+    here, there = pair.codes()
+    wide = int(max(here.max(initial=0), there.max(initial=0))) + 1
+    released = pair.kept_copy * wide + there
+    own = np.isin(pair.kept[rows] * wide + here[rows], released)
+    others = np.isin(pair.kept[near] * wide + here[rows][:, None], released)
+    return Marks(own, others)
+
+
+def replaced_values(original: pd.DataFrame, schema: Schema, pairs: Sequence[Beside]) -> Floats:
+    """Return the replaced columns that every file has, each in units of its standard deviation."""
+    shared = [column for column in schema.replaced() if all(column.name in pair.copy for pair in pairs)]
+    columns = [scaled(_values(original, column)) for column in shared]
+    return np.column_stack(columns) if columns else np.empty((len(original), 0))
+
+
+def stand_ins(x: Floats, *, rng: np.random.Generator, rows: Codes | None = None, most: int = NEIGHBOURS) -> Codes:
+    """Return for each of some records others whose values are nearest, ties in random order; shape (r, at most 10)."""
+    wanted = min(most, len(x) - 1)
+    jittered = x + rng.uniform(-1e-9, 1e-9, size=x.shape)
+    asked = jittered if rows is None else jittered[rows]
+    if not len(asked):
+        return np.empty((0, wanted), dtype=np.int64)
+    found = np.asarray(KDTree(jittered).query(asked, k=wanted + 1)[1], dtype=np.int64)
+    return found[:, 1:]
+
+
+def unlike_stand_ins(x: Floats, *, rng: np.random.Generator, rows: Codes, most: int = NEIGHBOURS) -> Codes:
+    """Return stand-ins with other values than the record's where values are fine enough, else any.
+
+    The rows of a record's exact twins may have been copied over too, or be confused with its own. Where there are few
+    combinations of values, the next one is too far from a record to stand in for it, and twins have to do.
+    """
+    # one record of each combination, whichever comes first in a random order
+    order = rng.permutation(len(x))
+    combinations, first, which = np.unique(x[order], axis=0, return_index=True, return_inverse=True)
+    if len(combinations) < ENOUGH * most:
+        return stand_ins(x, rng=rng, rows=rows, most=most)
+    place = np.empty(len(x), dtype=np.int64)
+    place[order] = which.reshape(-1)
+    return np.asarray(order[first][stand_ins(combinations, rng=rng, rows=place[rows], most=most)], dtype=np.int64)
+
+
+def _once(ids: Codes) -> Codes:
+    """Return where the numbers stand that occur once."""
+    _, first, counts = np.unique(ids, return_index=True, return_counts=True)
+    return np.asarray(first[counts == 1], dtype=np.int64)
+
+
+def _values(frame: pd.DataFrame, column: Column) -> Floats:
+    if not column.kind.categorical:
+        return numbers(frame[column.name], column)
+    found = codes(frame[column.name], column).astype(np.float64)
+    return np.where(found < 0, np.nan, found)
+
+
+def scaled(values: Floats) -> Floats:
+    """Return values in units of their standard deviation, missing ones far from all others."""
+    present = np.isfinite(values)
+    if not present.any():
+        return np.zeros_like(values)
+    spread = float(values[present].std()) or 1.0
+    return np.where(present, (values - values[present].mean()) / spread, 10.0)
