@@ -46,16 +46,16 @@ class FixedLength(FittedOnce):
     """
 
     burn: int = 100
-    collapse_burn: int = 5
+    collapse_burn: int = 10
     kept: int = 400
     kept_incomplete: int = 200
-    collapse_kept: int = 10
+    collapse_kept: int = 20
 
     def sampled(self, task: Task, *, rng: np.random.Generator) -> CopulaPosterior:
         """Run the chain. O(n q²) per sweep."""
-        coding, _ = settle(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
+        coding, start = settle(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
-        sampler = Sampler(latent, rng=rng)
+        sampler = Sampler(latent, rng=rng, start=start)
         sampler.run(1, every=self.burn, collapse=self.collapse_burn)
         incomplete = bool(task.data.frame.isna().any(axis=None))
         trace = sampler.run(self.kept_incomplete if incomplete else self.kept, collapse=self.collapse_kept)

@@ -20,9 +20,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from synthdp.imputation.copula.chain import Sampler
+from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import Coding
-from synthdp.imputation.copula.model import Copula, _settled
+from synthdp.imputation.copula.fitting import settle
+from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.protocol import Task
 from synthdp.masking.gaussian import Gaussian
 from synthdp.microdata import Floats, resolve
@@ -35,7 +36,7 @@ from synthdp.synthesis.tasks import prepare
 from synthdp.tagging.groups import Rules, tag
 
 N = 400
-BURN, KEPT = 100, 400
+BURN, KEPT, COLLAPSE = 100, 400, 20
 COVERAGE, SPREAD = (0.91, 0.97), (0.9, 1.15)
 MISSING_SHARE, MISSING_SLOPE = 0.2, 0.5
 COORDINATES = ("y", "x", "s", "o", "g[b]", "g[c]")
@@ -44,8 +45,8 @@ LOADINGS = {
     "strong": np.array([0.85, 0.85, -0.8, 0.8, 0.6, -0.3]),
 }
 GROUP_EFFECTS = np.array([0.5, -0.4, 0.3, 0.3, 0.4, 0.0])
-# the first level must be the most frequent one in every data set: the others' utilities are relative to it
-CONSTANTS = np.array([0.0, 0.0, 0.0, 0.0, -0.5, -0.6])
+# levels must be as frequent as they come, in every data set: the others' utilities are relative to the first
+CONSTANTS = np.array([0.0, 0.0, 0.0, 0.0, -0.3, -0.8])
 ORDINAL_CUTS = (-0.8, 0.1, 0.9)
 ZERO_BELOW = -0.3
 CHAINS = ("plugged in", "drawn along")
@@ -89,23 +90,32 @@ def task_of(frame: pd.DataFrame) -> Task:
     return prepare(plan, Copula(exclude=("h",)), 1)[0]
 
 
-class DrawnAlong(Sampler):
-    """A chain whose margins have weights and fillings of their own in every sweep."""
+def plugged_in(coding: Coding, start: State | None, *, rng: np.random.Generator) -> Floats:
+    """Return draws of a chain whose margins stay as they are."""
+    sampler = Sampler(coding.latent(coding.curves(np.ones(N))), rng=rng, start=start)
+    sampler.run(1, every=BURN, collapse=COLLAPSE)
+    trace = sampler.run(KEPT, collapse=COLLAPSE)
+    return _entries(trace.r, trace.gamma)
 
-    def __init__(self, coding: Coding, *, rng: np.random.Generator) -> None:
-        self._coding = coding
-        super().__init__(coding.latent(coding.curves(np.ones(len(coding.covariates)))), rng=rng)
 
-    def sweep(self) -> None:
-        """Draw the margins, then everything else given them."""
-        weights = self._rng.standard_exponential(len(self._latent))
-        curves = self._coding.curves(weights)
-        latent = self._coding.latent(curves)
-        known = (latent.lower == latent.upper) & (self._owner < 0)
-        self.state.y[known] = latent.lower[known]
-        self._latent = latent
-        super().sweep()
-        self._coding = self._coding.filled(self.state.y, curves)
+def drawn_along(coding: Coding, start: State | None, *, rng: np.random.Generator) -> Floats:
+    """Return draws of a chain whose margins have weights and fillings of their own in every sweep."""
+    state, r, gamma = start, [], []
+    for sweep in range(BURN + KEPT):
+        curves = coding.curves(rng.standard_exponential(N))
+        sampler = Sampler(coding.latent(curves), rng=rng, start=state)
+        sampler.sweep()
+        if sweep % COLLAPSE == 0:
+            sampler.collapse()
+        state = sampler.state
+        coding = coding.filled(state.y, curves)
+        r.append(state.r)
+        gamma.append(state.gamma)
+    return _entries(np.asarray(r[BURN:]), np.asarray(gamma[BURN:]))
+
+
+def _entries(r: Floats, gamma: Floats) -> Floats:
+    return np.concatenate([r[:, *pairs()], gamma.reshape(len(gamma), -1)[:, free_gamma()]], axis=1)
 
 
 def one_replication(r: int, *, seed: int) -> Floats:
@@ -114,17 +124,13 @@ def one_replication(r: int, *, seed: int) -> Floats:
     for truth in LOADINGS:
         frame = records(truth, rng=Streams(seed).generator("data", truth, r))
         rng = Streams(seed).generator("chain", truth, r)
-        coding = _settled(Coding.of(task_of(frame), ("h",), 1.0), rng=rng)
-        plain = Sampler(coding.latent(coding.curves(np.ones(N))), rng=rng)
-        found.append([posterior(sampler) for sampler in (plain, DrawnAlong(coding, rng=rng))])
+        coding, start = settle(Coding.of(task_of(frame), ("h",), 1.0), rng=rng)
+        found.append([posterior(way(coding, start, rng=rng)) for way in (plugged_in, drawn_along)])
     return np.asarray(found)
 
 
-def posterior(sampler: Sampler) -> Floats:
-    """Return what a chain says of the free correlations and of Γ."""
-    sampler.run(1, every=BURN, collapse=10)
-    trace = sampler.run(KEPT, collapse=20)
-    drawn = np.concatenate([trace.r[:, *pairs()], trace.gamma.reshape(KEPT, -1)[:, free_gamma()]], axis=1)
+def posterior(drawn: Floats) -> Floats:
+    """Return mean, sd, 2.5% and 97.5% of draws."""
     return np.asarray([drawn.mean(axis=0), drawn.std(axis=0, ddof=1), *np.quantile(drawn, (0.025, 0.975), axis=0)])
 
 

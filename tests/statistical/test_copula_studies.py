@@ -108,6 +108,7 @@ def test_leaving_the_groups_out_biases_the_copies():
     assert abs(old["with H"]["mean"]) < abs(old["without H"]["mean"]) / 3
 
 
+@pytest.mark.slow
 def test_the_group_study_runs(tmp_path, monkeypatch):
     if not (DATA / "pseudo_csrg.csv").exists():
         pytest.skip("the shared data are not here")
