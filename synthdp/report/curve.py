@@ -7,7 +7,7 @@ from synthdp.report import drawing
 from synthdp.report.plots import Figure
 from synthdp.report.words import percent
 
-SIZE = 340
+SIZE = 400
 LINES = ((drawing.BLUE, "solid"), (drawing.ORANGE, "dash"), (drawing.GREEN, "dot"), (drawing.PURPLE, "dashdot"))
 CHOSEN = 0.05
 
@@ -44,8 +44,9 @@ def curve(curves: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
         "nticks": 6,
         "showline": True,
     }
-    layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.24, "x": 0}}
-    layout["margin"] = layout["margin"] | {"b": 70}
+    # nothing is drawn far below the diagonal
+    corner = {"x": 0.99, "y": 0.02, "xanchor": "right", "yanchor": "bottom", "bgcolor": "rgba(255,255,255,0.85)"}
+    layout |= {"showlegend": True, "legend": corner | {"font": {"size": 11}}}
     said = ", ".join(f"{name} {percent(_at(points))}" for name, points in curves.items())
     return Figure(
         title="Members recognised against outsiders wrongly accused",

@@ -18,7 +18,11 @@ MEASURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("Expected matches, in records", "expected_match", number),
     ("… as a share of all records", "expected_match_rate", percent),
     ("… if those without a candidate guess blindly", "expected_match_reference", number),
-    ("… if the intruder holds one copy only", "one_copy", lambda one: percent(find(one, "expected_match_rate"))),
+    (
+        "… as a share, if the intruder holds one copy only",
+        "one_copy",
+        lambda one: percent(find(one, "expected_match_rate")),
+    ),
     ("True matches, in records", "true_match", number),
     ("… as a share of all records", "true_match_rate", percent),
     ("… that chance alone may give (95% point)", "true_match_chance", number),

@@ -35,6 +35,7 @@ from synthdp.report.page import render
 from synthdp.report.plots import Figure, plotly_js
 from synthdp.report.propensity import propensity
 from synthdp.report.served import served
+from synthdp.report.words import percent
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
 
@@ -520,3 +521,25 @@ def test_a_peer_stands_beside_ours(content: ReportContent) -> None:
     peer = {"version": "1", "univariate": dict.fromkeys(("attack", "baseline", "control", "risk"), rate)}
     rows = blocks(changed(content, risk__anonymeter=peer))["Singling out, linking, inference"].tables[0].rows
     assert ("anonymeter: Singling out by one value", *("20% (10% to 30%)",) * 4) in rows
+
+
+def test_the_curve_of_the_membership_test_is_drawn(content: ReportContent) -> None:
+    (figure,) = blocks(content)["Knowing who is in the file"].figures
+    lines = content.metrics["risk"]["membership"]["attacks"]
+    assert [trace["name"] for trace in figure.data][:2] == ["a coin", "close to a row, all columns"]
+    assert len(figure.data) == 1 + len(lines)
+    for trace, line in zip(figure.data[1:], lines, strict=True):
+        assert trace["x"] == pytest.approx([100 * point[0] for point in line["roc"]], rel=1e-5)
+        assert trace["y"] == pytest.approx([100 * point[1] for point in line["roc"]], rel=1e-5)
+    at_five = max(true for false, true in lines[0]["roc"] if false <= 0.05)
+    assert f"close to a row, all columns {percent(at_five)}" in figure.alt
+    without = changed(content, risk__membership={"attacks": [{**line, "roc": None} for line in lines]})
+    assert blocks(without)["Knowing who is in the file"].figures == ()
+
+
+def test_one_copy_alone_stands_beside_all(content: ReportContent) -> None:
+    table = risk.overall(risk.sections(content))
+    assert table is not None
+    row = next(row for row in table.rows if "one copy only" in row[0])
+    alone = content.metrics["risk"]["identity"]["one_copy"]["expected_match_rate"]
+    assert row[table.head.index("Matching each copy")] == percent(alone)
