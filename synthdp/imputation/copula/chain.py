@@ -2,7 +2,7 @@
 
 1. every unknown latent given the others of its record (truncated normal; free where the cell is missing),
 2. Γ given latents and R (normal),
-3. every correlation given residuals and the other correlations (overrelaxed, every fourth sweep slice steps);
+3. every correlation given residuals and the other correlations (overrelaxed, now and then by slice steps);
 
 now and then, of every coordinate with unknown latents, its correlations and its part of Γ with these latents integrated
 out. Steps 1 to 3 alone are right but slow where few records say little of a correlation: with 80 records of the
@@ -25,11 +25,11 @@ from synthdp.imputation.copula import correlation
 from synthdp.imputation.copula.latent import Latent, Singles
 from synthdp.microdata import Codes, Floats
 
-ALPHA = -0.8  # of Γ and R
+ALPHA = -0.9  # of Γ and R
 REACH = 0.1  # of latents, where they are overrelaxed
 SETTLING = 60  # sweeps without overrelaxation: from afar its steps would be refused
-FRESH_EVERY = 4
-MOST_PASSES = 3
+FRESH_EVERY, OF_FEW, FEW = 16, 2, 1000  # slice steps after so many sweeps: where records are few, steps are refused
+MOST_PASSES = 5
 
 
 @dataclass(repr=False)
@@ -87,7 +87,8 @@ class Sampler:
         self._sweeps = 0
         self._open = np.flatnonzero(latent.packed.kind > 0)
         q = latent.shape.width
-        self._passes = int(np.clip(2 * len(latent) // (q * q), 1, MOST_PASSES))  # as costs little beside the records
+        self._passes = int(np.clip(len(latent) // (q * q), 1, MOST_PASSES))  # as costs little beside the records
+        self._fresh_every = OF_FEW if len(latent) < FEW else FRESH_EVERY
         self._words = rng.integers(0, 2**32, (4, BLOCK), dtype=np.uint32)
         if start is None:
             start = State(
@@ -105,7 +106,7 @@ class Sampler:
 
         latent, state, packed = self._latent, self.state, self._latent.packed
         settled = self._sweeps >= SETTLING
-        alpha = ALPHA if settled and self._sweeps % FRESH_EVERY else 0.0
+        alpha = ALPHA if settled and self._sweeps % self._fresh_every else 0.0
         q = len(state.r)
         reach = np.where(self._rng.random(q) < 0.5, REACH, 1.0) if settled else np.ones(q)
         precision: Floats = np.asarray(np.linalg.inv(state.r), dtype=np.float64)
