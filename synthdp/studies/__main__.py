@@ -19,6 +19,8 @@ STUDIES = (
     "copula_coverage",
     "copula_groups",
     "copula_margins",
+    "csrg_copula",
+    "sd2011",
     "regions",
     "audits",
     "adassp",
