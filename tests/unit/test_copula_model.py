@@ -99,6 +99,15 @@ class TestBadInput:
         found = problems(frame, {"born": Variable(kind="date", role="replace")})
         assert "variables.born: a copula cannot replace dates; use trees, or set role: keep." in found
 
+    def test_families_that_do_not_fit(self):
+        frame = people()
+        method = Mi(model=Copula(families={"nobody": "normal", "sex": "normal", "z": "gamma", "age": "beta"}))
+        assert problems(frame, method=method) == [
+            "synthesis.model.families.nobody: no such column in the data.",
+            "synthesis.model.families.sex: only numbers have a family; leave it out.",
+            "synthesis.model.families.z: a gamma margin needs bounds; write variables.z.bounds.",
+        ]
+
     def test_all_of_a_group_missing(self):
         frame = people()
         frame.loc[frame["z"] > 1, "region"] = np.nan
@@ -188,6 +197,19 @@ def test_a_mask_of_full_information_gives_the_values_back():
     assert np.abs(copy["age"] - frame["age"]).max() <= 0.1 + 1e-9
     assert (copy["sex"] == frame["sex"]).mean() > 0.99
     assert (copy["region"] == frame["region"]).mean() > 0.99
+
+
+@pytest.mark.parametrize("family", ["normal", "gamma", "beta"])
+def test_margins_of_a_family(family):
+    frame = people()
+    frame.loc[::7, "age"] = np.nan
+    plan = plan_of(frame, masks={}, variables={"age": Variable(role="replace", bounds=(0, 100), decimals=3)})
+    model = Copula(least_ess=2, most_r_hat=5, families={"age": family, "z": "normal"})
+    copies = Mi(model=model, copies=3).synthesize(plan, streams=Streams(5)).copies
+    drawn = np.concatenate([copy["age"].to_numpy(float) for copy in copies])
+    assert ((drawn >= 0) & (drawn <= 100)).all()
+    assert abs(np.nanmean(frame["age"]) - drawn.mean()) < 4 * np.sqrt(2) * drawn.std() / np.sqrt(len(frame))
+    assert np.corrcoef(np.tile(frame["z"], 3), drawn)[0, 1] > 0.5
 
 
 def test_what_the_model_says_of_itself():

@@ -1,7 +1,8 @@
 """Columns as latent coordinates: which column has which, and what the records say of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,6 +10,7 @@ from scipy.special import ndtri
 from synthdp.applicability import holds
 from synthdp.imputation.copula.latent import Flags, Latent, Shape, Singles
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
+from synthdp.imputation.copula.parametric import Family, ParametricMargin
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Codes, Floats, Microdata
 from synthdp.schema import Column, Kind
@@ -80,8 +82,10 @@ class Coding:
     left_out: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, task: Task, exclude: Sequence[str], group_sd: float) -> "Coding":
-        """Return the coding of a task's columns. O(n log n) per column."""
+    def of(
+        cls, task: Task, exclude: Sequence[str], group_sd: float, families: Mapping[str, Family] = MappingProxyType({})
+    ) -> "Coding":
+        """Return the coding of a task's columns, some with a family instead of their own margin. O(n log n) each."""
         data = task.data
         left_out = tuple(leave_out(data, exclude))
         unseen = {name for name, _ in left_out} | set(exclude)
@@ -89,7 +93,7 @@ class Coding:
         first = 0
         for column in data.schema.columns:
             if column.name not in unseen:
-                item = _item(task, column, first)
+                item = _item(task, column, first, families.get(column.name))
                 applies = holds(column, data.frame) if column.applies_when is not None else None
                 items.append(replace(item, applies=applies))
                 first += items[-1].width
@@ -151,13 +155,15 @@ class Coding:
         return Latent(self.shape(), lower, upper, levels, self.covariates, self.prior_sd)
 
 
-def _item(task: Task, column: Column, first: int) -> Item:
+def _item(task: Task, column: Column, first: int, family: Family | None) -> Item:
     nothing = np.zeros(0, dtype=np.int64)
-    if column.name in task.links:
-        margin = NumberMargin.of(task.working[column.name], task.links[column.name].limits())
-        return Item(column, first, 1, margin, nothing, nothing)
     if not column.kind.categorical:
-        return Item(column, first, 1, NumberMargin.of(task.data.numbers(column.name)), nothing, nothing)
+        link = task.links.get(column.name)
+        x = task.data.numbers(column.name) if link is None else task.working[column.name]
+        limits = link.limits() if link is not None else column.bounds if family is not None else None
+        limits = (-np.inf, np.inf) if limits is None else limits
+        margin = NumberMargin.of(x, limits) if family is None else ParametricMargin.from_family(x, limits, family)
+        return Item(column, first, 1, margin, nothing, nothing)
     codes = task.data.codes(column.name)
     if column.kind is not Kind.NOMINAL:
         return Item(column, first, 1, LevelMargin(codes, codes, len(column.levels)), nothing, nothing)

@@ -10,6 +10,7 @@ Limits. Margins are plugged in while R and Γ are sampled; where values are miss
 (at random given the other columns is enough). Associations other than monotone ones are not seen.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,7 @@ from synthdp.imputation.checks import settings_problems
 from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
 from synthdp.imputation.copula.drawing import CopulaParameters
 from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
+from synthdp.imputation.copula.parametric import Family
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Floats, Microdata
 from synthdp.schema import Kind, Role, Settings
@@ -34,6 +36,9 @@ class Copula(Settings):
     ----------
     exclude
         Kept columns the model must not see.
+    families
+        Columns with a margin of a family instead of their own: ``normal``, ``gamma`` (above the lower bound) or ``beta``
+        (between the bounds), on the working scale: with ``transform: log``, normal means lognormal.
     group_prior_sd
         Prior sd of the effects of risk group and number of neighbours on the latents.
     least_ess, most_r_hat
@@ -49,6 +54,7 @@ class Copula(Settings):
 
     method: Literal["copula"] = "copula"
     exclude: tuple[str, ...] = ()
+    families: dict[str, Family] = Field(default_factory=dict)
     group_prior_sd: float = Field(default=1.0, gt=0)
     least_ess: float = Field(default=60.0, gt=0)
     most_r_hat: float = Field(default=1.05, gt=1)
@@ -61,7 +67,7 @@ class Copula(Settings):
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why a copula cannot replace the columns the schema asks for."""
-        found = settings_problems(data, None, self.exclude)
+        found = settings_problems(data, None, self.exclude) + _family_problems(data, self.families)
         columns = [column for column in data.schema.columns if column.name not in self.exclude]
         levels = {c.name: len(np.unique(data.codes(c.name))) for c in columns if c.kind is Kind.NOMINAL}
         for name, count in levels.items():
@@ -91,7 +97,7 @@ class Copula(Settings):
         Unfinished
             When they do not within ``most_sweeps``.
         """
-        coding, start = settle(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
+        coding, start = settle(Coding.of(task, self.exclude, self.group_prior_sd, self.families), rng=rng)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
         fit = run_chains(
             latent,
@@ -123,6 +129,21 @@ def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
             found.append(f"{where}: a copula needs at least {FEWEST_KNOWN} values, found {known}; set role: drop.")
         elif repeats:
             found.append(f"{where}: follows from other columns; write it as derived:, or drop one of them.")
+    return found
+
+
+def _family_problems(data: Microdata, families: Mapping[str, Family]) -> list[str]:
+    """Return which margins cannot be of the family that was asked for."""
+    found: list[str] = []
+    for name, family in families.items():
+        where = f"synthesis.model.families.{name}"
+        column = next((column for column in data.schema.columns if column.name == name), None)
+        if column is None:
+            found.append(f"{where}: no such column in the data.")
+        elif column.kind.categorical or column.kind is Kind.DATE:
+            found.append(f"{where}: only numbers have a family; leave it out.")
+        elif family != "normal" and column.bounds is None:
+            found.append(f"{where}: a {family} margin needs bounds; write variables.{name}.bounds.")
     return found
 
 

@@ -62,7 +62,7 @@ class ParametricMargin(NumberMargin):
                 shape, scale = weighted_gamma(share, mass)
                 law = stats.gamma(shape, scale=scale)
             # each tail from its own side: far out the other one has no digits left
-            x = low + width * np.where(z < 0, law.ppf(special.ndtr(z)), law.isf(special.ndtr(-z)))
+            x = np.minimum(low + width * np.where(z < 0, law.ppf(special.ndtr(z)), law.isf(special.ndtr(-z))), high)
             below, above = law.cdf(share), law.sf(share)
             latents = np.where(below < 0.5, special.ndtri(below), -special.ndtri(above))
         latents = np.clip(latents, -FARTHEST, FARTHEST)
