@@ -37,7 +37,7 @@ class Copula(Settings):
     exclude
         Kept columns the model must not see.
     families
-        Columns with a margin of a family instead of their own: ``normal``, ``gamma`` (above the lower bound) or ``beta``
+        Columns with a margin of a family, not their own: ``normal``, ``gamma`` (above the lower bound) or ``beta``
         (between the bounds), on the working scale: with ``transform: log``, normal means lognormal.
     group_prior_sd
         Prior sd of the effects of risk group and number of neighbours on the latents.
