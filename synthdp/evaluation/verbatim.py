@@ -48,8 +48,8 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
 
     What cannot be seen: rows planted in *one* copy where coincidences are common, because few or coarse columns were
     replaced. With λ coincidences expected in a copy, three planted rows were refused in 98% of simulated releases at
-    λ = 0.04, 72% at 0.2, 15% at 0.7, and hardly ever above 2. A test that knew λ exactly could not refuse four equal
-    rows before λ < 0.82, nor five before λ < 1.28, at 1%: what was planted looks like a coincidence, to an intruder
+    λ = 0.04, 72% at 0.2, 15% at 0.7, and hardly ever above 2. A test that knew λ exactly could refuse four equal
+    rows only below λ = 0.82 and five only below 1.28, at 1%: what was planted looks like a coincidence, to an intruder
     too. Rows planted in all of M copies are seen far longer, as a coincidence in all has probability p^M: with M ≥ 3,
     three were refused in every simulated release, up to λ = 10 in 5,000 records; with two copies and a coarse column
     they may pass. Where no column is kept, a row that was copied to another place is not seen, and nothing is judged if
