@@ -47,14 +47,14 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     that is not, in its own row where copies are aligned, else among all rows with its kept values.
 
     What cannot be seen: rows planted in *one* copy where coincidences are common, because few or coarse columns were
-    replaced. With λ coincidences expected in a copy, three planted rows were refused in 98% of simulated releases at
-    λ = 0.04, 72% at 0.2, 15% at 0.7, and hardly ever above 2. A test that knew λ exactly could refuse four equal
-    rows only below λ = 0.82 and five only below 1.28, at 1%: what was planted looks like a coincidence, to an intruder
-    too. Rows planted in all of M copies are seen far longer, as a coincidence in all has probability p^M: with M ≥ 3,
-    three were refused in every simulated release, up to λ = 10 in 5,000 records; with two copies and a coarse column
-    they may pass. Where no column is kept, a row that was copied to another place is not seen, and nothing is judged if
-    rows cannot be traced. Where the mask is narrow (sd below 0.3) and columns are coarse, a record's own row brings its
-    values back more often than its stand-ins' do, and a release may be refused for that.
+    replaced. With λ coincidences expected in a copy, three planted rows were refused in 98% of simulated releases at λ
+    = 0.04, 72% at 0.2, 15% at 0.7, and hardly ever above 2. A test that knew λ exactly could refuse four equal rows
+    only below λ = 0.82 and five only below 1.28, at 1%: what was planted looks like a coincidence, to an intruder too.
+    Rows planted in all of M copies are seen far longer, as a coincidence in all has probability p^M: with M ≥ 3 and
+    masks of sd 0.5 or more, three were refused in every simulated release, up to λ = 10; with two copies and a coarse
+    column they may pass. Where no column is kept, a row that was copied to another place is not seen, and nothing is
+    judged if rows cannot be traced. Where the mask is narrow (sd below 0.3) and columns are coarse, a record's own row
+    brings its values back more often than its stand-ins' do, and a release may be refused for that.
 
     O(M n log n), and two searches for stand-ins of the records that can match at all.
     """
