@@ -2,13 +2,11 @@
 
 The exact sampler is calibrated when margins are known (``copula_sbc``). A real run takes them from the records: does a
 95% interval of each correlation, and of each entry of Γ, still hold the truth? Two correlation matrices, moderate and
-strong; beside the product's chain one that draws the margins along (weights of a Bayesian bootstrap anew in every
-sweep, missing cells filled in anew).
+strong; beside plugged-in margins the chain that knows nothing but ranks (``margins: rank``).
 
 For two numbers with correlation ρ the answer is known. With margins known, the variance of ρ's posterior is
 (1 − ρ²)²/((1 + ρ²) n); normal scores, whose variances are fixed, give an estimate of variance (1 − ρ²)²/n (Klaassen and
-Wellner 1997, Bernoulli 3(1), 55-77). So sd(z) is √(1 + ρ²). Bootstrapped margins move the scores' squares by what is
-missing, ρ²(1 − ρ²)²/((1 + ρ²) n).
+Wellner 1997, Bernoulli 3(1), 55-77). So sd(z) is √(1 + ρ²).
 """
 
 import time
@@ -24,6 +22,7 @@ from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.fitting import settle
 from synthdp.imputation.copula.model import Copula
+from synthdp.imputation.copula.ranks import RankSampler, orders_of
 from synthdp.imputation.protocol import Task
 from synthdp.masking.gaussian import Gaussian
 from synthdp.microdata import Floats, resolve
@@ -49,7 +48,7 @@ GROUP_EFFECTS = np.array([0.5, -0.4, 0.3, 0.3, 0.4, 0.0])
 CONSTANTS = np.array([0.0, 0.0, 0.0, 0.0, -0.3, -0.8])
 ORDINAL_CUTS = (-0.8, 0.1, 0.9)
 ZERO_BELOW = -0.3
-CHAINS = ("plugged in", "drawn along")
+CHAINS = ("plugged in", "rank")
 VARIABLES = {
     "y": Variable(kind=Kind.CONTINUOUS, role=Role.REPLACE),
     "s": Variable(kind=Kind.SEMICONTINUOUS),
@@ -98,20 +97,13 @@ def plugged_in(coding: Coding, start: State | None, *, rng: np.random.Generator)
     return _entries(trace.r, trace.gamma)
 
 
-def drawn_along(coding: Coding, start: State | None, *, rng: np.random.Generator) -> Floats:
-    """Return draws of a chain whose margins have weights and fillings of their own in every sweep."""
-    state, r, gamma = start, [], []
-    for sweep in range(BURN + KEPT):
-        curves = coding.curves(rng.standard_exponential(N))
-        sampler = Sampler(coding.latent(curves), rng=rng, start=state)
-        sampler.sweep()
-        if sweep % COLLAPSE == 0:
-            sampler.collapse()
-        state = sampler.state
-        coding = coding.filled(state.y, curves)
-        r.append(state.r)
-        gamma.append(state.gamma)
-    return _entries(np.asarray(r[BURN:]), np.asarray(gamma[BURN:]))
+def ranked(coding: Coding, start: State | None, *, rng: np.random.Generator) -> Floats:
+    """Return draws of a chain given ranks."""
+    latent = coding.latent(coding.curves(np.ones(N)))
+    sampler = RankSampler(latent, orders_of(coding), rng=rng, start=start)
+    sampler.run(1, every=BURN, collapse=COLLAPSE)
+    trace = sampler.run(KEPT, collapse=COLLAPSE)
+    return _entries(trace.r, trace.gamma)
 
 
 def _entries(r: Floats, gamma: Floats) -> Floats:
@@ -125,7 +117,7 @@ def one_replication(r: int, *, seed: int) -> Floats:
         frame = records(truth, rng=Streams(seed).generator("data", truth, r))
         rng = Streams(seed).generator("chain", truth, r)
         coding, start = settle(Coding.of(task_of(frame), ("h",), 1.0), rng=rng)
-        found.append([posterior(way(coding, start, rng=rng)) for way in (plugged_in, drawn_along)])
+        found.append([posterior(way(coding, start, rng=rng)) for way in (plugged_in, ranked)])
     return np.asarray(found)
 
 
@@ -241,10 +233,13 @@ of every column but y missing at random given y. Posterior of every correlation 
 
 {table(("truth", "margins", "entries", "outside", "coverage", "sd(z)", "mean z"), summary)}
 
-`plugged in` is what `model: copula` does: margins fixed while R and Γ are sampled. For two numbers of correlation ρ
-theory says sd(z) = √(1 + ρ²): {np.sqrt(1 + correlations("moderate")[0, 1] ** 2):.2f} for y and x in the moderate truth,
-{np.sqrt(1 + correlations("strong")[0, 1] ** 2):.2f} in the strong one. `drawn along` redraws the margins (Bayesian
-bootstrap, missing cells filled in) in every sweep.
+`plugged in` is the default of `model: copula`: margins fixed while R and Γ are sampled. For two numbers of correlation
+ρ theory says sd(z) = √(1 + ρ²): {np.sqrt(1 + correlations("moderate")[0, 1] ** 2):.2f} for y and x in the moderate
+truth, {np.sqrt(1 + correlations("strong")[0, 1] ** 2):.2f} in the strong one, whatever n. `rank` is `margins: rank`.
+
+Drawing the margins along instead (weights of a Bayesian bootstrap in every sweep) was tried on 200 of these data sets:
+sd(z) of the strong correlations fell from 1.15 to 1.11 on average, but their estimates shrank (mean |z| 0.42 instead of
+0.27), and coverage stayed where it was (0.895 and 0.896).
 
 {table(head, lines)}
 """

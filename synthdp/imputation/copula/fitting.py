@@ -4,6 +4,7 @@ The first chain starts where completing the margins ended, the second halfway be
 start that still shows makes them disagree.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -81,8 +82,14 @@ def run_chains(
     most_r_hat: float,
     most_sweeps: int,
     rng: np.random.Generator,
+    make: Callable[..., Sampler] = Sampler,
 ) -> Fit:
     """Run the chains until they agree. O(n q²) per sweep.
+
+    Parameters
+    ----------
+    make
+        Which kind of chain.
 
     Raises
     ------
@@ -90,7 +97,7 @@ def run_chains(
         When they do not within ``most_sweeps``.
     """
     own = rng.spawn(CHAINS)
-    samplers = [Sampler(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
+    samplers = [make(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
     pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), np.nonzero(latent.prior_sd)
     kept: list[list[Floats]] = [[] for _ in samplers]
     total, run, every = 0, FIRST_RUN, collapse_every(len(latent))
