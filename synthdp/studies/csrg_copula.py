@@ -1,6 +1,6 @@
 """The authors' pseudo registry with its missing values: the copula, 5 completed originals × 3 copies, Reiter (2004).
 
-698 patients; 118 lack a lung measurement, a diagnosis, their education. Age, sex, race and education are replaced. The
+698 patients; 103 lack a lung measurement, a diagnosis, their education. Age, sex, race and education are replaced. The
 probit for work disability is held against the authors' own multiple imputation (published beside their programs), the
 one for one-year lung disease, whose columns no model sees, against 20 completed originals of the copula, of which no
 value is masked or replaced: of that analysis only complete cases are published.

@@ -33,20 +33,22 @@ def page(results: dict[str, Any], settings: dict[str, Any]) -> str:
 ten coefficients: `work` is the probit for work disability against the authors' multiple imputation (R package mi) and
 against ours (20 completed originals of the copula, Rubin's rule); `ILD` the probit for one-year lung disease, whose
 columns no model saw, against ours (only complete cases are published). The two imputations themselves overlap by
-{same["mean"]:.3f} on average ({same["lowest"]:.3f} at worst): more than that cannot be asked of a copy against the
-published one. Risk columns: expected / true matches; the original against itself {original["copies_expected_3"]:.1f} /
+{same["mean"]:.3f} on average ({same["lowest"]:.3f} at worst), which is how far two imputations of one file differ.
+Risk columns: expected / true matches; the original against itself {original["copies_expected_3"]:.1f} /
 {original["copies_true_3"]} at tolerance 3, {original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
-Seconds: 5 completions, 6 fits and 15 copies, one process beside another.
+Seconds: 5 completions, 6 fits and 15 copies, by the clock, on two cores that other work had most of.
 Regenerate: `python -m synthdp.studies csrg_copula --data FOLDER`.
 
 {table(HEAD, [_line(row) for row in results["rows"]])}
 
 Repair looks at the truth and gives true matches at tolerance 3 a neighbour's keys: that none is left is how it was
-made. W is drawn once for each completed original in the authors' setting, as they do; per copy in ours.
+made. In the authors' setting W is drawn once for each completed original, which is as near to their once for all
+copies as completed originals allow; in ours per copy. The imputation that `ILD` is held against is by the same copula,
+which the published overlaps did not have the favour of.
 
 ## Published, for comparison
 
-Complete records and missing values alike; after repair where the method has one.
+From the authors' result files, on the same records.
 
 {table(("method", "work mean", "lowest", "ILD mean", "lowest", "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
 """
