@@ -186,6 +186,7 @@ def run(*, out: Path, replications: int = RUNS, jobs: int = 2, seed: int = 2021,
         "delta": DELTA,
         "epsilons": list(EPSILONS),
         "seed": seed,
+        "cells_of_earlier_goes": len(wanted) - len(todo),  # the seconds of the last go do not count these
     }
     draw(results["lines"], out)
     save(out, study="dp_baselines", settings=settings, results=results, page=page(results, settings), began=began)
