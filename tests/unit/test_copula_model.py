@@ -217,7 +217,7 @@ def test_what_the_model_says_of_itself():
     row = release.chain[0]
     assert row["model"] == "copula"
     assert row["sweeps"] == 250
-    assert {"r_hat", "ess"} <= set(row)
+    assert {"r_hat", "ess", "tail_ess"} <= set(row)
     statements = " ".join(str(entry["statement"]) for entry in release.masking)
     assert "the association model's margins follow the records' own values" in statements
 

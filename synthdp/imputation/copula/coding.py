@@ -134,9 +134,8 @@ class Coding:
             if item.margin is not None and curve is not None:
                 rows = item.margin.rows
                 unknown = rows < 0 if item.applies is None else (rows < 0) & item.applies
-                drawn = np.where(
-                    unknown, curve.cell(y[:, item.first].astype(np.float64) / self.scale[item.first]), rows
-                )
+                drawn = rows.copy()
+                drawn[unknown] = curve.cell(y[unknown, item.first].astype(np.float64) / self.scale[item.first])
                 item = replace(item, margin=replace(item.margin, filled=drawn))
             items.append(item)
         return replace(self, items=tuple(items))
