@@ -60,6 +60,7 @@ NODES: frozenset[type[ast.AST]] = (
         *(ast.BinOp, ast.UnaryOp, ast.USub, ast.Not, ast.BoolOp, ast.And, ast.Or),
     }
 )
+DEEPEST = 150
 QUOTED_OR_TICKED = re.compile(r"""("[^"]*"|'[^']*')|`([^`]*)`""")
 
 
@@ -79,11 +80,8 @@ def evaluate(text: str, frame: pd.DataFrame) -> pd.Series:
     [True, False, True]
     """
     tree, quoted = _parse(text)
-    try:
-        with np.errstate(all="ignore"):
-            return _Evaluation(text, frame, quoted).value(tree).rename(None)
-    except RecursionError:
-        raise InputError(f"expression {text!r}: is nested too deeply; split it.") from None
+    with np.errstate(all="ignore"):
+        return _Evaluation(text, frame, quoted).value(tree).rename(None)
 
 
 def names(text: str) -> set[str]:
@@ -117,11 +115,23 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
 
     try:
         tree = ast.parse(QUOTED_OR_TICKED.sub(word, text).strip(), mode="eval").body
+        if _depth(tree) > DEEPEST:
+            raise RecursionError
         for node in ast.walk(tree):
             _check(text, node)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except RecursionError:
+        raise InputError(f"expression {text!r}: is nested too deeply; split it.") from None
+    except (SyntaxError, ValueError, MemoryError):
         raise InputError(f"expression {text!r}: cannot be read; write for example age > 85 and sex == 'F'.") from None
     return tree, quoted
+
+
+def _depth(tree: ast.AST) -> int:
+    """Return how deep a tree is; Python's own limit is no measure, as libraries move it."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
 
 
 def _check(text: str, node: ast.AST) -> None:

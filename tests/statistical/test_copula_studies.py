@@ -129,3 +129,17 @@ def test_the_committed_margins():
     # theory of two numbers: √(1 + ρ²) too sure with margins plugged in
     rho = copula_margins.correlations("strong")[0, 1]
     assert abs(strong["plugged in"] / strong["rank"] / np.sqrt(1 + rho**2) - 1) < 0.1
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        "moderate",
+        pytest.param("strong", marks=pytest.mark.xfail(strict=True, reason="too sure by √(1 + ρ²)")),
+    ],
+)
+def test_posteriors_with_plugged_in_margins_are_calibrated(truth):
+    rows = pd.DataFrame(committed("copula_margins")["results"]["rows"])
+    rows = rows[(rows["truth"] == truth) & (rows["margins"] == "plugged in")]
+    assert rows["coverage"].between(0.91, 0.97).all()
+    assert rows["sd_z"].between(0.9, 1.15).all()

@@ -273,7 +273,7 @@ def test_contradictions_in_a_mask(mask, sentence):
         ({"masks": {"age": {"method": "gaussian", "sd": 0}}}, "masks.age.sd: must be greater than 0."),
         ({"synthesis": "da_mi"}, "synthesis: must be a block of settings."),
         ({"synthesis": {"copies": "many"}}, "synthesis.copies: must be a whole number."),
-        ({"synthesis": {"imputations": 2}}, "synthesis.imputations: must be 1."),
+        ({"synthesis": {"imputations": 0}}, "synthesis.imputations: must be greater than or equal to 1."),
         ({"evaluation": {"risk": "identity"}}, "evaluation.risk: must be a list."),
     ],
 )
