@@ -12,7 +12,8 @@ time after 5 to 200.
 Overrelaxed means on the other side of the conditional distribution than before: then a chain of many steps, each small
 against what the records leave open, does not wander about (Neal 1998, in Learning in Graphical Models, 205-228).
 Latents are overrelaxed in every other coordinate, by a coin: in all of them, the products of two would hardly change.
-With 5,000 records of benchmarks/copula.py, independent draws are 3 to 4 times as close together as without.
+With 5,000 records of benchmarks/copula.py, independent draws were 3 to 4 times as close together as with one slice step
+a sweep (medians at trial settings; a part of it is that steps of R and Γ are repeated).
 
 O(n q²) per sweep for n records of q coordinates, plus O(q⁴) for the correlations and O((q d)³) for d covariates.
 """
