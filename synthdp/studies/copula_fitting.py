@@ -39,26 +39,24 @@ class FixedLength(FittedOnce):
 
     Parameters
     ----------
-    burn, collapse_burn
-        Sweeps that are forgotten, and after how many of them the step with latents integrated out is taken.
-    kept, kept_incomplete, collapse_kept
-        The same of the sweeps whose states are kept, with complete records and with missing values.
+    burn
+        Sweeps that are forgotten.
+    kept, kept_incomplete
+        Sweeps whose states are kept, with complete records and with missing values.
     """
 
     burn: int = 100
-    collapse_burn: int = 10
     kept: int = 400
     kept_incomplete: int = 200
-    collapse_kept: int = 20
 
     def sampled(self, task: Task, *, rng: np.random.Generator) -> CopulaPosterior:
         """Run the chain. O(n q²) per sweep."""
         coding, start = settle(Coding.of(task, self.exclude, self.group_prior_sd), rng=rng)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
         sampler = Sampler(latent, rng=rng, start=start)
-        sampler.run(1, every=self.burn, collapse=self.collapse_burn)
+        sampler.run(1, every=self.burn)
         incomplete = bool(task.data.frame.isna().any(axis=None))
-        trace = sampler.run(self.kept_incomplete if incomplete else self.kept, collapse=self.collapse_kept)
+        trace = sampler.run(self.kept_incomplete if incomplete else self.kept)
         j, k = np.nonzero(np.triu(~latent.shape.fixed()))
-        h, i = np.nonzero(latent.prior_sd)
-        return CopulaPosterior(coding, trace.r[:, j, k], trace.gamma[:, h, i], task.sweeps, ())
+        effects = latent.effects()
+        return CopulaPosterior(coding, effects, trace.r[:, j, k], trace.gamma[:, *effects], task.sweeps, ())

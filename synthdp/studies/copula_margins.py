@@ -35,7 +35,7 @@ from synthdp.synthesis.tasks import prepare
 from synthdp.tagging.groups import Rules, tag
 
 N = 400
-BURN, KEPT, COLLAPSE = 100, 400, 20
+BURN, KEPT = 100, 400
 COVERAGE, SPREAD = (0.91, 0.97), (0.9, 1.15)
 MISSING_SHARE, MISSING_SLOPE = 0.2, 0.5
 COORDINATES = ("y", "x", "s", "o", "g[b]", "g[c]")
@@ -92,8 +92,8 @@ def task_of(frame: pd.DataFrame) -> Task:
 def plugged_in(coding: Coding, start: State | None, *, rng: np.random.Generator) -> Floats:
     """Return draws of a chain whose margins stay as they are."""
     sampler = Sampler(coding.latent(coding.curves(np.ones(N))), rng=rng, start=start)
-    sampler.run(1, every=BURN, collapse=COLLAPSE)
-    trace = sampler.run(KEPT, collapse=COLLAPSE)
+    sampler.run(1, every=BURN)
+    trace = sampler.run(KEPT)
     return _entries(trace.r, trace.gamma)
 
 
@@ -101,8 +101,8 @@ def ranked(coding: Coding, start: State | None, *, rng: np.random.Generator) -> 
     """Return draws of a chain given ranks."""
     latent = coding.latent(coding.curves(np.ones(N)))
     sampler = RankSampler(latent, orders_of(coding), rng=rng, start=start)
-    sampler.run(1, every=BURN, collapse=COLLAPSE)
-    trace = sampler.run(KEPT, collapse=COLLAPSE)
+    sampler.run(1, every=BURN)
+    trace = sampler.run(KEPT)
     return _entries(trace.r, trace.gamma)
 
 

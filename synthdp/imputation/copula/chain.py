@@ -22,41 +22,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.imputation.copula import correlation
-from synthdp.imputation.copula.latent import Latent, Singles
-from synthdp.microdata import Codes, Floats
+from synthdp.imputation.copula.covariance import Covariance, correlations
+from synthdp.imputation.copula.latent import Flags, Latent, Singles
+from synthdp.microdata import Floats
 
 ALPHA = -0.9  # of Γ and R
 REACH = 0.1  # of latents, where they are overrelaxed
 SETTLING = 60  # sweeps without overrelaxation: from afar its steps would be refused
-FRESH_EVERY, OF_FEW, FEW = 16, 2, 1000  # slice steps after so many sweeps: where records are few, steps are refused
-MOST_PASSES = 5
+FRESH_EVERY = 16  # sweeps, of which one is not overrelaxed
 
 
 @dataclass(repr=False)
 class State:
-    """Where a chain stands: latents (n × q), Γ and R."""
+    """Where a chain stands: latents (n × q), Γ and Σ."""
 
     y: Singles
     gamma: Floats
-    r: Floats
+    sigma: Floats
 
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """What a chain leaves: draws × d × q of Γ, draws × q × q of R, and some latents at every draw.
-
-    Parameters
-    ----------
-    gamma, r
-        The parameters.
-    cells
-        draws × watched cells.
-    """
+    """What a chain leaves: draws × d × q of Γ in units of the latents' sds, and draws × q × q of R."""
 
     gamma: Floats
     r: Floats
-    cells: Floats
 
     def __repr__(self) -> str:
         return f"Trace({len(self.r)} draws)"
@@ -79,17 +69,13 @@ class Sampler:
         from synthdp.imputation.copula.rows import BLOCK
 
         self._latent, self._rng = latent, rng
-        self._owner, self._fixed = latent.shape.owner(), latent.shape.fixed()
+        self._owner, self._covariance = latent.shape.owner(), Covariance(latent.shape)
         self._gram = latent.covariates.T @ latent.covariates
         self._free = np.nonzero(latent.prior_sd > 0)
         h, j = self._free
         self._free_gram = self._gram[h[:, None], h]
         self._free_precision = np.diag(latent.prior_sd[h, j] ** -2.0)
         self._sweeps = 0
-        self._open = np.flatnonzero(latent.packed.kind > 0)
-        q = latent.shape.width
-        self._passes = int(np.clip(len(latent) // (q * q), 1, MOST_PASSES))  # as costs little beside the records
-        self._fresh_every = OF_FEW if len(latent) < FEW else FRESH_EVERY
         self._words = rng.integers(0, 2**32, (4, BLOCK), dtype=np.uint32)
         if start is None:
             start = State(
@@ -99,7 +85,7 @@ class Sampler:
         y = np.array(start.y.T, dtype=np.float32, order="C")
         plain = self._owner < 0
         y[plain] = np.clip(y[plain], packed.lower[plain], packed.upper[plain])
-        self.state = State(y.T, start.gamma.copy(), start.r.copy())
+        self.state = State(y.T, start.gamma.copy(), start.sigma.copy())
 
     def sweep(self) -> None:
         """Update everything once."""
@@ -107,10 +93,10 @@ class Sampler:
 
         latent, state, packed = self._latent, self.state, self._latent.packed
         settled = self._sweeps >= SETTLING
-        alpha = ALPHA if settled and self._sweeps % self._fresh_every else 0.0
-        q = len(state.r)
-        reach = np.where(self._rng.random(q) < 0.5, REACH, 1.0) if settled else np.ones(q)
-        precision: Floats = np.asarray(np.linalg.inv(state.r), dtype=np.float64)
+        alpha = ALPHA if settled and self._sweeps % FRESH_EVERY else 0.0
+        q = len(state.sigma)
+        reach = np.where(self._tossed(), REACH, 1.0) if settled else np.ones(q)
+        precision: Floats = np.asarray(np.linalg.inv(state.sigma), dtype=np.float64)
         diagonal = np.diag(precision)
         weights = -precision / diagonal[:, None]
         np.fill_diagonal(weights, 0.0)
@@ -140,49 +126,26 @@ class Sampler:
             # E'E of the residuals after the step, without another look at the records
             cross += by.T @ self._gram @ by - by.T @ moved - moved.T @ by
             state.gamma = state.gamma + by
-        state.r = correlation.step(
-            state.r, precision, cross, len(latent), self._fixed, rng=self._rng, alpha=alpha, passes=self._passes
-        )
+        state.sigma = self._covariance.step(state.sigma, cross, len(latent), rng=self._rng, alpha=alpha)
         self._sweeps += 1
 
-    def collapse(self) -> None:
-        """Update the parameters of every coordinate that has unknown latents, these integrated out. O(n q³)."""
-        from synthdp.imputation.copula.collapsing import collapse
-
-        latent, state, shape = self._latent, self.state, self._latent.shape
-        r, gamma = state.r.copy(), state.gamma.copy()
-        precision: Floats = np.asarray(np.linalg.inv(r), dtype=np.float64)
-        mean = latent.covariates @ gamma
-        known = (latent.lower, latent.upper, self._owner, shape.first, shape.size, latent.codes, latent.covariates)
-        prior = (correlation.degrees(len(r)), self._fixed)
-        y = np.array(state.y, dtype=np.float64, order="C")
-        for j in self._open:
-            collapse(int(j), y, mean, *known, latent.prior_sd, gamma, r, precision, *prior, self._rng)
-        state.y[:] = y
-        state.r, state.gamma = r, gamma
-
-    def run(
-        self, draws: int, *, every: int = 1, collapse: int = 1, watched: tuple[Codes, Codes] | None = None
-    ) -> Trace:
-        """Run the chain and return a draw of every so many sweeps.
-
-        Parameters
-        ----------
-        collapse
-            After how many sweeps the costlier step with latents integrated out is taken.
-        watched
-            Rows and coordinates of latents to follow.
-        """
+    def run(self, draws: int, *, every: int = 1) -> Trace:
+        """Run the chain and return a draw of every so many sweeps."""
         state, kept = self.state, []
         for _ in range(draws):
             for _ in range(every):
                 self.sweep()
-                if self._sweeps % collapse == 0:
-                    self.collapse()
-            cells = state.y[watched].astype(np.float64) if watched is not None else np.zeros(0)
-            kept.append((state.gamma.copy(), state.r.copy(), cells))
-        gamma, r, cells = (np.asarray(part) for part in zip(*kept, strict=True))
-        return Trace(gamma, r, cells)
+            r, sd = correlations(state.sigma)
+            kept.append((state.gamma / sd, r))
+        gamma, r = (np.asarray(part) for part in zip(*kept, strict=True))
+        return Trace(gamma, r)
+
+    def _tossed(self) -> Flags:
+        """Return which coordinates are overrelaxed, by a coin for each column."""
+        coin: Flags = self._rng.random(len(self._owner)) < 0.5
+        for first, size in zip(self._latent.shape.first, self._latent.shape.size, strict=True):
+            coin[first : first + size] = coin[first]
+        return coin
 
     def _step_of_gamma(self, precision: Floats, moved: Floats, alpha: float) -> Floats:
         """Return by how much Γ | Y, R moves: precision of its free entries is R⁻¹ ⊗ H'H plus the prior's."""

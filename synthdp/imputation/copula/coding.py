@@ -19,7 +19,7 @@ Curve = NumberCurve | LevelCurve | None
 MOST_UTILITIES = 24
 FEWEST_KNOWN = 10
 NEARLY_ONE = 1 - 1e-6
-NOMINAL_SD = 1.5
+NOMINAL_SD, LOCATION_SD = 1.5, 1.0  # of constants: of utilities, and of latents that margins put at zero
 LARGEST_SHARE = 0.8
 
 
@@ -68,7 +68,7 @@ class Coding:
     items
         The columns.
     covariates, prior_sd
-        h (n × d) and the prior sd of Γ (d × q).
+        h (n × d), a constant first, and the prior sd of Γ (d × q).
     scale
         The sd of each coordinate's latents over all records.
     left_out
@@ -103,10 +103,14 @@ class Coding:
         nominal = np.zeros(first, dtype=np.bool_)
         for item in items:
             nominal[item.first : item.first + item.width] = item.nominal
-        covariates = np.column_stack([np.ones((len(data), int(nominal.any()))), moved])
+        covariates = np.column_stack([np.ones(len(data)), moved])
         prior_sd = np.full((covariates.shape[1], first), group_sd)
-        if nominal.any():
-            prior_sd[0] = np.where(nominal, NOMINAL_SD, 0.0)
+        prior_sd[0] = np.where(nominal, NOMINAL_SD, LOCATION_SD)
+        for item in items:
+            if item.applies is not None and not item.nominal:
+                # where it applies to everyone with a value, location and correlation with what decides are one and the
+                # same: the margin's location counts
+                prior_sd[0, item.first] = 0.0
         scale = np.ones(first)
         for item in items:
             if not item.nominal and regularised:

@@ -22,9 +22,6 @@ ROUNDS = (60, 15, 15, 15, 15)  # sweeps before margins are completed anew
 FIRST_RUN = 250
 FORGOTTEN = 150
 GROWTH = (0.25, 1.5)
-# the step with latents integrated out costs as much as some hundred sweeps, and helps where records are few or levels
-# rare: every so many sweeps, and rarer the more records there are
-COLLAPSE, RECORDS_A_SWEEP = 20, 50
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,15 +60,10 @@ def settle(coding: Coding, *, rng: np.random.Generator) -> tuple[Coding, State |
     for sweeps in ROUNDS:
         curves = coding.curves(same)
         sampler = Sampler(coding.latent(curves), rng=rng, start=state)
-        sampler.run(1, every=sweeps, collapse=collapse_every(len(same)))
+        sampler.run(1, every=sweeps)
         state = sampler.state
         coding = coding.filled(state.y, curves)
     return coding, state
-
-
-def collapse_every(n: int) -> int:
-    """Return after how many sweeps the step with latents integrated out is taken."""
-    return max(COLLAPSE, n // RECORDS_A_SWEEP)
 
 
 def run_chains(
@@ -98,12 +90,12 @@ def run_chains(
     """
     own = rng.spawn(CHAINS)
     samplers = [make(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
-    pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), np.nonzero(latent.prior_sd)
+    pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), latent.effects()
     kept: list[list[Floats]] = [[] for _ in samplers]
-    total, run, every = 0, FIRST_RUN, collapse_every(len(latent))
+    total, run = 0, FIRST_RUN
     with ThreadPoolExecutor(max_workers=CHAINS) as pool:
         while True:
-            traces = pool.map(lambda sampler, length=run: sampler.run(length, collapse=every), samplers)
+            traces = pool.map(lambda sampler, length=run: sampler.run(length), samplers)
             for chain, trace in zip(kept, traces, strict=True):
                 chain.append(np.concatenate([trace.r[:, *pairs], trace.gamma[:, *entries]], axis=1))
             total += run
@@ -133,4 +125,4 @@ def _apart(start: State | None, latent: Latent, number: int) -> State | None:
     """Return where a chain starts: the first as given, the second from correlations and effects halved."""
     if start is None or number == 0:
         return start
-    return State(start.y, start.gamma / 2, (start.r + latent.shape.start()) / 2)
+    return State(start.y, start.gamma / 2, (start.sigma + latent.shape.start()) / 2)

@@ -1,11 +1,12 @@
 """What the records say about their latents.
 
-    y_i ~ N(Γ'h_i, R),   R a correlation matrix
+    y_i ~ N(Γ'h_i, Σ)
 
 A number whose margin is continuous tells its latent exactly; ties, point masses, counts and ordered levels tell an
 interval; a missing value tells nothing. A nominal column of K levels has K − 1 utilities, level 0 has utility 0, and
 the level is the one of the largest utility. The utilities of one column have correlations ½, as differences of
-independent utilities have (their own correlations are hardly identified otherwise).
+independent utilities have (their own correlations are hardly identified otherwise). Intervals are those of plugged-in
+margins, but location and scale of the latents in them are unknown: see ``covariance``.
 
 References
 ----------
@@ -104,6 +105,15 @@ class Latent:
     def packed(self) -> "Packed":
         """Return the same as the compiled loop over records wants it, for all chains together."""
         return Packed.of(self)
+
+    def effects(self) -> tuple[Codes, Codes]:
+        """Return the entries of Γ that mean something: the constant of a number or of ordered levels is its location.
+
+        Margins say where a column lies; what the sampler learns of its location is only there to be uncertain.
+        """
+        constant = (self.covariates == 1).all(axis=0)
+        h, j = np.nonzero((self.prior_sd > 0) & ~(constant[:, None] & (self.shape.owner() < 0)))
+        return h, j
 
     def start(self, *, rng: np.random.Generator) -> Floats:
         """Return latents inside their intervals, unrelated to each other. O(n q)."""

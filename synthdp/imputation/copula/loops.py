@@ -18,11 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from synthdp.microdata import Codes
-
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Flags = npt.NDArray[np.bool_]
-Latents = npt.NDArray[np.floating[Any]]
 FARTHEST = 37.0  # beyond it the normal tail is zero in floating point
 
 
@@ -101,25 +98,3 @@ def truncated(low: float, high: float, u: float) -> float:
         x = quantile(below + u * (cumulative(high) - below))
     x = min(max(x, low), high)
     return -x if flipped else x
-
-
-@compiled
-def bounds(
-    i: int, j: int, y: Latents, lower: Latents, upper: Latents, owner: Codes, first: Codes, size: Codes, codes: Codes
-) -> tuple[float, float]:
-    """Return between what a record's latent j lies, given its others; n × q, see ``rows``."""
-    b = owner[j]
-    if b < 0:
-        return lower[i, j], upper[i, j]
-    code = codes[i, b]
-    if code == j - first[b] + 1:
-        low = 0.0
-        for k in range(first[b], first[b] + size[b]):
-            if k != j and y[i, k] > low:
-                low = y[i, k]
-        return low, np.inf
-    if code == 0:
-        return -np.inf, 0.0
-    if code > 0:
-        return -np.inf, y[i, first[b] + code - 1]
-    return -np.inf, np.inf

@@ -27,7 +27,7 @@ from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
 from synthdp.imputation.copula.parametric import Family
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
 from synthdp.imputation.protocol import Task
-from synthdp.microdata import Floats, Microdata
+from synthdp.microdata import Codes, Floats, Microdata
 from synthdp.schema import Kind, Role, Settings
 
 WITHDRAWN = "the association model's margins follow the records' own values"
@@ -117,7 +117,7 @@ class Copula(Settings):
             rng=rng,
             make=partial(RankSampler, orders=orders_of(coding, self.families)) if self.margins == "rank" else Sampler,
         )
-        return CopulaPosterior(coding, fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
+        return CopulaPosterior(coding, latent.effects(), fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
 
 
 def _replaced_problems(data: Microdata, exclude: tuple[str, ...]) -> list[str]:
@@ -172,6 +172,8 @@ class CopulaPosterior:
 
     Parameters
     ----------
+    effects
+        Which entries of Γ have draws.
     r, gamma
         draws × free entries.
     rows
@@ -179,6 +181,7 @@ class CopulaPosterior:
     """
 
     coding: Coding
+    effects: tuple[Codes, Codes]
     r: Floats
     gamma: Floats
     sweeps: int
@@ -199,6 +202,6 @@ class CopulaPosterior:
         j, k = np.nonzero(np.triu(~shape.fixed()))
         r[j, k] = r[k, j] = self.r[at]
         gamma = np.zeros(self.coding.prior_sd.shape)
-        gamma[np.nonzero(self.coding.prior_sd)] = self.gamma[at]
+        gamma[self.effects] = self.gamma[at]
         weights = rng.standard_exponential(len(self.coding.covariates))
         return CopulaParameters(self.coding, r, gamma, weights, self.sweeps)

@@ -28,6 +28,7 @@ import numpy as np
 from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.latent import Latent
+from synthdp.imputation.copula.stretching import stretch
 from synthdp.microdata import Codes, Floats
 
 
@@ -105,11 +106,6 @@ class RankSampler(Sampler):
             super().sweep()
         self._move_columns()
 
-    def collapse(self) -> None:
-        """Update the parameters with the latents of every other value integrated out."""
-        self._hold(int(self._rng.integers(2)))
-        super().collapse()
-
     def _hold(self, parity: int) -> None:
         """Let every other value move between its neighbours as they are now, and hold the rest."""
         y = self.state.y.astype(np.float64)
@@ -121,12 +117,11 @@ class RankSampler(Sampler):
             lower[rows, j] = np.where(still, y[rows, j], low)
             upper[rows, j] = np.where(still, y[rows, j], high)
         self._latent = replace(self._plugged_in, lower=lower, upper=upper)
-        self._open = np.flatnonzero(self._latent.packed.kind > 0)
 
     def _move_columns(self) -> None:
         """Shift and stretch the latents of every column. O(n q²)."""
         state, rng = self.state, self._rng
-        precision = np.linalg.inv(state.r)
+        precision = np.linalg.inv(state.sigma)
         mean = self._latent.covariates @ state.gamma
         residual = state.y.astype(np.float64) - mean
         for order in self._orders:
@@ -141,24 +136,3 @@ class RankSampler(Sampler):
             y *= stretch(len(rows), float(y @ y) / variance, float(y @ center) / variance, rng=rng)
             state.y[rows, j] = y
             residual[rows, j] = y - mean[rows, j]
-
-
-def stretch(k: int, square: float, cross: float, *, rng: np.random.Generator) -> float:
-    """Draw b > 0 from b^(k−1) exp(−square·b²/2 + cross·b) by a slice step on log b, from b = 1 (Neal 2003)."""
-
-    def log_density(t: float) -> float:
-        return k * t - 0.5 * square * math.exp(2 * t) + cross * math.exp(t)
-
-    level = log_density(0.0) + math.log(1.0 - rng.random())
-    width = 3 / math.sqrt(2 * k)
-    low = -width * rng.random()
-    high = low + width
-    while log_density(low) > level:
-        low -= width
-    while log_density(high) > level:
-        high += width
-    while True:
-        t = rng.uniform(low, high)
-        if log_density(t) > level:
-            return math.exp(t)
-        low, high = (t, high) if t < 0 else (low, t)
