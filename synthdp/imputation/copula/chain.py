@@ -1,21 +1,14 @@
-"""The sampler of p(R, Γ, latents | records): Gibbs with exact steps, overrelaxed.
+"""The sampler of p(Σ, Γ, latents | records): Gibbs with exact steps, overrelaxed.
 
 1. every unknown latent given the others of its record (truncated normal; free where the cell is missing),
-2. Γ given latents and R (normal),
-3. every correlation given residuals and the other correlations (overrelaxed, now and then by slice steps);
-
-now and then, of every coordinate with unknown latents, its correlations and its part of Γ with these latents integrated
-out. Steps 1 to 3 alone are right but slow where few records say little of a correlation: with 80 records of the
-calibration study's five columns, a correlation's draws were independent after 100 to 2,000 sweeps, with this step each
-time after 5 to 200.
+2. Γ given latents and Σ (normal),
+3. Σ given residuals (a regression of each block on those before; see ``covariance``).
 
 Overrelaxed means on the other side of the conditional distribution than before: then a chain of many steps, each small
 against what the records leave open, does not wander about (Neal 1998, in Learning in Graphical Models, 205-228).
-Latents are overrelaxed in every other coordinate, by a coin: in all of them, the products of two would hardly change.
-With 5,000 records of benchmarks/copula.py, independent draws were 3 to 4 times as close together as with one slice step
-a sweep (medians at trial settings; a part of it is that steps of R and Γ are repeated).
+Latents are overrelaxed in every other column, by a coin: in all of them, the products of two would hardly change.
 
-O(n q²) per sweep for n records of q coordinates, plus O(q⁴) for the correlations and O((q d)³) for d covariates.
+O(n q²) per sweep for n records of q coordinates, plus O(q³) for Σ and O((q d)³) for d covariates.
 """
 
 from dataclasses import dataclass
@@ -26,9 +19,9 @@ from synthdp.imputation.copula.covariance import Covariance, correlations
 from synthdp.imputation.copula.latent import Flags, Latent, Singles
 from synthdp.microdata import Floats
 
-ALPHA = -0.9  # of Γ and R
+ALPHA = -0.9  # of Γ and Σ
 REACH = 0.1  # of latents, where they are overrelaxed
-SETTLING = 60  # sweeps without overrelaxation: from afar its steps would be refused
+SETTLING = 60  # sweeps without overrelaxation: from afar it would overshoot
 FRESH_EVERY = 16  # sweeps, of which one is not overrelaxed
 
 
@@ -63,13 +56,17 @@ class Sampler:
         The chain's own stream.
     start
         Where another chain of these records, or of some with slightly other intervals, stands.
+    prior_records
+        How many unrelated records the prior of Σ is worth.
     """
 
-    def __init__(self, latent: Latent, *, rng: np.random.Generator, start: State | None = None) -> None:
+    def __init__(
+        self, latent: Latent, *, rng: np.random.Generator, start: State | None = None, prior_records: float = 0.0
+    ) -> None:
         from synthdp.imputation.copula.rows import BLOCK
 
         self._latent, self._rng = latent, rng
-        self._owner, self._covariance = latent.shape.owner(), Covariance(latent.shape)
+        self._owner, self._covariance = latent.shape.owner(), Covariance(latent.shape, prior_records)
         self._gram = latent.covariates.T @ latent.covariates
         self._free = np.nonzero(latent.prior_sd > 0)
         h, j = self._free
@@ -148,7 +145,7 @@ class Sampler:
         return coin
 
     def _step_of_gamma(self, precision: Floats, moved: Floats, alpha: float) -> Floats:
-        """Return by how much Γ | Y, R moves: precision of its free entries is R⁻¹ ⊗ H'H plus the prior's."""
+        """Return by how much Γ | Y, Σ moves: precision of its free entries is Σ⁻¹ ⊗ H'H plus the prior's."""
         h, j = self._free
         now = self.state.gamma
         inside = precision[j[:, None], j] * self._free_gram + self._free_precision

@@ -7,26 +7,25 @@ by √(1 + ρ²) for two numbers, however many records there are. That location 
 margins cost as much information on R as unknown means and variances of a multivariate normal do (Hoff, Niu and Wellner
 2014, Bernoulli 20(2), 604-622; for two columns Klaassen and Wellner 1997, Bernoulli 3(1), 55-77).
 
-N are the utilities of nominal columns, F all other coordinates. The utilities of column c have covariance g_c² times
-known correlations of ½; between nominal columns correlations are free:
+The coordinates come in blocks, first the utilities of each nominal column, then every other coordinate by itself, and
+each block is a regression on all coordinates before it:
 
-    Σ_NN = G R_NN G,   E_F | E_N ~ N(B'E_N, Ω)
-    Ω ~ inverse Wishart(q + 1, I),   B | Ω ~ N(0, I ⊗ Ω),   g_c⁻² ~ Gamma((q + 1)/2, (q + 1)/2)
-    R_NN ~ the prior of ``correlation``
+    E_b | E_before ~ N(B_b' E_before, ω_b C_b),   B_b | ω_b ~ N(0, I ⊗ ω_b C_b),   ω_b ~ inverse gamma
 
-Without nominal columns Σ is inverse Wishart (q + 1, I): every single correlation is uniform on (−1, 1) beforehand
-(Barnard, McCulloch and Meng 2000, Statistica Sinica 10(4), 1281-1311). Given residuals Ω and B have conjugate draws.
+with C_b = 1, or correlations of ½ for utilities (differences of independent ones have these); the prior of ω_b is that
+of a residual variance given (number of coordinates before) + 2 observations of mean square one. Without nominal columns
+Σ is inverse Wishart (q + 1, I), whatever the order: every single correlation is uniform on (−1, 1) beforehand (Barnard,
+McCulloch and Meng 2000, Statistica Sinica 10(4), 1281-1311). Given residuals all blocks have conjugate draws, from one
+triangular factor of E'E + I. As the scale of a binary column or of utilities is free, a chain of latents and Σ is one
+with expanded parameters, which needs fewer sweeps (Liu and Wu 1999, JASA 94(448), 1264-1274).
 """
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
-from synthdp.imputation.copula import correlation
-from synthdp.imputation.copula.latent import Shape
-from synthdp.imputation.copula.stretching import stretch
+from synthdp.imputation.copula.latent import Flags, Shape
 from synthdp.microdata import Floats
 
-PASSES = 5  # of scales and correlations of several nominal columns: they cost nothing beside the records
 EXTREME = 8.0  # where a quantile has no digits left
 
 
@@ -37,99 +36,72 @@ class Covariance:
     ----------
     shape
         Which coordinate is what.
+    records
+        Unrelated records of variance one that the prior is worth beyond that.
     """
 
-    def __init__(self, shape: Shape) -> None:
-        owner = shape.owner()
-        self._shape, self._freedom = shape, correlation.degrees(shape.width)
-        # utilities first
-        self._order = np.argsort(owner < 0, kind="stable")
+    def __init__(self, shape: Shape, records: float = 0.0) -> None:
+        owner, q = shape.owner(), shape.width
+        self._order = np.argsort(np.where(owner < 0, len(shape.first), owner), kind="stable")
         self._back = np.argsort(self._order)
-        self._utilities = int((owner >= 0).sum())
-        inner = Shape(self._utilities, np.cumsum(shape.size) - shape.size, shape.size)
-        self._columns = [
-            slice(int(first), int(first + size)) for first, size in zip(inner.first, inner.size, strict=True)
-        ]
-        self._fixed = inner.fixed()
+        together: Flags = shape.together()[self._order][:, self._order]
+        self._together, self._earlier = together, np.triu(~together)
+        self._block = np.cumsum(~np.tril(together, -1).any(axis=1)) - 1  # of each coordinate
+        self._sizes = np.bincount(self._block).astype(np.float64)
+        within = shape.start()[self._order][:, self._order]
+        self._root = np.linalg.cholesky(within)
+        self._inverse = np.linalg.inv(within)
+        first = np.cumsum(self._sizes) - self._sizes
+        self._freedom, self._weight = self._sizes * (first + 2 + records), (1 + records) * np.eye(q)
 
     def draw_prior(self, *, rng: np.random.Generator) -> Floats:
-        """Draw Σ from its prior; of at most one nominal column."""
-        if len(self._columns) > 1:
-            raise ValueError("the prior is drawn for at most one nominal column")
-        scale = np.ones(self._shape.width)
-        scale[self._order[: self._utilities]] = rng.gamma(self._freedom / 2, 2 / self._freedom) ** -0.5
-        sigma = self._shape.start() * (scale[:, None] * scale)
-        # a step without residuals leaves the scale's prior as it is; all else is independent of where it was
-        return self.step(sigma, np.zeros(sigma.shape), 0.0, rng=rng)
+        """Draw Σ from its prior."""
+        nothing = np.zeros((len(self._order), len(self._order)))
+        return self.step(np.eye(len(nothing)), nothing, 0.0, rng=rng)
 
     def step(self, sigma: Floats, cross: Floats, n: float, *, rng: np.random.Generator, alpha: float = 0.0) -> Floats:
         """Return Σ after a step that leaves p(Σ | E) as it is, E'E = ``cross`` of n residuals. O(q³).
 
+        With M = I − B, the columns of B the regressions' coefficients, E M has unrelated columns. In T = L'M, where
+        LL' = E'E + I, coefficients are independent normals and the scales independent gammas, each step's.
+
         Parameters
         ----------
         alpha
-            Zero: independent of where Σ was, but for scales of and correlations between nominal columns. Negative:
-            overrelaxed, on the other side of the distribution than before (Adler 1981, Physical Review D 23(12),
-            2901-2904).
+            Zero: independent of where Σ was. Negative: overrelaxed, on the other side of the distribution than before
+            (Adler 1981, Physical Review D 23(12), 2901-2904).
         """
-        k, order = self._utilities, self._order
-        sigma, cross = sigma[order][:, order], cross[order][:, order]
-        inner: Floats = sigma[:k, :k]
-        old_slopes: Floats = np.asarray(np.linalg.solve(inner, sigma[:k, k:]), dtype=np.float64)
-        old = np.linalg.cholesky(np.linalg.inv(sigma[k:, k:] - old_slopes.T @ inner @ old_slopes))
-        # given E: B around its regression, Ω from what is left
-        gram = cross[:k, :k] + np.eye(k)
-        fitted = np.linalg.solve(gram, cross[:k, k:])
-        left = cross[k:, k:] + np.eye(len(sigma) - k) - cross[k:, :k] @ fitted
-        root, gram_root = np.linalg.cholesky(np.linalg.inv(left)), np.linalg.cholesky(gram)
-        # in these coordinates they are independent: normal, and chi on the diagonal of a triangle (Bartlett)
-        new = root @ _triangle(np.linalg.solve(root, old), self._freedom + n, alpha, rng=rng)
-        standard = alpha * gram_root.T @ (old_slopes - fitted) @ old
-        standard += np.sqrt(1 - alpha**2) * rng.standard_normal(standard.shape)
-        back = np.linalg.inv(new)
-        slopes = fitted + np.linalg.solve(gram_root.T, standard) @ back
-        found = np.empty(sigma.shape)
-        found[:k, :k] = inner = self._step_of_utilities(inner, cross[:k, :k], n, alpha, rng=rng)
-        found[:k, k:] = inner @ slopes
-        found[k:, :k] = found[:k, k:].T
-        found[k:, k:] = back.T @ back + slopes.T @ found[:k, k:]
+        q = len(self._order)
+        root = np.linalg.cholesky(cross[self._order][:, self._order] + self._weight)
+        own = np.where(self._together, root, 0.0)
+        # tr(C⁻¹LL') of each block, which ω has for its rate
+        rate = np.bincount(self._block, weights=((self._inverse * (own @ own.T)).sum(axis=1)))
+        freedom = self._freedom + n * self._sizes
+        noise, old = rng.standard_normal((q, q)), None
+        if alpha < 0:
+            factor = np.linalg.cholesky(sigma[self._order][:, self._order])
+            scales = np.where(self._together, factor, 0.0)
+            unscaled = np.linalg.inv(scales)
+            before = root.T @ np.linalg.inv(factor @ unscaled).T
+            noise = np.sqrt(1 - alpha**2) * noise - alpha * np.where(self._earlier, before, 0.0) @ unscaled.T
+            first = np.flatnonzero(np.diff(self._block, prepend=-1))
+            old = rate / (2 * scales[first, first] ** 2)
+        omega = rate / (2 * _gammas(freedom / 2, old, alpha, rng=rng))
+        scales = self._root * np.sqrt(omega)[self._block]
+        triangle = own.T - np.where(self._earlier, noise, 0.0) @ scales.T
+        factor = np.linalg.solve(triangle, root.T).T @ scales  # M⁻ᵀ = L T⁻ᵀ
+        found = factor @ factor.T
         return np.asarray(found[self._back][:, self._back])
 
-    def _step_of_utilities(
-        self, inner: Floats, cross: Floats, n: float, alpha: float, *, rng: np.random.Generator
-    ) -> Floats:
-        """Return Σ_NN after scales of columns, and correlations between columns, have taken turns."""
-        sd = np.sqrt(np.diag(inner))
-        r = inner / (sd[:, None] * sd)
-        for _ in range(1 if self._fixed.all() else PASSES):
-            precision: Floats = np.asarray(np.linalg.inv(r), dtype=np.float64)
-            for mine in self._columns:
-                product = precision[mine] * cross[mine] / (sd[mine, None] * sd)
-                square = float(product[:, mine].sum())
-                # of t = g/g' the records say t^(n k) exp(−square·t²/2 − between·t) for k utilities, and the prior is
-                # that of a scale
-                between, now = float(product.sum()) - square, sd[mine.start]
-                t = stretch(n * len(product) + self._freedom, square + self._freedom / now**2, -between, rng=rng)
-                sd[mine] = now / t
-            if not self._fixed.all():
-                r = correlation.step(r, precision, cross / (sd[:, None] * sd), n, self._fixed, rng=rng, alpha=alpha)
-        return np.asarray(r * (sd[:, None] * sd))
 
-
-def _triangle(old: Floats, freedom: float, alpha: float, *, rng: np.random.Generator) -> Floats:
-    """Return a triangle of normals below chis, overrelaxed from an old one."""
-    q = len(old)
-    found = np.tril(alpha * old + np.sqrt(1 - alpha**2) * rng.standard_normal((q, q)), -1)
-    shape = (freedom - np.arange(q)) / 2
-    score = rng.standard_normal(q)
-    if alpha < 0:
-        half = np.diag(old) ** 2 / 2
-        before = np.where(half < shape, ndtri(gammainc(shape, half)), -ndtri(gammaincc(shape, half)))
-        before = np.where(np.abs(before) < EXTREME, before, rng.standard_normal(q))
+def _gammas(shape: Floats, old: Floats | None, alpha: float, *, rng: np.random.Generator) -> Floats:
+    """Draw gammas, overrelaxed from old ones if there are any."""
+    score = rng.standard_normal(len(shape))
+    if old is not None:
+        before = np.where(old < shape, ndtri(gammainc(shape, old)), -ndtri(gammaincc(shape, old)))
+        before = np.where(np.abs(before) < EXTREME, before, rng.standard_normal(len(shape)))
         score = alpha * before + np.sqrt(1 - alpha**2) * score
-    half = np.where(score > 0, gammainccinv(shape, ndtr(-score)), gammaincinv(shape, ndtr(score)))
-    found[np.diag_indices(q)] = np.sqrt(2 * half)
-    return np.asarray(found)
+    return np.asarray(np.where(score > 0, gammainccinv(shape, ndtr(-score)), gammaincinv(shape, ndtr(score))))
 
 
 def correlations(sigma: Floats) -> tuple[Floats, Floats]:

@@ -21,7 +21,7 @@ CHAINS = 2
 ROUNDS = (60, 15, 15, 15, 15)  # sweeps before margins are completed anew
 FIRST_RUN = 250
 FORGOTTEN = 150
-GROWTH = (0.25, 1.5)
+GROWTH = (0.15, 0.5)
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +49,7 @@ class Fit:
         return f"Fit({len(self.r)} draws)"
 
 
-def settle(coding: Coding, *, rng: np.random.Generator) -> tuple[Coding, State | None]:
+def settle(coding: Coding, *, rng: np.random.Generator, prior_records: float = 0.0) -> tuple[Coding, State | None]:
     """Return the coding with margins completed by the model, and where its chain stands.
 
     Fitted and filled in turn, as in stochastic EM; nothing is done where no margin has missing values. O(n q²).
@@ -59,7 +59,7 @@ def settle(coding: Coding, *, rng: np.random.Generator) -> tuple[Coding, State |
     same, state = np.ones(len(coding.covariates)), None
     for sweeps in ROUNDS:
         curves = coding.curves(same)
-        sampler = Sampler(coding.latent(curves), rng=rng, start=state)
+        sampler = Sampler(coding.latent(curves), rng=rng, start=state, prior_records=prior_records)
         sampler.run(1, every=sweeps)
         state = sampler.state
         coding = coding.filled(state.y, curves)
@@ -112,8 +112,8 @@ def run_chains(
             if total >= most_sweeps:
                 raise Unfinished(
                     f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat:.2f}, "
-                    f"effective sample size {ess:.0f}); raise most_sweeps, group rare levels, or exclude columns that "
-                    "nearly follow from others."
+                    f"effective sample size {ess:.0f}); set prior_records where few answer or levels are rare, "
+                    "raise most_sweeps, group rare levels, or exclude columns that nearly follow from others."
                 )
             # both shrink as the inverse of the draws
             lacking = max(least_ess / ess, (r_hat**2 - 1) / (most_r_hat**2 - 1)) - 1

@@ -4,9 +4,9 @@
 
 A number whose margin is continuous tells its latent exactly; ties, point masses, counts and ordered levels tell an
 interval; a missing value tells nothing. A nominal column of K levels has K − 1 utilities, level 0 has utility 0, and
-the level is the one of the largest utility. The utilities of one column have correlations ½, as differences of
-independent utilities have (their own correlations are hardly identified otherwise). Intervals are those of plugged-in
-margins, but location and scale of the latents in them are unknown: see ``covariance``.
+the level is the one of the largest utility. Intervals are those of plugged-in margins, but location and scale of the
+latents in them are unknown, and utilities are as related to each other as differences of independent ones are: see
+``covariance``.
 
 References
 ----------
@@ -59,15 +59,23 @@ class Shape:
             found[first : first + size] = number
         return found
 
-    def fixed(self) -> Flags:
-        """Return which correlations are not free: those between utilities of one column."""
+    def together(self) -> Flags:
+        """Return which coordinates are utilities of one column, or the same."""
         owner = self.owner()
         same: Flags = (owner[:, None] == owner[None, :]) & (owner >= 0)[:, None] | np.eye(self.width, dtype=np.bool_)
         return same
 
+    def fixed(self) -> Flags:
+        """Return which correlations are known: those between utilities of the first nominal column.
+
+        Of a later one they are known only given the nominal columns before it (see ``covariance``).
+        """
+        first: Flags = self.owner() == 0
+        return self.together() & first | np.eye(self.width, dtype=np.bool_)
+
     def start(self) -> Floats:
         """Return the correlation matrix in which nothing is related but the utilities of one column."""
-        return np.where(self.fixed(), UTILITY_CORRELATION, 0.0) + (1 - UTILITY_CORRELATION) * np.eye(self.width)
+        return np.where(self.together(), UTILITY_CORRELATION, 0.0) + (1 - UTILITY_CORRELATION) * np.eye(self.width)
 
 
 @dataclass(frozen=True, repr=False)

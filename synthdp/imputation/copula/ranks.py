@@ -94,9 +94,15 @@ class RankSampler(Sampler):
     """
 
     def __init__(
-        self, latent: Latent, orders: tuple[Order, ...], *, rng: np.random.Generator, start: State | None = None
+        self,
+        latent: Latent,
+        orders: tuple[Order, ...],
+        *,
+        rng: np.random.Generator,
+        start: State | None = None,
+        prior_records: float = 0.0,
     ) -> None:
-        super().__init__(latent, rng=rng, start=start)
+        super().__init__(latent, rng=rng, start=start, prior_records=prior_records)
         self._plugged_in, self._orders = latent, orders
 
     def sweep(self) -> None:
