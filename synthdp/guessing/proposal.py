@@ -21,6 +21,7 @@ from synthdp.schema import Kind, Level, Role, Schema, Variable
 Method = Literal["regression", "cart", "copula"]
 MANY_LONELY = 0.01
 FEW_TWICE = 0.8
+FEW_ANSWERS, ANSWERS_PER_LEVEL, RARE_LEVEL = 0.2, 100, 0.01  # what a copula can learn little from
 _CONDITIONS = ("derived", "applies_when")
 _COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
 
@@ -58,7 +59,15 @@ class Guess:
 
 @dataclass(frozen=True, repr=False)
 class Proposal:
-    """Everything that was guessed about a table; ``crowded`` columns have too many levels for the method to see."""
+    """Everything that was guessed about a table.
+
+    Parameters
+    ----------
+    crowded
+        Columns with more levels than the method can see, or than their answers can tell apart.
+    thin
+        Whether few people answer a question that the method sees, or a level is rare.
+    """
 
     records: int
     columns: tuple[Guess, ...]
@@ -67,6 +76,7 @@ class Proposal:
     skips: Mapping[str, Skip]
     method: Method
     crowded: tuple[str, ...] = ()
+    thin: bool = False
 
     def __repr__(self) -> str:
         return f"Proposal({self.records} records, {len(self.columns)} columns)"
@@ -121,14 +131,23 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         _condition(guesses, data, skip)
     columns = tuple(guesses[name] for name in frame.columns)
-    crowded = [
-        guess.name
-        for guess in columns
-        if method == "copula"
-        and (guess.role, guess.kind) == (Role.KEEP, Kind.NOMINAL)
-        and clean[guess.name].nunique() > MOST_UTILITIES + 1
-    ]
-    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded))
+    crowded = [guess.name for guess in columns if method == "copula" and _crowded(guess, clean[guess.name])]
+    seen = [guess for guess in columns if guess.role in (Role.KEEP, Role.REPLACE) and guess.name not in crowded]
+    thin = method == "copula" and any(_thin(guess, clean[guess.name]) for guess in seen)
+    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded), thin)
+
+
+def _crowded(guess: Guess, series: pd.Series) -> bool:
+    """Return whether a kept nominal column has more levels than a copula takes, or than its answers can tell apart."""
+    levels = series.nunique()
+    few = series.notna().mean() < FEW_ANSWERS and series.count() < ANSWERS_PER_LEVEL * levels
+    return (guess.role, guess.kind) == (Role.KEEP, Kind.NOMINAL) and (levels > MOST_UTILITIES + 1 or bool(few))
+
+
+def _thin(guess: Guess, series: pd.Series) -> bool:
+    """Return whether few records have a value, or few a level of a nominal column."""
+    rare = guess.kind is Kind.NOMINAL and series.value_counts(normalize=True).min() < RARE_LEVEL
+    return bool(series.notna().mean() < FEW_ANSWERS or rare)
 
 
 def _dropped(frame: pd.DataFrame) -> dict[str, str]:

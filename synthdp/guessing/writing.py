@@ -9,6 +9,7 @@ from synthdp.io import Dialect
 from synthdp.schema import Kind, Level, Role
 
 _PLAIN = re.compile(r"^[A-Za-zÀ-ɏ_][\w]*( [\w]+)*$")
+PRIOR_SHARE = 0.1  # of the records
 _SPECIAL = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 MASKS: Mapping[Kind, str] = {
     Kind.CONTINUOUS: "{method: gaussian, sd: 1.0}",
@@ -155,9 +156,13 @@ def _method(proposal: Proposal) -> list[str]:
     model = f"method: {proposal.method}"
     if proposal.crowded:
         lines.append(
-            f"# The copula does not see columns of more than {MOST_UTILITIES + 1} levels; rare: groups levels."
+            f"# The copula does not see columns of more than {MOST_UTILITIES + 1} levels, or of many levels and few "
+            "answers; rare: groups levels."
         )
         model += f", exclude: [{', '.join(map(scalar, proposal.crowded))}]"
+    if proposal.thin:
+        lines.append("# Few answers or rare levels: correlations are drawn to zero as by so many unrelated records.")
+        model += f", prior_records: {max(round(PRIOR_SHARE * proposal.records), 1)}"
     return [*lines, f"synthesis: {{method: da_mi, model: {{{model}}}, copies: 5}}"]
 
 

@@ -1,9 +1,10 @@
 """A whole social survey by the copula: Social Diagnosis 2011, 5,000 records × 35 columns, skips and missing values.
 
 ``synthdp init --method copula`` writes the config; what it asks to decide is decided here as a person would: the two
-likely keys it kept are replaced as well (eight keys), the dates of marriage and separation, whose gaps would tell the
-marital status, are replaced too, skips are declared, and the few answers that contradict them are taken out first. Then
-the whole pipeline runs: read, tag, fit, draw, evaluate, gate, release, report.
+likely keys it kept are replaced as well (eight keys), sizes of places have an order, the dates of marriage and
+separation, whose gaps would tell the marital status, are replaced too, skips are declared, and the few answers that
+contradict them are taken out first. Then the whole pipeline runs: read, tag, fit, draw, evaluate, gate, release and
+report.
 """
 
 import tempfile
@@ -26,6 +27,7 @@ from synthdp.studies.runner import save, table
 
 MASKS: dict[str, dict[str, Any]] = {
     "socprof": {"method": "transition", "keep": 0.6},
+    "placesize": {"method": "shifted_normal", "alpha": 1.0},
     "income": {"method": "gaussian", "sd": 1.0},
 }
 # column: who is asked. Where the deciding column is missing, so is the answer
@@ -39,8 +41,15 @@ SKIPS = {
     "wkabintdur": "wkabint != 'NO'",
     "emcc": "wkabint != 'NO'",
 }
-# a column of 17 countries with 285 answers: its utilities would never be known
-UNSEEN = ("emcc",)
+# an order that init cannot know
+SIZES = [
+    "RURAL AREAS",
+    "URBAN BELOW 20,000",
+    "URBAN 20,000-100,000",
+    "URBAN 100,000-200,000",
+    "URBAN 200,000-500,000",
+    "URBAN 500,000 AND OVER",
+]
 FOLLOWING = ("mmarr", "ymarr", "msepdiv", "ysepdiv")
 ANALYSES = [
     {"name": "satisfaction", "model": "ols", "formula": "depress ~ age + sex + income"},
@@ -76,13 +85,13 @@ def settings(folder: Path) -> dict[str, Any]:
     raw["data"]["path"] = str(folder / "sd2011.csv")
     variables = raw["variables"]
     variables["socprof"]["role"] = "replace"
+    variables["placesize"] |= {"kind": "ordinal", "levels": SIZES}
     variables["income"] |= {"role": "replace", "bounds_from": "data"}
     for name, condition in SKIPS.items():
         variables[name]["applies_when"] = condition
         if name in FOLLOWING:
             variables[name] |= {"role": "replace", "bounds_from": "data", "decimals": 0}
     raw["masks"] |= MASKS
-    raw["synthesis"]["model"]["exclude"] = [*raw["synthesis"]["model"].get("exclude", ()), *UNSEEN]
     raw["analyses"] = ANALYSES
     raw["evaluation"] = {"utility": ["analyses", "tables"], "risk": ["identity", "identity_averaged"]}
     limits = ("max_expected_match_rate", "max_excess_true_match", "max_individual", "max_attribute_gain")
@@ -123,7 +132,8 @@ def run(*, out: Path, jobs: int = 2, seed: int = 0x5EED_2011_0000_0000_0001, dat
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         frame.to_csv(folder / "sd2011.csv", index=False)
-        config = parse(settings(folder) | {"seed": seed})
+        raw = settings(folder)
+        config = parse(raw | {"seed": seed})
         outcome = pipeline.run(config, out=folder / "out", jobs=jobs, progress=Silent())
         if outcome.public is None:
             raise InputError("sd2011: the gate refused the release, although nothing was asked of it.")
@@ -147,7 +157,16 @@ def run(*, out: Path, jobs: int = 2, seed: int = 0x5EED_2011_0000_0000_0001, dat
             for name in ("original", "identity", "identity_averaged")
         },
     }
-    chosen = {"records": len(frame), "answers_taken_out": taken, "replaced": 12, "keys": 8, "seed": f"{seed:#x}"}
+    model = raw["synthesis"]["model"]
+    chosen = {
+        "records": len(frame),
+        "answers_taken_out": taken,
+        "replaced": 12,
+        "keys": 8,
+        "seed": f"{seed:#x}",
+        "unseen": model["exclude"],
+        "prior_records": model["prior_records"],
+    }
     save(out, study="sd2011", settings=chosen, results=results, page=page(results, chosen), began=began)
     return results
 
@@ -187,6 +206,7 @@ def page(results: dict[str, Any], chosen: dict[str, Any]) -> str:
     said = ", ".join(
         f"{row['sweeps']} sweeps, R-hat {row['r_hat']}, effective sample size {row['ess']}" for row in chain
     )
+    unseen = ", ".join(f"`{name}`" for name in chosen["unseen"])
     times = [(stage, seconds) for stage, seconds in results["timings"].items()]
     head = ("column", "asked", "original", "each copy", "answered, original", "copies", "not asked but answered")
     return f"""# Social Diagnosis 2011 by the copula: all 35 columns
@@ -194,8 +214,9 @@ def page(results: dict[str, Any], chosen: dict[str, Any]) -> str:
 {chosen["records"]} records with skips and missing values; {chosen["keys"]} keys are replaced and masked, and with the
 marital status the four dates asked because of it: {chosen["replaced"]} columns. The config is what `synthdp init
 --method copula` writes, with its questions decided (see the study's source). {chosen["answers_taken_out"]} answers of
-people who were not asked were taken out of the file first. Two columns the model does not see: `eduspec` (27 levels)
-and `emcc` (17 countries, 285 answers). Regenerate: `python -m synthdp.studies sd2011 --data FOLDER`.
+people who were not asked were taken out of the file first. Columns the model does not see, as `init` proposes: {unseen}
+(27 levels, or many levels and few answers). The prior is worth {chosen["prior_records"]} unrelated records. Regenerate:
+`python -m synthdp.studies sd2011 --data FOLDER`.
 
 The chains: {said}.
 

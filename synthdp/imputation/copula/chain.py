@@ -57,11 +57,16 @@ class Sampler:
     start
         Where another chain of these records, or of some with slightly other intervals, stands.
     prior_records
-        How many unrelated records the prior of Σ is worth.
+        How many unrelated records the prior of Σ is worth, of each coordinate.
     """
 
     def __init__(
-        self, latent: Latent, *, rng: np.random.Generator, start: State | None = None, prior_records: float = 0.0
+        self,
+        latent: Latent,
+        *,
+        rng: np.random.Generator,
+        start: State | None = None,
+        prior_records: Floats | None = None,
     ) -> None:
         from synthdp.imputation.copula.rows import BLOCK
 

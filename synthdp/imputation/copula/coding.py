@@ -117,6 +117,21 @@ class Coding:
                 scale[item.first] = _scale(scores(data, item.column.name), moved)
         return cls(tuple(items), covariates, prior_sd, scale, left_out)
 
+    def lacking(self, wanted: float) -> Floats:
+        """Return how many records each coordinate lacks: of a level, or of values other than the most frequent.
+
+        Of a utility the records say less than of any other latent: a fifth of what is wanted is lacking at least.
+        """
+        found = np.zeros(self.prior_sd.shape[1])
+        for item in self.items:
+            rows = item.codes if item.margin is None else item.margin.rows
+            counts = np.bincount(rows[rows >= 0])
+            # a number without ties has all its records to learn from
+            telling = counts[1:] if item.nominal else counts.sum() - counts.max() if counts.max() > 1 else counts.sum()
+            least = wanted / 5 if item.nominal else 0.0
+            found[item.first : item.first + item.width] = np.maximum(wanted - telling, least)
+        return found
+
     def shape(self) -> Shape:
         """Return which coordinate is what."""
         blocks = tuple((item.first, item.width) for item in self.items if item.nominal)

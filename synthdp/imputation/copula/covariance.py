@@ -37,12 +37,14 @@ class Covariance:
     shape
         Which coordinate is what.
     records
-        Unrelated records of variance one that the prior is worth beyond that.
+        Of each coordinate how many unrelated records of variance one the prior is worth beyond that. They draw to zero
+        what the coordinate says of later ones: within either part, coordinates with more of them come first.
     """
 
-    def __init__(self, shape: Shape, records: float = 0.0) -> None:
+    def __init__(self, shape: Shape, records: Floats | None = None) -> None:
         owner, q = shape.owner(), shape.width
-        self._order = np.argsort(np.where(owner < 0, len(shape.first), owner), kind="stable")
+        records = np.zeros(q) if records is None else records
+        self._order = np.lexsort((-records, np.where(owner < 0, len(shape.first), owner)))
         self._back = np.argsort(self._order)
         together: Flags = shape.together()[self._order][:, self._order]
         self._together, self._earlier = together, np.triu(~together)
@@ -52,7 +54,8 @@ class Covariance:
         self._root = np.linalg.cholesky(within)
         self._inverse = np.linalg.inv(within)
         first = np.cumsum(self._sizes) - self._sizes
-        self._freedom, self._weight = self._sizes * (first + 2 + records), (1 + records) * np.eye(q)
+        self._weight = np.diag(1 + records[self._order])
+        self._freedom = self._sizes * (first + 2) + np.bincount(self._block, weights=records[self._order])
 
     def draw_prior(self, *, rng: np.random.Generator) -> Floats:
         """Draw Σ from its prior."""

@@ -49,7 +49,9 @@ class Fit:
         return f"Fit({len(self.r)} draws)"
 
 
-def settle(coding: Coding, *, rng: np.random.Generator, prior_records: float = 0.0) -> tuple[Coding, State | None]:
+def settle(
+    coding: Coding, *, rng: np.random.Generator, prior_records: Floats | None = None
+) -> tuple[Coding, State | None]:
     """Return the coding with margins completed by the model, and where its chain stands.
 
     Fitted and filled in turn, as in stochastic EM; nothing is done where no margin has missing values. O(n q²).

@@ -50,9 +50,9 @@ class Copula(Settings):
     group_prior_sd
         Prior sd of the effects of risk group and number of neighbours on the latents.
     prior_records
-        Draws correlations towards zero, as so many unrelated records would. With zero each is uniform on (−1, 1)
-        beforehand; where few people answer a question, or levels are rare, the records say next to nothing of many
-        correlations, and the chains need a little help (a few hundredths of the records).
+        Columns with fewer records than that to learn from (rare levels, questions that few answer) get as many
+        unrelated ones as they lack: their correlations are drawn towards zero. With zero every correlation is uniform
+        on (−1, 1) beforehand; then chains are long wherever records say next to nothing.
     least_ess, most_r_hat
         When the chains are long enough: the worst entry's bulk effective sample size and R-hat.
     most_sweeps
@@ -112,7 +112,8 @@ class Copula(Settings):
             When they do not within ``most_sweeps``.
         """
         coding = Coding.of(task, self.exclude, self.group_prior_sd, self.families)
-        coding, start = settle(coding, rng=rng, prior_records=self.prior_records)
+        lacking = coding.lacking(self.prior_records)
+        coding, start = settle(coding, rng=rng, prior_records=lacking)
         latent = coding.latent(coding.curves(np.ones(len(task.data))))
         fit = run_chains(
             latent,
@@ -121,7 +122,7 @@ class Copula(Settings):
             most_r_hat=self.most_r_hat,
             most_sweeps=self.most_sweeps,
             rng=rng,
-            make=partial(self._sampler(coding), prior_records=self.prior_records),
+            make=partial(self._sampler(coding), prior_records=lacking),
         )
         return CopulaPosterior(coding, latent.effects(), fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
 

@@ -100,7 +100,7 @@ class RankSampler(Sampler):
         *,
         rng: np.random.Generator,
         start: State | None = None,
-        prior_records: float = 0.0,
+        prior_records: Floats | None = None,
     ) -> None:
         super().__init__(latent, rng=rng, start=start, prior_records=prior_records)
         self._plugged_in, self._orders = latent, orders
