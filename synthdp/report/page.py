@@ -12,6 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from synthdp.report import intrusion, risk, story, utility
+from synthdp.report.chains import chains
 from synthdp.report.content import ReportContent, entries, find
 from synthdp.report.disclosure import disclosures
 from synthdp.report.drawing import SERIES
@@ -105,6 +106,7 @@ def render(content: ReportContent) -> str:
         masking=story.masking(content),
         formal=story.formal(content),
         timings=story.timings(content),
+        chains=chains(content),
         versions=story.versions(content),
     )
 

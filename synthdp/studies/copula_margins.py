@@ -34,7 +34,7 @@ from synthdp.synthesis.tasks import prepare
 from synthdp.tagging.groups import Rules, tag
 
 N = 400
-BURN, KEPT = 100, 1200
+BURN, KEPT = 100, 800
 COVERAGE, SPREAD = (0.91, 0.97), (0.9, 1.15)
 MISSING_SHARE, MISSING_SLOPE = 0.2, 0.5
 COORDINATES = ("y", "x", "s", "o", "g[b]", "g[c]")

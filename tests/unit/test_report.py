@@ -19,6 +19,7 @@ from scipy import stats
 from synthdp.evaluation.comparison import Comparison
 from synthdp.microdata import Microdata, resolve
 from synthdp.report import intrusion, marginals, plots, risk, story, utility, words
+from synthdp.report.chains import chains
 from synthdp.report.content import MaskLine, ReportContent, find
 from synthdp.report.disclosure import disclosures
 from synthdp.report.page import render, write
@@ -700,3 +701,17 @@ def test_zeros_of_a_semicontinuous_column_are_counted() -> None:
     assert isinstance(shape, marginals.Histogram)
     assert shape.zeros == pytest.approx((0.6, 0.4))
     assert "exactly 0: 60% of the original, 40% of the copies" in plots.marginal(shape).caption
+
+
+def test_chains_are_told_and_only_where_there_are_some():
+    assert chains(make_content()) is None
+    drifting = {"column": "age", "drift": 0.1}
+    copula = {"model": "copula", "sweeps": 845, "r_hat": 1.01704, "ess": 129.4, "tail_ess": 201.3}
+    content = make_content(metrics=make_metrics() | {"chain": [drifting, copula]})
+    assert chains(content).rows == (("copula", "845", "1.017", "129", "201"),)
+    page = render(content)
+    assert "How far the chains agree" in page
+    nested = [copula | {"imputation": k} for k in (1, 2)] + [{"column": "x", "r_hat": 1.0, "ess": 400.0}]
+    told = chains(make_content(metrics=make_metrics() | {"chain": nested})).rows
+    assert [row[0] for row in told] == ["copula, completed file 1", "copula, completed file 2", "x"]
+    assert told[2][1] == told[2][4] == "–"

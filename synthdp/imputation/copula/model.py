@@ -3,12 +3,13 @@
     y_i ~ N(Γ'h_i, R),   x_ij = F_j⁻¹(Φ(y_ij)),   h_i: risk group or number of neighbours where masks differ by them
 
 R has marginally uniform correlations beforehand, Γ a normal prior, margins are the columns' own (see ``margins``).
-Missing values need no treatment of their own: their latents are free. p(R, Γ | records) is sampled exactly given the
-margins (see ``chain``; reports/copula_sbc), by two chains in parallel that run until they agree.
+Missing values need no treatment of their own: their latents are free. R and Γ are sampled with the margins plugged in,
+but for location and scale of the latents, which are sampled along (see ``covariance``): exactly given the margins
+(reports/copula_sbc), and with intervals that hold what they should when these are the records' own
+(reports/copula_margins). Two chains run in parallel until they agree.
 
-Limits. Margins are plugged in while R and Γ are sampled (unless ``margins: rank``); where values are missing they are
-completed by the model first (at random given the other columns is enough). Associations other than monotone ones are
-not seen.
+Limits. Where values are missing, margins are completed by the model first (at random given the other columns is
+enough). Associations other than monotone ones are not seen.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,9 +45,9 @@ class Copula(Settings):
         Columns with a margin of a family, not their own: ``normal``, ``gamma`` (above the lower bound) or ``beta``
         (between the bounds), on the working scale: with ``transform: log``, normal means lognormal.
     margins
-        While correlations are sampled: ``empirical`` margins plugged in, or ``rank``, nothing but the order of values
-        (Hoff 2007; see ``ranks``). Plugged in, they make strong correlations too sure of themselves; ranks take about
-        five times as long. Copies have bootstrapped margins either way, columns with a family keep it.
+        While correlations are sampled: ``empirical`` margins plugged in up to location and scale, or ``rank``, nothing
+        but the order of values (Hoff 2007; see ``ranks``), which takes about five times as long. Copies have
+        bootstrapped margins either way, columns with a family keep it.
     group_prior_sd
         Prior sd of the effects of risk group and number of neighbours on the latents.
     prior_records

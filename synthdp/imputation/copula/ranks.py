@@ -8,8 +8,8 @@ ones, the intervals of all even ones stand still, and the ordinary sweep draws t
 the gaps between neighbours, so every column's latents are also shifted and stretched as a whole, which keeps their
 order: a + b·y, a from its normal distribution, b from b^(k−1) · N(b·y), k known values (generalised Gibbs).
 
-For few records: empirical margins plugged in make the posterior too sure of strong correlations (sd(z) of √(1 + ρ²);
-reports/copula_margins), however many records there are, but it shows only where a correlation itself is of interest.
+For few records, and for whoever would not plug in anything. Ranks say nothing of location and scale, so these are
+sampled along as with margins (see ``covariance``).
 
 O(n q²) per sweep, as without ranks, and about four times the time.
 
