@@ -131,9 +131,9 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         _condition(guesses, data, skip)
     columns = tuple(guesses[name] for name in frame.columns)
-    crowded = [guess.name for guess in columns if method == "copula" and _crowded(guess, clean[guess.name])]
-    seen = [guess for guess in columns if guess.role in (Role.KEEP, Role.REPLACE) and guess.name not in crowded]
-    thin = method == "copula" and any(_thin(guess, clean[guess.name]) for guess in seen)
+    seen = [guess for guess in columns if method == "copula" and guess.role in (Role.KEEP, Role.REPLACE)]
+    crowded = [guess.name for guess in seen if _crowded(guess, clean[guess.name])]
+    thin = any(_thin(guess, clean[guess.name]) for guess in seen if guess.name not in crowded)
     return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded), thin)
 
 

@@ -30,8 +30,26 @@ def test_ranks_of_the_truth_are_uniform(monkeypatch):
 def test_the_committed_study_passes():
     found = json.loads(REPORT.read_text())
     assert found["settings"]["replications"] >= 500
-    assert found["results"]["smallest_p"] > copula_sbc.LEAST_P
-    assert {row["name"] for row in found["results"]["exact"]} == set(copula_sbc.names())
+    assert set(found["results"]) == {"exact", "smallest_p"}
+    assert [row["name"] for row in found["results"]["exact"]] == copula_sbc.names()
+    assert min(row["p"] for row in found["results"]["exact"]) == found["results"]["smallest_p"] > copula_sbc.LEAST_P
+
+
+def test_the_truth_and_a_state_of_the_chain_have_the_same_quantities():
+    latent, truth = copula_sbc.draw_data(n=40, rng=np.random.default_rng(5))
+    cells = copula_sbc.watched_cells(latent)
+    found = copula_sbc.quantities(truth, latent, cells)
+    assert len(found) == len(copula_sbc.names())
+    named = dict(zip(copula_sbc.names(), found, strict=True))
+    sd = np.sqrt(np.diag(truth.sigma))
+    assert named["scale: continuous"] == sd[0]
+    assert named["r: continuous, binary"] == pytest.approx(truth.sigma[0, 2] / (sd[0] * sd[2]))
+    assert named["Γ: constant, nominal 2"] == pytest.approx(truth.gamma[0, 5] / sd[5])
+    assert named["Γ: group, ordinal"] == pytest.approx(truth.gamma[1, 3] / sd[3])
+    row = cells[0][1]
+    assert np.isinf([latent.lower[row, 2], latent.upper[row, 2]]).all()
+    residual = truth.y[row, 2] - latent.covariates[row] @ truth.gamma[:, 2]
+    assert named["missing cell: binary"] == pytest.approx(residual / sd[2])
 
 
 @pytest.mark.slow
@@ -40,3 +58,6 @@ def test_the_study_writes_its_page(tmp_path, monkeypatch):
         monkeypatch.setattr(copula_sbc, name, value)
     copula_sbc.run(out=tmp_path, jobs=1, replications=5)
     assert "Smallest p" in (tmp_path / "README.md").read_text()
+    results = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert set(results) == {"exact", "smallest_p"}
+    assert [row["name"] for row in results["exact"]] == copula_sbc.names()

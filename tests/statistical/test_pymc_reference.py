@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from synthdp.imputation.copula import correlation
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.latent import Latent, Shape
 from synthdp.imputation.families.binary import Binary
@@ -98,7 +98,10 @@ def test_regressions_of_levels(family):
 
 
 class TestCopula:
-    """One continuous, one binary and one ordinal column with three levels; a covariate moves all three."""
+    """One continuous, one binary and one ordinal column with three levels; a covariate moves all three.
+
+    Latents are N(Γ'h, Σ) with Σ inverse Wishart (4, I); compared are R and Γ in units of the latents' sds.
+    """
 
     N = 70
     CUTS = np.array([-0.4, 0.7])
@@ -118,6 +121,7 @@ class TestCopula:
     def reference(self, latent: Latent):
         """Return the same posterior with the binary latents as uniforms and the ordinal ones integrated out.
 
+        Σ = D R D, D the exponentials of ``log_sd``, R by the hyperbolic tangents of partial correlations.
         y₁ is known; y₂ | y₁ inside its interval is Φ⁻¹ of a uniform between the interval's ends, whose probability is a
         factor of the likelihood; y₃ | y₁, y₂ enters by the probability of its interval.
         """
@@ -132,29 +136,34 @@ class TestCopula:
             )
             return pt.where(np.isinf(lower), 0.0, phi(low)), pt.where(np.isinf(upper), 1.0, phi(high))
 
-        q, nu, h = 3, correlation.degrees(3), latent.covariates[:, 0]
+        q, nu, h = 3, 4, latent.covariates[:, 0]
         with pm.Model() as model:
             raw = pm.Flat("raw", shape=3, initval=np.zeros(3))
+            log_sd = pm.Flat("log_sd", shape=3, initval=np.zeros(3))
             gamma = pm.Normal("gamma", 0.0, 1.0, shape=3)
-            t = pt.tanh(raw)
+            t, sd = pt.tanh(raw), pt.exp(log_sd)
             left = pt.sqrt((1 - t[0] ** 2) * (1 - t[1] ** 2))
             r12, r13, r23 = t[0], t[1], t[0] * t[1] + t[2] * left
             det = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
             pm.Deterministic("r", pt.stack([r12, r13, r23]))
-            diagonal = pt.log(1 - r23**2) + pt.log(1 - r13**2) + pt.log(1 - r12**2) - q * pt.log(det)
-            prior = -0.5 * (nu + q + 1) * pt.log(det) - 0.5 * nu * diagonal
-            # from (r₁₂, r₁₃, r₂₃) to partial correlations, and from these to the real line
-            pm.Potential("prior of r", prior + pt.log(left) + pt.log(1 - t**2).sum())
-            e1 = latent.lower[:, 0] - gamma[0] * h
-            pm.Potential("y1", -0.5 * (e1**2).sum())
-            m2, s2 = gamma[1] * h + r12 * e1, pt.sqrt(1 - r12**2)
+            pm.Deterministic("effect", gamma / sd)
+            diagonal = pt.stack([1 - r23**2, 1 - r13**2, 1 - r12**2]) / det / sd**2
+            prior = -0.5 * (nu + q + 1) * (pt.log(det) + 2 * log_sd.sum()) - 0.5 * diagonal.sum()
+            # from Σ to (log sds, R), on to partial correlations, and from these to the real line
+            jacobian = (q + 1) * log_sd.sum() + pt.log(left) + pt.log(1 - t**2).sum()
+            pm.Potential("prior of sigma", prior + jacobian)
+            # residuals in units of their sds
+            e1 = (latent.lower[:, 0] - gamma[0] * h) / sd[0]
+            pm.Potential("y1", -0.5 * (e1**2).sum() - len(h) * log_sd[0])
+            m2, s2 = gamma[1] * h + sd[1] * r12 * e1, sd[1] * pt.sqrt(1 - r12**2)
             low, high = within(latent.lower[:, 1], latent.upper[:, 1], m2, s2)
             pm.Potential("y2", pt.log(high - low).sum())
             u = pm.Uniform("u", shape=len(h))
-            e2 = m2 + s2 * np.sqrt(2) * pt.erfinv(2 * (low + u * (high - low)) - 1) - gamma[1] * h
+            y2 = m2 + s2 * np.sqrt(2) * pt.erfinv(2 * (low + u * (high - low)) - 1)
+            e2 = (y2 - gamma[1] * h) / sd[1]
             inverse = 1 / (1 - r12**2)
-            m3 = gamma[2] * h + ((r13 - r12 * r23) * e1 + (r23 - r12 * r13) * e2) * inverse
-            low, high = within(latent.lower[:, 2], latent.upper[:, 2], m3, pt.sqrt(det * inverse))
+            m3 = gamma[2] * h + sd[2] * ((r13 - r12 * r23) * e1 + (r23 - r12 * r13) * e2) * inverse
+            low, high = within(latent.lower[:, 2], latent.upper[:, 2], m3, sd[2] * pt.sqrt(det * inverse))
             pm.Potential("y3", pt.log(high - low).sum())
         return model
 
@@ -162,34 +171,44 @@ class TestCopula:
         rng = np.random.default_rng(3)
         model = self.reference(self.latent())
         value = model.compile_fn(
-            [model["r"], model["prior of r"], model["raw"]], inputs=model.free_RVs, mode="FAST_COMPILE",
+            [model["r"], model["prior of sigma"]], inputs=model.free_RVs, mode="FAST_COMPILE",
             on_unused_input="ignore", point_fn=False,
         )  # fmt: skip
-        found = []
-        for _ in range(4):
-            raw = rng.normal(size=3)
-            flat, density, _ = value(raw, np.zeros(3), np.full(self.N, 0.5))
+        names = [rv.name for rv in model.free_RVs]
+        assert names == ["raw", "log_sd", "gamma", "u"]
+
+        def sigma_at(x: Floats) -> Floats:
+            flat = value(x[:3], x[3:], np.zeros(3), np.full(self.N, 0.5))[0]
             r = np.eye(3)
             r[np.triu_indices(3, 1)] = flat
-            r = r + r.T - np.eye(3)
-            t = np.tanh(raw)
-            jacobian = 0.5 * np.log((1 - t[0] ** 2) * (1 - t[1] ** 2)) + np.log(1 - t**2).sum()
-            found.append(density - jacobian - correlation.log_density(r, np.zeros((3, 3)), 0))
-        assert np.ptp(found) < 1e-9
+            sd = np.exp(x[3:])
+            return (r + r.T - np.eye(3)) * np.outer(sd, sd)
+
+        upper, step, found = np.triu_indices(3), 1e-6, []
+        for _ in range(4):
+            x = rng.normal(size=6)
+            density = value(x[:3], x[3:], np.zeros(3), np.full(self.N, 0.5))[1]
+            # the Jacobian by differences
+            turned = [
+                (sigma_at(x + step * unit)[upper] - sigma_at(x - step * unit)[upper]) / (2 * step) for unit in np.eye(6)
+            ]
+            exact = stats.invwishart.logpdf(sigma_at(x), 4, np.eye(3)) + np.linalg.slogdet(np.array(turned))[1]
+            found.append(density - exact)
+        assert np.ptp(found) < 1e-6
 
     def test_posterior_means_and_sds(self):
         latent = self.latent()
         chains = [Sampler(latent, rng=np.random.default_rng(seed)) for seed in (1, 2)]
         pairs = np.triu_indices(3, 1)
-        ours_r, ours_gamma = [], []
+        ours_r, ours_effects = [], []
         for chain in chains:
-            chain.run(200, collapse=20)
-            trace = chain.run(6_000, collapse=20)
+            chain.run(200)
+            trace = chain.run(6_000)
             ours_r.append(trace.r[:, pairs[0], pairs[1]])
-            ours_gamma.append(trace.gamma[:, 0, :])
+            ours_effects.append(trace.gamma[:, 0, :])
         theirs = sampled(self.reference(latent), draws=1500, target=0.9)
         agree(np.stack(ours_r), theirs["r"], "r")
-        agree(np.stack(ours_gamma), theirs["gamma"], "gamma")
+        agree(np.stack(ours_effects), theirs["effect"], "Γ")
 
 
 def test_advi_agrees_with_nuts():

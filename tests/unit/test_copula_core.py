@@ -1,15 +1,17 @@
-"""The copula's core: latents inside their intervals, correlations from their exact density, chains that agree."""
+"""The copula's core: latents inside their intervals, covariances from their exact density, chains that agree."""
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from synthdp.imputation.copula import blocks, collapsing, convergence, correlation, loops, rows, slices
+from synthdp.imputation.copula import blocks, convergence, loops, rows
 from synthdp.imputation.copula.chain import Sampler
+from synthdp.imputation.copula.covariance import Covariance, correlations
 from synthdp.imputation.copula.latent import ONE_SIDED, SOME_OPEN, TWO_SIDED, Latent, Shape, truncated_at
 
 MIXED = Shape.of(5, ((3, 2),))
+TWO = Shape.of(5, ((1, 2), (3, 2)))
 
 
 def twin_of_rows(latent, y, gamma, weights, sd, reach, words):
@@ -114,8 +116,8 @@ class TestLoops:
         packed, shape = latent.packed, latent.shape
         assert packed.kind.tolist() == [SOME_OPEN, ONE_SIDED, TWO_SIDED, ONE_SIDED, ONE_SIDED]
         y, gamma = latent.start(rng=rng).astype(np.float32), np.array([[0.0, 0.0, 0.0, 0.2, -0.3]])
-        r = correlation.draw_prior(MIXED, rng=rng)
-        p = np.linalg.inv(r)
+        loadings = np.array([0.7, -0.5, 0.6, 0.5, -0.3])
+        p = np.linalg.inv(np.where(MIXED.fixed(), MIXED.start(), np.outer(loadings, loadings)))
         weights = -p / np.diag(p)[:, None]
         np.fill_diagonal(weights, 0.0)
         sd, far = 1 / np.sqrt(np.diag(p)), np.where(np.arange(5) % 2, reach, 1.0)
@@ -173,144 +175,180 @@ class TestLoops:
             np.testing.assert_array_equal(found[:count], twin_of_uniforms(twin, count).astype(np.float32))
         assert 0 < found.min() < found.max() < 1
 
-    @pytest.mark.parametrize("alpha", [-0.8, -0.3])
-    def test_overrelaxed_correlations_are_the_same_compiled_or_not(self, alpha):
-        rng = np.random.default_rng(4)
-        r = correlation.draw_prior(MIXED, rng=rng)
-        e = rng.standard_normal((50, 5)) @ np.linalg.cholesky(r).T  # from afar every step would be refused
-        found = []
-        for function in (slices.overrelax_correlations, slices.overrelax_correlations.py_func):
-            moved, p = r.copy(), np.linalg.inv(r)
-            moves = function(moved, p, e.T @ e, 50.0, 6.0, MIXED.fixed(), alpha, np.random.default_rng(1))
-            np.testing.assert_allclose(p, np.linalg.inv(moved), rtol=1e-8)
-            found.append((moves, moved))
-        assert found[0][0] == found[1][0] > 0
-        np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-12)
 
-    def test_correlations_are_the_same_compiled_or_not(self):
-        rng = np.random.default_rng(4)
-        r = correlation.draw_prior(MIXED, rng=rng)
-        e = rng.standard_normal((50, 5))
-        plain, compiled = r.copy(), r.copy()
-        p, q = np.linalg.inv(r), np.linalg.inv(r)
-        slices.sweep_correlations(compiled, p, e.T @ e, 50.0, 6.0, MIXED.fixed(), np.random.default_rng(1))
-        slices.sweep_correlations.py_func(plain, q, e.T @ e, 50.0, 6.0, MIXED.fixed(), np.random.default_rng(1))
-        np.testing.assert_allclose(compiled, plain, atol=1e-12)
-        np.testing.assert_allclose(p, np.linalg.inv(compiled), rtol=1e-8)
-        assert compiled[3, 4] == 0.5
-        assert np.linalg.eigvalsh(compiled).min() > 0
-
-    def test_a_change_of_one_correlation_is_the_difference_of_log_densities(self):
-        rng = np.random.default_rng(5)
-        r, e = correlation.draw_prior(Shape.of(4), rng=rng), rng.standard_normal((20, 4))
-        p, cross = np.linalg.inv(r), e.T @ e
-        inner = p @ cross @ p
-        qs = np.array([inner[1, 1], inner[1, 3], inner[3, 3]])
-        least, most = -1 / (np.sqrt(p[1, 1] * p[3, 3]) + p[1, 3]), 1 / (np.sqrt(p[1, 1] * p[3, 3]) - p[1, 3])
-        for t in (0.9 * least, 0.4 * most, 0.99 * most):
-            moved = r.copy()
-            moved[1, 3] = moved[3, 1] = r[1, 3] + t
-            exact = correlation.log_density(moved, cross, 20) - correlation.log_density(r, cross, 20)
-            found = slices.change(t, p[1, 1], p[1, 3], p[3, 3], qs, 20.0, 5.0, p, 1, 3)
-            assert found == pytest.approx(exact, rel=1e-8)
-        moved[1, 3] = moved[3, 1] = r[1, 3] + 1.01 * most
-        assert correlation.log_density(moved, cross, 20) == -np.inf
-        assert slices.change(1.01 * most, p[1, 1], p[1, 3], p[3, 3], qs, 20.0, 5.0, p, 1, 3) == -np.inf
+def blocks_of(shape, worth):
+    """Coordinates of each nominal column, then every other by itself; those worth more records first."""
+    owner, order = shape.owner(), np.argsort(-worth, kind="stable")
+    nominal = [order[owner[order] == column] for column in range(len(shape.first))]
+    return nominal + [np.array([j]) for j in order if owner[j] < 0]
 
 
-class TestCorrelation:
-    def test_every_correlation_is_uniform_beforehand(self):
-        rng = np.random.default_rng(6)
-        drawn = np.array([correlation.draw_prior(Shape.of(5), rng=rng) for _ in range(2000)])
-        for j, k in zip(*np.triu_indices(5, 1), strict=True):
-            assert stats.kstest(drawn[:, j, k], "uniform", (-1, 2)).pvalue > 0.001
+def prior_of(shape, size, worth, rng):
+    """Draws of Σ from the prior as it is written, block by block, and by name the log ω and B they are made of."""
+    sigma, named, before = np.zeros((size, shape.width, shape.width)), {}, np.arange(0)
+    for number, mine in enumerate(blocks_of(shape, worth)):
+        m, a = len(mine), len(before)
+        c = np.where(np.eye(m) == 1, 1.0, 0.5)
+        freedom, rate = m * (a + 2) + worth[mine].sum(), np.diag(np.linalg.inv(c)) @ (1 + worth[mine])
+        omega = stats.invgamma.rvs(freedom / 2, scale=rate / 2, size=size, random_state=rng)[:, None, None]
+        b = rng.standard_normal((size, a, m)) @ np.linalg.cholesky(c).T * np.sqrt(omega)
+        b /= np.sqrt(1 + worth[before])[:, None]
+        named |= names_of(number, omega[:, 0, 0], b)
+        inner = sigma[:, before[:, None], before]
+        sigma[:, before[:, None], mine] = inner @ b
+        sigma[:, mine[:, None], before] = (inner @ b).transpose(0, 2, 1)
+        sigma[:, mine[:, None], mine] = omega * c + b.transpose(0, 2, 1) @ inner @ b
+        before = np.concatenate([before, mine])
+    return sigma, named
 
-    @pytest.mark.parametrize("alpha", [0.0, -0.8])
-    def test_the_steps_leave_the_prior_as_it_is_with_a_nominal_column(self, alpha):
-        rng = np.random.default_rng(7)
-        start = [correlation.draw_prior(MIXED, rng=rng) for _ in range(1500)]
-        nothing = np.zeros((5, 5))
-        after = []
-        for r in start:
-            r = correlation.step(r, np.linalg.inv(r), nothing, 0, MIXED.fixed(), rng=rng, alpha=alpha, passes=3)
-            after.append(r)
-        for j, k in zip(*np.nonzero(np.triu(~MIXED.fixed())), strict=True):
-            before = [r[j, k] for r in start]
-            assert stats.ks_2samp(before, [r[j, k] for r in after]).pvalue > 0.001
-        assert all(r[3, 4] == pytest.approx(0.5) for r in start + after)
 
-    @pytest.mark.parametrize("alpha", [0.0, -0.8])
-    def test_two_coordinates_against_quadrature(self, alpha):
-        """With known variances the posterior is not that of a rescaled inverse Wishart."""
-        rng = np.random.default_rng(8)
-        cross, n = np.array([[7.0, 6.0], [6.0, 14.0]]), 12
-        grid = np.linspace(-0.9999, 0.9999, 20001)
-        log = np.array([correlation.log_density(np.array([[1, t], [t, 1]]), cross, n) for t in grid[::20]])
+def parts(sigma, shape, worth):
+    """By name log ω and B of many Σ; what is left of utilities must have correlations of ½."""
+    named, before = {}, np.arange(0)
+    for number, mine in enumerate(blocks_of(shape, worth)):
+        between = sigma[:, before[:, None], mine]
+        b = np.linalg.solve(sigma[:, before[:, None], before], between)
+        left = sigma[:, mine[:, None], mine] - b.transpose(0, 2, 1) @ between
+        named |= names_of(number, left[:, 0, 0], b)
+        c = np.broadcast_to(np.where(np.eye(len(mine)) == 1, 1.0, 0.5), left.shape)
+        np.testing.assert_allclose(left / left[:, :1, :1], c, rtol=1e-6)
+        before = np.concatenate([before, mine])
+    return named
+
+
+def names_of(number, omega, b):
+    return {f"log ω[{number}]": np.log(omega)} | {
+        f"B[{number}][{i}, {j}]": b[:, i, j] for i, j in np.ndindex(b.shape[1:])
+    }
+
+
+def weighted_moments(x, weight):
+    """Mean and sd of weighted draws, each with its error (the delta method)."""
+    mean = weight @ x
+    squares = (x - mean) ** 2
+    sd = np.sqrt(weight @ squares)
+    return mean, np.sqrt(weight**2 @ squares), sd, np.sqrt(weight**2 @ (squares - sd**2) ** 2) / (2 * sd)
+
+
+def chain_moments(x, batches=60):
+    """The same of draws one after another, the errors from means of batches: ranks would hide what is skewed."""
+    mean, sd = x.mean(), x.std()
+    squares = (x - mean) ** 2
+    errors = [part.reshape(batches, -1).mean(axis=1).std(ddof=1) / np.sqrt(batches) for part in (x, squares)]
+    return mean, errors[0], sd, errors[1] / (2 * sd)
+
+
+def agree(found, expected, what):
+    mean, error, sd, sd_error = found
+    assert abs(mean - expected[0]) < 4 * np.hypot(error, expected[1]), f"mean of {what}"
+    assert abs(sd - expected[2]) < 4 * np.hypot(sd_error, expected[3]), f"sd of {what}"
+
+
+def residuals(n, q, rng):
+    return rng.standard_normal((n, q)) @ np.linalg.cholesky(0.6 * np.eye(q) + 0.4).T
+
+
+class TestCovariance:
+    @pytest.mark.parametrize("alpha", [None, 0.0, -0.8], ids=["drawn", "fresh", "overrelaxed"])
+    @pytest.mark.parametrize("shape", [Shape.of(4), MIXED, TWO], ids=["numbers", "nominal", "two nominal"])
+    def test_the_prior_is_drawn_and_the_steps_leave_it_as_it_is(self, shape, alpha):
+        rng = np.random.default_rng(19)
+        covariance, q = Covariance(shape), shape.width
+        drawn = np.array([covariance.draw_prior(rng=rng) for _ in range(2000)])
+        if alpha is not None:
+            for at in range(len(drawn)):
+                for _ in range(2):
+                    drawn[at] = covariance.step(drawn[at], np.zeros((q, q)), 0, rng=rng, alpha=alpha)
+        twin, _ = prior_of(shape, 20_000, np.zeros(q), rng)
+        np.testing.assert_allclose(drawn, drawn.transpose(0, 2, 1), rtol=1e-9)
+        (r, sd), (twin_r, twin_sd) = (zip(*map(correlations, each), strict=True) for each in (drawn, twin))
+        r, sd, twin_r, twin_sd = (np.asarray(part) for part in (r, sd, twin_r, twin_sd))
+        numbers = not len(shape.first)
+        for j, k in zip(*np.nonzero(np.triu(~shape.fixed())), strict=True):
+            assert stats.ks_2samp(r[:, j, k], twin_r[:, j, k]).pvalue > 0.001
+            if numbers:
+                assert stats.kstest(r[:, j, k], "uniform", (-1, 2)).pvalue > 0.001
+        for j in range(q):
+            assert stats.ks_2samp(np.log(sd[:, j]), np.log(twin_sd[:, j])).pvalue > 0.001
+            if numbers:
+                # a single variance of an inverse Wishart (q + 1, I) matrix has two degrees of freedom
+                assert stats.kstest(sd[:, j] ** 2, stats.invgamma(1, scale=0.5).cdf).pvalue > 0.001
+        if not numbers:
+            j, k = np.flatnonzero(shape.owner() == 0)
+            np.testing.assert_allclose(r[:, j, k], 0.5, rtol=1e-9)
+            np.testing.assert_allclose(sd[:, j], sd[:, k], rtol=1e-9)
+
+    @pytest.mark.parametrize("worth", [0.0, 4.0])
+    def test_a_step_is_an_inverse_wishart_draw_without_nominal_columns(self, worth):
+        rng = np.random.default_rng(20)
+        e = residuals(15, 3, rng)
+        covariance, sigma = Covariance(Shape.of(3), np.full(3, worth)), np.diag([1.0, 4.0, 9.0])
+        drawn = np.array([covariance.step(sigma, e.T @ e, 15, rng=rng) for _ in range(3000)])
+        exact = stats.invwishart(4 + 15 + worth, (1 + worth) * np.eye(3) + e.T @ e).rvs(30_000, random_state=rng)
+        r, exact_r = (np.array([correlations(one)[0] for one in each]) for each in (drawn, exact))
+        for j, k in zip(*np.triu_indices(3), strict=True):
+            assert stats.ks_2samp(drawn[:, j, k], exact[:, j, k]).pvalue > 0.001
+            if j < k:
+                assert stats.ks_2samp(r[:, j, k], exact_r[:, j, k]).pvalue > 0.001
+
+    def test_overrelaxed_steps_keep_the_inverse_wishart(self):
+        rng = np.random.default_rng(21)
+        e = residuals(15, 3, rng)
+        exact = stats.invwishart(4 + 15, np.eye(3) + e.T @ e).rvs(100_000, random_state=rng)
+        covariance, sigma, drawn = Covariance(Shape.of(3)), exact[0], []
+        for _ in range(9000):
+            sigma = covariance.step(sigma, e.T @ e, 15, rng=rng, alpha=-0.9)
+            drawn.append(sigma)
+        drawn, same = np.asarray(drawn), np.full(len(exact), 1 / len(exact))
+        for j, k in zip(*np.triu_indices(3), strict=True):
+            # without skewness, for the sake of the errors
+            found, expected = (
+                np.log(s[:, j, j]) if j == k else np.arctanh(s[:, j, k] / np.sqrt(s[:, j, j] * s[:, k, k]))
+                for s in (drawn, exact)
+            )
+            agree(chain_moments(found), weighted_moments(expected, same), f"Σ[{j}, {k}]")
+            assert np.corrcoef(found[:-1], found[1:])[0, 1] < -0.7
+
+    @pytest.mark.parametrize(
+        ("shape", "n", "worth"),
+        [
+            (Shape.of(3, ((1, 2),)), 8, (0, 0, 0)),
+            (Shape.of(3, ((0, 1), (2, 1))), 8, (0, 0, 0)),
+            (Shape.of(4, ((0, 2), (2, 2))), 6, (0, 0, 0, 0)),
+            (Shape.of(3), 6, (0, 1, 3)),
+            (Shape.of(4, ((1, 2), (3, 1))), 4, (0, 1, 3, 5)),
+            (Shape.of(4, ((2, 2),)), 4, (1, 2, 0, 1)),
+        ],
+        ids=["one nominal", "two of two levels", "two of three levels", "numbers lack", "levels lack", "both lack"],
+    )
+    def test_the_posterior_is_that_of_weighted_prior_draws(self, shape, n, worth):
+        """The twin: Σ from the prior as documented, weighted by the density of the residuals."""
+        rng = np.random.default_rng(24)
+        e, worth = residuals(n, shape.width, rng), np.array(worth, dtype=np.float64)
+        cross = e.T @ e
+        sigma, twin = prior_of(shape, 200_000, worth, rng)
+        log = -0.5 * n * np.linalg.slogdet(sigma)[1] - 0.5 * (np.linalg.inv(sigma) * cross).sum(axis=(1, 2))
         weight = np.exp(log - log.max())
         weight /= weight.sum()
-        mean = (weight * grid[::20]).sum()
-        sd = np.sqrt((weight * (grid[::20] - mean) ** 2).sum())
-        r, drawn = np.eye(2), []
-        for number in range(6000):
-            step = alpha if number % 2 else 0.0
-            r = correlation.step(r, np.linalg.inv(r), cross, n, Shape.of(2).fixed(), rng=rng, alpha=step)
-            drawn.append(r[0, 1])
-        # a single coordinate's slice step all but forgets where it was; overrelaxed steps are between two of these
-        size = 3000 if alpha == 0 else 1500
-        assert np.mean(drawn) == pytest.approx(mean, abs=4 * sd / np.sqrt(size))
-        assert np.std(drawn) == pytest.approx(sd, rel=4 / np.sqrt(size))
+        assert 1 / (weight**2).sum() > 2000
+        for alpha in (0.0, -0.9):
+            covariance, now, drawn = Covariance(shape, worth), shape.start(), []
+            for number in range(6100):
+                now = covariance.step(now, cross, n, rng=rng, alpha=alpha if number % 16 else 0.0)
+                drawn.append(now)
+            for name, x in parts(np.asarray(drawn[100:]), shape, worth).items():
+                agree(chain_moments(x), weighted_moments(twin[name], weight), name)
 
-    def test_the_prior_of_two_nominal_columns_is_not_drawn(self):
-        with pytest.raises(ValueError, match="at most one nominal column"):
-            correlation.draw_prior(Shape.of(4, ((0, 2), (2, 2))), rng=np.random.default_rng(1))
-
-
-class TestCollapsed:
-    def test_the_same_compiled_or_not(self):
-        latent = records(60, np.random.default_rng(13))
-        rows = []
-        for function in (collapsing.collapse, collapsing.collapse.py_func):
-            rng = np.random.default_rng(14)
-            y, mean, gamma = latent.start(rng=rng), np.zeros((60, 5)), np.zeros((1, 5))
-            r = correlation.draw_prior(MIXED, rng=rng)
-            p, shape = np.linalg.inv(r), latent.shape
-            known = (latent.lower, latent.upper, shape.owner(), shape.first, shape.size, latent.codes)
-            for j in (2, 4):
-                function(j, y, mean, *known, latent.covariates, latent.prior_sd, gamma, r, p, 6.0, shape.fixed(), rng)
-            np.testing.assert_allclose(p, np.linalg.inv(r), rtol=1e-7)
-            np.testing.assert_allclose(mean, latent.covariates @ gamma, atol=1e-12)
-            rows.append((y, gamma, r))
-        for compiled, plain in zip(*rows, strict=True):
-            np.testing.assert_allclose(compiled, plain, atol=1e-10)
-        assert rows[0][2][3, 4] == 0.5
-
-    def test_a_probit_correlation_and_its_constant_against_quadrature(self):
-        """Known x, binary b = (y > 0): the latents of b integrated out give a probit likelihood of r and γ."""
-        rng = np.random.default_rng(15)
-        x = rng.standard_normal(25)
-        b = 0.4 + 0.8 * x + rng.standard_normal(25) > 0
-        lower = np.column_stack([x, np.where(b, 0.0, -np.inf)])
-        upper = np.column_stack([x, np.where(b, np.inf, 0.0)])
-        lower[20:, 1], upper[20:, 1] = -np.inf, np.inf
-        prior_sd = np.array([[0.0, 1.0]])
-        latent = Latent(Shape.of(2), lower, upper, np.zeros((25, 0), dtype=np.int64), np.ones((25, 1)), prior_sd)
-        sampler = Sampler(latent, rng=rng)
-        drawn = []
-        for _ in range(5000):
-            sampler.collapse()
-            drawn.append((sampler.state.r[0, 1], sampler.state.gamma[0, 1]))
-        r, g = np.meshgrid(np.linspace(-0.995, 0.995, 200), np.linspace(-3, 4, 200), indexing="ij")
-        log = -(g**2) / 2  # r is uniform beforehand, and x says nothing of r alone
-        for xi, bi in zip(x[:20], b[:20], strict=True):
-            log += stats.norm.logcdf((2 * bi - 1) * (g + r * xi) / np.sqrt(1 - r**2))
-        weight = np.exp(log - log.max())
-        weight /= weight.sum()
-        sizes = convergence.bulk_ess(np.asarray(drawn).reshape(2, 2500, 2))
-        for grid, found, size in zip((r, g), np.asarray(drawn).T, sizes, strict=True):
-            mean = (weight * grid).sum()
-            sd = np.sqrt((weight * (grid - mean) ** 2).sum())
-            assert found.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(size))
-            assert found.std() == pytest.approx(sd, rel=4 / np.sqrt(size))
+    @pytest.mark.parametrize("alpha", [0.0, -0.9])
+    def test_from_afar_a_step_finds_back(self, alpha):
+        rng = np.random.default_rng(23)
+        e = residuals(5000, 5, rng)
+        far = MIXED.start() * np.outer([1e4, 1e-4, 1.0, 30.0, 30.0], [1e4, 1e-4, 1.0, 30.0, 30.0])
+        covariance, sigma = Covariance(MIXED), far
+        for number in range(300):
+            sigma = covariance.step(sigma, e.T @ e, 5000, rng=rng, alpha=alpha if number % 16 else 0.0)
+        # a variance's posterior sd is √(2/n) of it
+        np.testing.assert_allclose(np.diag(sigma)[:3], np.diag(e.T @ e)[:3] / 5000, rtol=5 * np.sqrt(2 / 5000))
 
 
 class TestSampler:
@@ -332,6 +370,48 @@ class TestSampler:
         assert repr(trace) == "Trace(3 draws)"
         assert trace.gamma.shape == (3, 1, 5)
         assert (trace.gamma[:, 0, :3] == 0).all()
+
+    def test_known_latents_leave_an_inverse_wishart_with_the_prior_worth_some_records(self):
+        rng = np.random.default_rng(25)
+        y = residuals(20, 3, rng).astype(np.float32).astype(np.float64)
+        nothing = np.zeros((20, 0))
+        latent = Latent(Shape.of(3), y, y, nothing.astype(np.int64), nothing, np.zeros((0, 3)))
+        sampler = Sampler(latent, rng=rng, prior_records=np.full(3, 30.0))
+        sampler.run(100)
+        found = sampler.run(9000).r
+        sigma = stats.invwishart(4 + 30 + 20, 31 * np.eye(3) + y.T @ y).rvs(50_000, random_state=rng)
+        for j, k in zip(*np.triu_indices(3, 1), strict=True):
+            expected = np.arctanh(sigma[:, j, k] / np.sqrt(sigma[:, j, j] * sigma[:, k, k]))
+            same = np.full(len(expected), 1 / len(expected))
+            agree(chain_moments(np.arctanh(found[:, j, k])), weighted_moments(expected, same), f"r[{j}, {k}]")
+
+    def test_a_probit_correlation_and_its_constant_against_weighted_prior_draws(self):
+        """Known x, binary b = (y > 0): the latents of b integrated out give a probit likelihood of β/s and γ/s."""
+        rng = np.random.default_rng(15)
+        x = rng.standard_normal(25)
+        b = 0.4 + 0.8 * x + rng.standard_normal(25) > 0
+        lower = np.column_stack([x, np.where(b, 0.0, -np.inf)])
+        upper = np.column_stack([x, np.where(b, np.inf, 0.0)])
+        lower[20:, 1], upper[20:, 1] = -np.inf, np.inf
+        prior_sd = np.array([[0.0, 1.0]])
+        latent = Latent(Shape.of(2), lower, upper, np.zeros((25, 0), dtype=np.int64), np.ones((25, 1)), prior_sd)
+        sampler = Sampler(latent, rng=rng)
+        sampler.run(1, every=200)
+        trace = sampler.run(12_000)
+        # an inverse Wishart (3, I) matrix, coordinate by coordinate: the variance of x, of which alone x tells, and
+        # independent of it the regression of y on x
+        variance = stats.invgamma.rvs((2 + 25) / 2, scale=(1 + x @ x) / 2, size=150_000, random_state=rng)
+        s = np.sqrt(stats.invgamma.rvs(3 / 2, scale=1 / 2, size=150_000, random_state=rng))
+        beta, gamma = s * rng.standard_normal(150_000), rng.standard_normal(150_000)
+        log = sum(
+            stats.norm.logcdf((2 * bi - 1) * (gamma + beta * xi) / s) for xi, bi in zip(x[:20], b[:20], strict=True)
+        )
+        weight = np.exp(log - log.max())
+        weight /= weight.sum()
+        assert 1 / (weight**2).sum() > 4000
+        sd = np.sqrt(s**2 + beta**2 * variance)
+        agree(chain_moments(trace.r[:, 0, 1]), weighted_moments(beta * np.sqrt(variance) / sd, weight), "r")
+        agree(chain_moments(trace.gamma[:, 0, 1]), weighted_moments(gamma / sd, weight), "γ")
 
 
 def direct_ess(draws):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import Unfinished
+from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.regression import Regression
 from synthdp.masking.gaussian import Gaussian
@@ -15,6 +16,7 @@ from synthdp.seeding import Streams
 from synthdp.summary import notes_on
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.tasks import prepare
 from synthdp.tagging.groups import Neighbours, Rules, tag
 
 QUICK = Copula(least_ess=2, most_r_hat=5)
@@ -233,3 +235,40 @@ def test_the_summary_names_what_was_left_out():
         "The chain had not settled for age: raise synthesis.sweeps.",
         "The model does not see same: all its values are the same.",
     ]
+
+
+def test_coordinates_get_the_records_they_lack():
+    rng = np.random.default_rng(9)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "few": np.where(np.arange(n) < 30, rng.normal(size=n), np.nan),
+            "b": (np.arange(n) < 60).astype(float),
+            "g": np.repeat(["a", "b", "c"], [300, 90, 10]),
+        }
+    )
+    data = resolve(frame, {"x": Variable(role="replace"), "b": Variable(kind="binary"), "g": Variable(kind="nominal")})
+    task = prepare(Plan(data, tag(data, None), {"x": Gaussian(sd=1.0)}), QUICK, 5)[0]
+    coding = Coding.of(task, (), 1.0)
+    assert coding.lacking(0.0).tolist() == [0.0] * 5
+    # x has them all; few, the rarer level of b, and the two rarer levels of g
+    assert coding.lacking(100.0).tolist() == [0.0, 70.0, 40.0, 20.0, 90.0]
+
+
+def test_correlations_with_few_answers_are_drawn_to_zero():
+    rng = np.random.default_rng(10)
+    n = 300
+    x = rng.normal(size=n)
+    frame = pd.DataFrame({"x": x, "z": x + rng.normal(size=n), "few": np.where(np.arange(n) < 25, x, np.nan)})
+    found = []
+    for records in (0.0, 200.0):
+        data = resolve(frame, {"x": Variable(role="replace")})
+        plan = Plan(data, tag(data, None), {"x": Gaussian(sd=1.0)})
+        model = Copula(prior_records=records, least_ess=30)
+        drawn = model.fit(prepare(plan, model, 5)[0], rng=np.random.default_rng(1)).r.mean(axis=0)
+        found.append(drawn)
+    (xz, xf, _), (xz_prior, xf_prior, _) = found
+    assert abs(xz - xz_prior) < 0.03
+    assert xf > 0.8
+    assert 0 < xf_prior < 0.5

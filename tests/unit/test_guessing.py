@@ -424,3 +424,24 @@ def test_sd2011():
     assert found["wkabintdur"].applies_when == "wkabint != 'NO' or isnull(wkabint)"
     assert found["nociga"].applies_when is None
     assert {guess.name for guess in proposal.having(Role.REPLACE)} == {"sex", "age", "placesize", "region"}
+
+
+def test_a_copula_is_helped_where_few_answer():
+    rng = np.random.default_rng(8)
+    n = 1000
+    frame = pd.DataFrame(
+        {"age": rng.integers(18, 90, n), "sex": rng.choice(["f", "m"], n), "score": rng.normal(size=n)}
+    )
+    plain = propose(frame, method="copula")
+    assert (plain.thin, plain.crowded) == (False, ())
+    assert "prior_records" not in to_yaml(plain, "a.csv")
+    few = pd.Series(np.where(np.arange(n) < 150, rng.choice(["p", "q", "r"], n), None), dtype="str")
+    found = propose(frame.assign(stay=few, hours=pd.Series(rng.normal(size=n)).where(few.notna())), method="copula")
+    assert found.thin
+    assert found.crowded == ("stay",)
+    written = yaml.load(to_yaml(found, "a.csv"), Loader)["synthesis"]["model"]
+    assert written == {"method": "copula", "exclude": ["stay"], "prior_records": 100}
+    assert not propose(frame.assign(stay=few)).thin
+    rare = pd.Series(["a"] * (n - 5) + ["b"] * 5).sample(frac=1, random_state=1).to_numpy()
+    levels = np.where(np.arange(n) % 2 == 0, rare, "c")
+    assert propose(frame.assign(district=levels), method="copula").thin

@@ -109,16 +109,18 @@ def run_chains(
             if not draws.shape[2]:
                 return Fit(r, gamma, total)
             r_hat, ess = float(np.nanmax(convergence.r_hat(draws))), float(np.nanmin(convergence.bulk_ess(draws)))
-            if r_hat <= most_r_hat and ess >= least_ess:
-                return Fit(r, gamma, total, r_hat, ess, float(np.nanmin(convergence.tail_ess(draws))))
+            # means of overrelaxed chains are known better than their spread: tails count too
+            tail = float(np.nanmin(convergence.tail_ess(draws)))
+            if r_hat <= most_r_hat and min(ess, tail) >= least_ess:
+                return Fit(r, gamma, total, r_hat, ess, tail)
             if total >= most_sweeps:
                 raise Unfinished(
                     f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat:.2f}, "
-                    f"effective sample size {ess:.0f}); set prior_records where few answer or levels are rare, "
+                    f"effective sample size {min(ess, tail):.0f}); set prior_records if few answer or a level is rare, "
                     "raise most_sweeps, group rare levels, or exclude columns that nearly follow from others."
                 )
             # both shrink as the inverse of the draws
-            lacking = max(least_ess / ess, (r_hat**2 - 1) / (most_r_hat**2 - 1)) - 1
+            lacking = max(least_ess / min(ess, tail), (r_hat**2 - 1) / (most_r_hat**2 - 1)) - 1
             growth = float(np.clip(1.1 * lacking * (1 - forgotten / total), *GROWTH))
             run = min(int(np.ceil(growth * total)), most_sweeps - total)
 

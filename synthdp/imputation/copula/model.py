@@ -2,7 +2,7 @@
 
     y_i ~ N(Γ'h_i, R),   x_ij = F_j⁻¹(Φ(y_ij)),   h_i: risk group or number of neighbours where masks differ by them
 
-R has marginally uniform correlations beforehand, Γ a normal prior, margins are the columns' own (see ``margins``).
+R has correlations (nearly) uniform on (−1, 1) beforehand, Γ a normal prior, margins are the columns' own (``margins``).
 Missing values need no treatment of their own: their latents are free. R and Γ are sampled with the margins plugged in,
 but for location and scale of the latents, which are sampled along (see ``covariance``): exactly given the margins
 (reports/copula_sbc), and with intervals that hold what they should when these are the records' own
@@ -52,10 +52,10 @@ class Copula(Settings):
         Prior sd of the effects of risk group and number of neighbours on the latents.
     prior_records
         Columns with fewer records than that to learn from (rare levels, questions that few answer) get as many
-        unrelated ones as they lack: their correlations are drawn towards zero. With zero every correlation is uniform
-        on (−1, 1) beforehand; then chains are long wherever records say next to nothing.
+        unrelated ones as they lack: their correlations are drawn towards zero. With zero correlations are (nearly)
+        uniform on (−1, 1) beforehand; then chains are long wherever records say next to nothing.
     least_ess, most_r_hat
-        When the chains are long enough: the worst entry's bulk effective sample size and R-hat.
+        When the chains are long enough: the worst entry's effective sample size, of bulk and of tails, and R-hat.
     most_sweeps
         How long a chain may become before the run is given up.
 
