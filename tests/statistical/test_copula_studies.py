@@ -130,3 +130,17 @@ def test_posteriors_with_plugged_in_margins_are_calibrated(truth):
     assert rows["entry"].tolist() == copula_margins.names()
     assert rows["coverage"].between(0.91, 0.97).all()
     assert rows["sd_z"].between(0.9, 1.15).all()
+
+
+def test_the_committed_survey_keeps_its_skips():
+    record = committed("sd2011")
+    results = record["results"]
+    assert results["kept_columns_unchanged"]
+    assert len(results["skips"]) == 8
+    assert all(row["not_asked_but_answered"] == 0 for row in results["skips"])
+    for row in results["skips"]:
+        # everyone is asked in a copy who is asked there; of kept columns as many answer as in the original
+        assert row["answered_copies"] in (1.0, row["answered_original"])
+    chains = [row for row in results["chain"] if "r_hat" in row]
+    assert all(row["r_hat"] <= 1.05 and min(row["ess"], row["tail_ess"]) >= 60 for row in chains)
+    assert sum(results["timings"][stage] for stage in ("read", "tag", "synthesise", "evaluate")) < 600
