@@ -6,7 +6,7 @@ from pydantic import PrivateAttr
 
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.coding import Coding
-from synthdp.imputation.copula.fitting import settle
+from synthdp.imputation.copula.fitting import completions, settle
 from synthdp.imputation.copula.model import Copula, CopulaPosterior
 from synthdp.imputation.protocol import Task
 
@@ -58,5 +58,5 @@ class FixedLength(FittedOnce):
         incomplete = bool(task.data.frame.isna().any(axis=None))
         trace = sampler.run(self.kept_incomplete if incomplete else self.kept)
         j, k = np.nonzero(np.triu(~latent.shape.fixed()))
-        effects = latent.effects()
-        return CopulaPosterior(coding, effects, trace.r[:, j, k], trace.gamma[:, *effects], task.sweeps, ())
+        drawn = trace.r[:, j, k], trace.gamma[:, *latent.effects()]
+        return CopulaPosterior(completions(coding, [sampler]), *drawn, task.sweeps, ())

@@ -272,3 +272,22 @@ def test_correlations_with_few_answers_are_drawn_to_zero():
     assert abs(xz - xz_prior) < 0.03
     assert xf > 0.8
     assert 0 < xf_prior < 0.5
+
+
+def test_margins_are_completed_anew_for_different_draws():
+    frame = people()
+    frame.loc[::3, "age"] = np.nan
+    plan = plan_of(frame)
+    task = prepare(plan, QUICK, 5)[0]
+    posterior = QUICK.fit(task, rng=np.random.default_rng(2))
+    ways = [next(item for item in coding.items if item.column.name == "age").margin for coding in posterior.codings]
+    assert len(ways) == 6
+    known = ways[0].rows >= 0
+    assert not known.all()
+    assert all((way.filled[known] == way.rows[known]).all() for way in ways)
+    assert all((way.filled >= 0).all() for way in ways)
+    assert len({way.filled.tobytes() for way in ways}) == 6
+    rng = np.random.default_rng(3)
+    assert len({id(posterior.draw(rng=rng).coding) for _ in range(60)}) == 6
+    whole = prepare(plan_of(people()), QUICK, 5)[0]
+    assert len(QUICK.fit(whole, rng=np.random.default_rng(2)).codings) == 1

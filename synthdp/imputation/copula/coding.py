@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from synthdp.applicability import holds
-from synthdp.imputation.copula.latent import Flags, Latent, Shape, Singles
+from synthdp.imputation.copula.latent import Flags, Latent, Shape, Singles, meaningful
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
 from synthdp.imputation.copula.parametric import Family, ParametricMargin
 from synthdp.imputation.protocol import Task
@@ -136,6 +136,10 @@ class Coding:
         """Return which coordinate is what."""
         blocks = tuple((item.first, item.width) for item in self.items if item.nominal)
         return Shape.of(self.prior_sd.shape[1], blocks)
+
+    def effects(self) -> tuple[Codes, Codes]:
+        """Return the entries of Γ that mean something."""
+        return meaningful(self.shape(), self.covariates, self.prior_sd)
 
     def curves(self, weights: Floats) -> list[Curve]:
         """Return every column's margin with weights of the records."""

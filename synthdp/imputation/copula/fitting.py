@@ -4,7 +4,7 @@ The first chain starts where completing the margins ended, the second halfway be
 start that still shows makes them disagree.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ from synthdp.microdata import Floats
 CHAINS = 2
 ROUNDS = (60, 15, 15, 15, 15)  # sweeps before margins are completed anew
 FIRST_RUN = 250
+COMPLETIONS, APART = 3, 5  # of the margins, from each chain, and how many sweeps apart
 FORGOTTEN = 150
 GROWTH = (0.15, 0.5)
 
@@ -32,6 +33,8 @@ class Fit:
     ----------
     r, gamma
         draws × free entries.
+    codings
+        The columns with margins completed from different states of the chains.
     sweeps
         How long each chain is.
     r_hat, ess, tail_ess
@@ -40,6 +43,7 @@ class Fit:
 
     r: Floats
     gamma: Floats
+    codings: tuple[Coding, ...]
     sweeps: int
     r_hat: float = float("nan")
     ess: float = float("nan")
@@ -56,7 +60,7 @@ def settle(
 
     Fitted and filled in turn, as in stochastic EM; nothing is done where no margin has missing values. O(n q²).
     """
-    if not any(item.margin is not None and item.missing().any() for item in coding.items):
+    if not incomplete(coding):
         return coding, None
     same, state = np.ones(len(coding.covariates)), None
     for sweeps in ROUNDS:
@@ -68,8 +72,33 @@ def settle(
     return coding, state
 
 
+def incomplete(coding: Coding) -> bool:
+    """Return whether a margin has missing values."""
+    return any(item.margin is not None and item.missing().any() for item in coding.items)
+
+
+def completions(coding: Coding, samplers: Sequence[Sampler]) -> tuple[Coding, ...]:
+    """Return codings with margins completed anew, from several states of each chain.
+
+    One completion for all copies would be an error that they share and their differences do not show. O(n q²).
+    """
+    if not incomplete(coding):
+        return (coding,)
+    curves = coding.curves(np.ones(len(coding.covariates)))
+
+    def of_one(sampler: Sampler) -> list[Coding]:
+        found = []
+        for _ in range(COMPLETIONS):
+            sampler.run(1, every=APART)
+            found.append(coding.filled(sampler.state.y, curves))
+        return found
+
+    with ThreadPoolExecutor(max_workers=CHAINS) as pool:
+        return tuple(one for found in pool.map(of_one, samplers) for one in found)
+
+
 def run_chains(
-    latent: Latent,
+    coding: Coding,
     start: State | None,
     *,
     least_ess: float,
@@ -90,7 +119,7 @@ def run_chains(
     Unfinished
         When they do not within ``most_sweeps``.
     """
-    own = rng.spawn(CHAINS)
+    own, latent = rng.spawn(CHAINS), coding.latent(coding.curves(np.ones(len(coding.covariates))))
     samplers = [make(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
     pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), latent.effects()
     kept: list[list[Floats]] = [[] for _ in samplers]
@@ -107,12 +136,12 @@ def run_chains(
             flat = draws.reshape(-1, draws.shape[2])
             r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
             if not draws.shape[2]:
-                return Fit(r, gamma, total)
+                return Fit(r, gamma, completions(coding, samplers), total)
             r_hat, ess = float(np.nanmax(convergence.r_hat(draws))), float(np.nanmin(convergence.bulk_ess(draws)))
             # means of overrelaxed chains are known better than their spread: tails count too
             tail = float(np.nanmin(convergence.tail_ess(draws)))
             if r_hat <= most_r_hat and min(ess, tail) >= least_ess:
-                return Fit(r, gamma, total, r_hat, ess, tail)
+                return Fit(r, gamma, completions(coding, samplers), total, r_hat, ess, tail)
             if total >= most_sweeps:
                 raise Unfinished(
                     f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat:.2f}, "

@@ -115,13 +115,8 @@ class Latent:
         return Packed.of(self)
 
     def effects(self) -> tuple[Codes, Codes]:
-        """Return the entries of Γ that mean something: the constant of a number or of ordered levels is its location.
-
-        Margins say where a column lies; what the sampler learns of its location is only there to be uncertain.
-        """
-        constant = (self.covariates == 1).all(axis=0)
-        h, j = np.nonzero((self.prior_sd > 0) & ~(constant[:, None] & (self.shape.owner() < 0)))
-        return h, j
+        """Return the entries of Γ that mean something; see ``meaningful``."""
+        return meaningful(self.shape, self.covariates, self.prior_sd)
 
     def start(self, *, rng: np.random.Generator) -> Floats:
         """Return latents inside their intervals, unrelated to each other. O(n q)."""
@@ -174,6 +169,16 @@ class Packed:
         open_from = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
         codes = np.ascontiguousarray(latent.codes.T, dtype=np.int8)
         return cls(lower, upper, codes, covariates, kind, open_from, np.concatenate(rows))
+
+
+def meaningful(shape: Shape, covariates: Floats, prior_sd: Floats) -> tuple[Codes, Codes]:
+    """Return the entries of Γ but those that are zero, and but locations: constants of numbers and ordered levels.
+
+    Margins say where a column lies; what the sampler learns of its location is only there to be uncertain.
+    """
+    constant = (covariates == 1).all(axis=0)
+    h, j = np.nonzero((prior_sd > 0) & ~(constant[:, None] & (shape.owner() < 0)))
+    return h, j
 
 
 def utilities_for(codes: Codes, size: int, *, rng: np.random.Generator) -> Floats:

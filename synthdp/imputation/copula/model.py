@@ -28,7 +28,7 @@ from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
 from synthdp.imputation.copula.parametric import Family
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
 from synthdp.imputation.protocol import Task
-from synthdp.microdata import Codes, Floats, Microdata
+from synthdp.microdata import Floats, Microdata
 from synthdp.schema import Kind, Role, Settings
 
 WITHDRAWN = "the association model's margins follow the records' own values"
@@ -115,9 +115,8 @@ class Copula(Settings):
         coding = Coding.of(task, self.exclude, self.group_prior_sd, self.families)
         lacking = coding.lacking(self.prior_records)
         coding, start = settle(coding, rng=rng, prior_records=lacking)
-        latent = coding.latent(coding.curves(np.ones(len(task.data))))
         fit = run_chains(
-            latent,
+            coding,
             start,
             least_ess=self.least_ess,
             most_r_hat=self.most_r_hat,
@@ -125,7 +124,7 @@ class Copula(Settings):
             rng=rng,
             make=partial(self._sampler(coding), prior_records=lacking),
         )
-        return CopulaPosterior(coding, latent.effects(), fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
+        return CopulaPosterior(fit.codings, fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
 
     def _sampler(self, coding: Coding) -> Callable[..., Sampler]:
         """Return what makes a chain."""
@@ -184,16 +183,15 @@ class CopulaPosterior:
 
     Parameters
     ----------
-    effects
-        Which entries of Γ have draws.
+    codings
+        The columns, with margins completed in different ways where values are missing.
     r, gamma
         draws × free entries.
     rows
         What the release says of the chains.
     """
 
-    coding: Coding
-    effects: tuple[Codes, Codes]
+    codings: tuple[Coding, ...]
     r: Floats
     gamma: Floats
     sweeps: int
@@ -207,13 +205,14 @@ class CopulaPosterior:
         return self.rows
 
     def draw(self, *, rng: np.random.Generator) -> CopulaParameters:
-        """Draw θ: one of the chains' states, and the weights of the margins."""
-        shape = self.coding.shape()
+        """Draw θ: one of the chains' states, one way to complete the margins, and their weights."""
+        coding = self.codings[int(rng.integers(len(self.codings)))]
+        shape = coding.shape()
         at = int(rng.integers(len(self.r)))
         r = shape.start()
         j, k = np.nonzero(np.triu(~shape.fixed()))
         r[j, k] = r[k, j] = self.r[at]
-        gamma = np.zeros(self.coding.prior_sd.shape)
-        gamma[self.effects] = self.gamma[at]
-        weights = rng.standard_exponential(len(self.coding.covariates))
-        return CopulaParameters(self.coding, r, gamma, weights, self.sweeps)
+        gamma = np.zeros(coding.prior_sd.shape)
+        gamma[coding.effects()] = self.gamma[at]
+        weights = rng.standard_exponential(len(coding.covariates))
+        return CopulaParameters(coding, r, gamma, weights, self.sweeps)
