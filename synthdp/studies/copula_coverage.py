@@ -205,9 +205,6 @@ complete data, {FixedLength().kept_incomplete} for imputing, {KEPT_IN_NEST} for 
 slowest entry is independent after 3 to 7 sweeps, of the median entry after 2 to 3) instead of until chains agree, and
 copies by {settings["sweeps"]} sweeps instead of 20; all else is what `da_mi` with `model: copula` does.
 
-With missing values `E[T]/Var` of coefficients is a few hundredths below that of complete data. One thing the
-imputations do not vary is the margin of a column with missing values: it is completed once, for all of them.
-
 Five copies of each completed original are needed: with m = 5 and r = 2 the rule's degrees of freedom vanish now
 and then under weak masks (they come from a difference), intervals have no bound on their width and cover too often
 (0.97 to 0.99 by simulation of the rule alone, where the variance between copies is one to two times that within).
