@@ -197,6 +197,7 @@ def main() -> None:
 def save(out: Path, arguments: argparse.Namespace, rows: list[dict[str, Any]], beside: dict[str, Any]) -> None:
     """Write the results and their page."""
     out.mkdir(parents=True, exist_ok=True)
+    trees = ", ".join(f"{n:,} records {seconds}" for n, seconds in beside["synthpop"].items())
     settings = {"ess": arguments.ess, "r_hat": arguments.r_hat, "jobs": arguments.jobs}
     (out / "results.json").write_text(json.dumps({"settings": settings, "rows": rows, **beside}, indent=1) + "\n")
     heads = (
@@ -221,7 +222,7 @@ the worst entry has an effective sample size of {arguments.ess:g} and R-hat {arg
 
 A sweep with 10,000 records of 10 columns takes {beside["sweep_ms"]:g} ms, one thread: {beside["surveyed_ratio"]:g}
 times as fast as sbgcop's surveyed 120 ms (another day's measurement). sbgcop in the same run: {beside["sbgcop"]}.
-synthpop's trees on the same files, m = 5, processor seconds: {beside["synthpop"]}.
+synthpop's trees on the same files, m = 5, processor seconds: {trees}.
 
 Regenerate: `python benchmarks/copula.py --out reports/copula_speed`.
 """
