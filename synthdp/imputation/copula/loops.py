@@ -15,11 +15,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-Flags = npt.NDArray[np.bool_]
 FARTHEST = 37.0  # beyond it the normal tail is zero in floating point
 
 
