@@ -167,6 +167,12 @@ class TestLoops:
         assert stats.kstest(after, stats.truncnorm(-0.4, 1.5).cdf).pvalue > 0.001
         assert np.corrcoef(before, after)[0, 1] < -0.9
 
+    def test_uniforms_are_never_one(self):
+        # words whose next number is 2³² − 1
+        found = np.empty(1, dtype=np.float32)
+        blocks.uniforms(np.array([[0], [1], [1], [0xFFFFFFFF]], dtype=np.uint32), found)
+        assert 1 - 2e-7 < found[0] < 1
+
     def test_uniforms_are_xoshiros(self):
         words = np.random.default_rng(17).integers(0, 2**32, (4, 100), dtype=np.uint32)
         twin, found = words.copy(), np.empty(100, dtype=np.float32)

@@ -9,13 +9,15 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.arranging import Arrangement
+from synthdp.imputation.copula.blocks import uniforms
 from synthdp.imputation.copula.coding import Coding, Item
 from synthdp.imputation.copula.drawing import BLOCK, CopulaParameters
 from synthdp.imputation.copula.knots import Knots, heights
 from synthdp.imputation.copula.latent import truncated_at
+from synthdp.imputation.copula.levels import ROOM, move_levels, move_utility
 from synthdp.imputation.copula.margins import LevelMargin, NumberMargin
 from synthdp.imputation.copula.records import TILE, run_rows
-from synthdp.imputation.copula.steps import CHOICE, FARTHEST_START, INTERVAL, LEVELS, NUMBER, UTILITY, move_levels
+from synthdp.imputation.copula.steps import CHOICE, FARTHEST_START, INTERVAL, LEVELS, NUMBER, UTILITY
 from synthdp.schema import Column, Kind, Role
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -43,7 +45,21 @@ def largest(utilities):
     return np.vstack([np.zeros(utilities.shape[1]), utilities]).argmax(axis=0)
 
 
-def twin(layout, block, sweeps, rng):
+def drawn(words, count):
+    """Return the next uniforms of the compiled generators, whose own twin is in test_copula_core."""
+    found = np.empty(count, dtype=np.float32)
+    uniforms(words, found)
+    return found.astype(np.float64)
+
+
+def inside(low, high, u):
+    """Return standard normals between limits, counted from the side that ``draw_inside`` counts from."""
+    two_sided = (np.isfinite(low) & np.isfinite(high)).any()
+    flipped = low > (0 if two_sided else -np.inf)
+    return np.where(flipped, -1, 1) * truncated_at(np.where(flipped, -high, low), np.where(flipped, -low, high), u)
+
+
+def twin(layout, block, sweeps, words, rng):
     """Return what ``run_rows`` finds: tile by tile, column by column, with the same uniforms."""
     n, q = block.mean.shape
     masked = int((layout.tally >= 0).sum())
@@ -51,11 +67,11 @@ def twin(layout, block, sweeps, rng):
     for start in range(0, n, TILE):
         rows = slice(start, min(start + TILE, n))
         part = tuple(array[rows] for array in block)
-        found[rows] = twin_of_tile(layout, type(block)(*part), sums, moved, sweeps, rng)
+        found[rows] = twin_of_tile(layout, type(block)(*part), sums, moved, sweeps, words, rng)
     return found, sums, moved
 
 
-def twin_of_tile(layout, block, sums, moved, sweeps, rng):
+def twin_of_tile(layout, block, sums, moved, sweeps, words, rng):
     m, q = block.mean.shape
     mean = block.mean.T
     y, t, e = mean.copy(), np.zeros((q, m)), np.zeros((q, m))
@@ -87,28 +103,27 @@ def twin_of_tile(layout, block, sums, moved, sweeps, rng):
             center, sd = mean[j] + layout.weights[given, :, j] @ e, layout.sd[given, j]
             before = t[j].copy()
 
-            def inside(low, high, v, some=slice(None), center=center, sd=sd):
-                z = truncated_at((low - center[some]) / sd, (high - center[some]) / sd, v)
-                return center[some] + sd * z
-
             if kind == INTERVAL:
                 some = np.flatnonzero(block.lower[:, j] < block.upper[:, j])
-                y[j, some] = inside(block.lower[some, j], block.upper[some, j], rng.random(len(some)), some)
+                low, high = ((limit[some, j] - center[some]) / sd for limit in (block.lower, block.upper))
+                y[j, some] = center[some] + sd * inside(low, high, drawn(words, len(some)))
             elif kind == CHOICE:
                 code, mine = block.codes[:, at], block.codes[:, at] == j - first + 1
                 others = np.delete(y[first : first + size], j - first, axis=0).max(axis=0, initial=0.0)
                 chosen = np.where(code > 0, y[first + np.maximum(code, 1) - 1, np.arange(m)], 0.0)
                 low, high = np.where(mine, others, -np.inf), np.where(mine | (code < 0), np.inf, chosen)
-                y[j] = inside(low, high, rng.random(m))
-            else:
-                v, v2 = rng.random((m, 2)).T
+                y[j] = center + sd * inside((low - center) / sd, (high - center) / sd, drawn(words, m))
+            elif kind != NUMBER:
+                v, v2 = drawn(words, m), drawn(words, m)
             if kind == NUMBER:
+                v, v2 = rng.random((m, 2)).T
                 w, precision, scale = block.w[:, at], block.precision[:, at], layout.scale[j]
                 with np.errstate(divide="ignore"):
                     reach = np.sqrt((t[j] - w) ** 2 - 2 * np.log(v) / precision)
                 low, high = (scale * ndtri(np.interp(edge, *knots[j])) for edge in (w - reach, w + reach))
                 low, high = np.where(precision > 0, low, -np.inf), np.where(precision > 0, high, np.inf)
-                y[j] = inside(np.minimum(low, y[j]), np.maximum(high, y[j]), v2)
+                low, high = np.minimum(low, y[j]), np.maximum(high, y[j])
+                y[j] = center + sd * truncated_at((low - center) / sd, (high - center) / sd, v2)
                 t[j] = np.interp(ndtr(y[j] / scale), *knots[j][::-1])
             elif kind == LEVELS:
                 cuts = layout.cuts[first : first + size]
@@ -116,7 +131,8 @@ def twin_of_tile(layout, block, sums, moved, sweeps, rng):
                 with np.errstate(divide="ignore"):
                     log_weights = np.log(block.chances[:, at : at + size - 1])
                 t[j] = draw(log_between(edges[:, :-1], edges[:, 1:]) + log_weights, v)
-                y[j] = inside(cuts[t[j].astype(int)], cuts[t[j].astype(int) + 1], v2)
+                level = t[j].astype(int)[:, None]
+                y[j] = center + sd * inside(*(np.take_along_axis(edges, level + k, axis=1)[:, 0] for k in (0, 1)), v2)
             elif kind == UTILITY:
                 rest = y[first : first + size].copy()
                 rest[j - first] = -np.inf
@@ -190,9 +206,10 @@ def test_the_compiled_chain_is_its_numpy_twin(scale, masked):
     arrangement = Arrangement.of(coding, r, gamma, coding.curves(rng.standard_exponential(n)), evidence)
     layout, block = arrangement.layout, arrangement.block(slice(0, n))
     assert set(layout.kind) == ({INTERVAL, CHOICE, NUMBER, LEVELS, UTILITY} if masked else {INTERVAL, CHOICE})
-    found, sums, moved = twin(layout, block, sweeps, np.random.default_rng(9))
+    words = rng.integers(2**32, size=(4, TILE), dtype=np.uint32)
+    found, sums, moved = twin(layout, block, sweeps, words.copy(), np.random.default_rng(9))
     mine, own_sums, own_moved = np.empty_like(found), np.zeros_like(sums), np.zeros_like(moved)
-    run_rows(mine, own_sums, own_moved, sweeps, block, layout, np.random.default_rng(9))
+    run_rows(mine, own_sums, own_moved, sweeps, block, layout, words, np.random.default_rng(9))
     np.testing.assert_allclose(mine, found, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(own_sums, sums, rtol=1e-6, atol=1e-5)
     np.testing.assert_array_equal(own_moved, moved)
@@ -215,12 +232,31 @@ def test_lines_are_numpys():
 
 
 def test_levels_that_only_lie_beyond_floating_point_are_still_drawn():
-    y, t, cuts = np.zeros((1, TILE)), np.zeros((1, TILE)), np.array([-np.inf, -50.0, 50.0, 60.0, np.inf])
-    chances = np.array([[1.0, 0.0, 0.5, 1.0]])
-    for center, level in ((5.0, 2.0), (-5.0, 0.0)):
-        move_levels(0, y, t, np.full(TILE, center), 1.0, chances, 0, cuts, 0, 5, np.empty(5), np.random.default_rng(1))
-        assert t[0, 0] == level
-        assert cuts[int(level)] <= y[0, 0] <= cuts[int(level) + 1]
+    y, t, cuts = np.zeros(TILE), np.zeros(TILE), np.array([-np.inf, -50.0, 50.0, 60.0, np.inf])
+    chances, room = np.tile([1.0, 0.0, 0.5, 1.0], (TILE, 1)), np.zeros((ROOM + 5, TILE), dtype=np.float32)
+    words = np.random.default_rng(1).integers(2**32, size=(4, TILE), dtype=np.uint32)
+    for center, level in ((5.0, 2), (-5.0, 0)):
+        move_levels(y, t, np.full(TILE, center), 1.0, chances, cuts, room, words)
+        assert (t == level).all()
+        assert ((cuts[level] <= y) & (y <= cuts[level + 1])).all()
+
+
+@pytest.mark.parametrize(
+    ("center", "theirs", "own"), [(-9.0, 0.0, 1.0), (9.0, 1.0, 0.0), (-50.0, 0.0, 1.0), (0.7, 1.0, 0.5)]
+)
+def test_utilities_are_truncated_normals_however_far_out(center, theirs, own):
+    n, chances, room = 40, np.tile([theirs, own], (TILE, 1)), np.zeros((ROOM, TILE), dtype=np.float32)
+    words = np.random.default_rng(2).integers(2**32, size=(4, TILE), dtype=np.uint32)
+    found = np.empty((n, 1, TILE))
+    for y in found:
+        move_utility(0, y, np.full(TILE, center), 1.0, chances, room, words)
+    found = found.ravel()
+    below, above = theirs * ndtr(-center), own * ndtr(center)
+    up = 1.0 if theirs == 0 else above / (below + above)
+    assert (found > 0).mean() == pytest.approx(up, abs=4 * np.sqrt(up * (1 - up) / len(found)))
+    for side, mean in ((found[found > 0], center), (-found[found <= 0], -center)):
+        if len(side):  # how much of the tail lies further out
+            assert stats.kstest(np.exp(log_ndtr(mean - side) - log_ndtr(mean)), "uniform").pvalue > 0.001
 
 
 def test_the_start_knows_nothing_of_the_true_values():

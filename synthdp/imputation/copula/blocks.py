@@ -65,7 +65,7 @@ D = (F(0.73700164250), F(0.12021132975))
 ROOT_HALF, MANTISSA, LN2 = np.int32(0x3F3504F3), np.int32(23), F(0.6931471805599453)
 # xoshiro128++
 SEVEN, EIGHT, NINE, ELEVEN, TWENTY_ONE, TWENTY_FIVE = (np.uint32(k) for k in (7, 8, 9, 11, 21, 25))
-STEP, HALF_STEP = F(2.0**-24), F(2.0**-25)
+STEP, HALF_STEP, BELOW_ONE = F(2.0**-24), F(2.0**-25), F(1 - 2.0**-24)
 L3, L5, L7, L9 = F(1 / 3), F(1 / 5), F(1 / 7), F(1 / 9)
 
 
@@ -140,7 +140,8 @@ def uniforms(state: Words, out: Singles) -> None:
         state[0, i] = a ^ d
         state[2, i] = np.uint32(c ^ (b << NINE))
         state[3, i] = np.uint32((d << ELEVEN) | (d >> TWENTY_ONE))
-        out[i] = F(np.int32(word >> EIGHT)) * STEP + HALF_STEP
+        # halfway to one would be rounded to one
+        out[i] = min(F(np.int32(word >> EIGHT)) * STEP + HALF_STEP, BELOW_ONE)
 
 
 @vectorised
@@ -187,7 +188,7 @@ def draw_inside(
             mass = above[i] - below[i]
             t = abs(ONE - (last[i] - below[i]) / mass + step * (u[i] - HALF))
             t = ONE - abs(ONE - t)
-            t = min(max(t, HALF_STEP), ONE - HALF_STEP)
+            t = min(max(t, HALF_STEP), BELOW_ONE)
             # by the limits alone, so that what is drawn from does not depend on where the last draw was
             u[i] = t if (mass > LEAST) & (b[i] > NEAR) else u[i]
     far = 0

@@ -35,7 +35,7 @@ from synthdp.evidence import Evidence
 from synthdp.imputation.applying import certain, filled
 from synthdp.imputation.copula.arranging import Arrangement
 from synthdp.imputation.copula.coding import Coding, Curve
-from synthdp.imputation.copula.records import run_rows
+from synthdp.imputation.copula.records import TILE, run_rows
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Floats
 
@@ -106,7 +106,8 @@ class Walk:
             rows = slice(start, min(start + BLOCK, n))
             found = np.empty((rows.stop - start, len(self._all.order)))
             sums, moved = (np.zeros((self._sweeps, len(masked))) for _ in range(2))
-            run_rows(found, sums, moved, self._sweeps, self._all.block(rows), layout, own)
+            words = own.integers(2**32, size=(4, TILE), dtype=np.uint32)
+            run_rows(found, sums, moved, self._sweeps, self._all.block(rows), layout, words, own)
             for spot in drawn:
                 values[spot.name][rows] = self._all.values(spot, rows, found)
             return sums, moved

@@ -10,7 +10,10 @@ true value is in it: its own information is W.
 
 import numpy as np
 
+from synthdp.imputation.copula.blocks import F, Words
+from synthdp.imputation.copula.kept import expect, expect_few, move_choice, move_interval, unknown
 from synthdp.imputation.copula.knots import heights
+from synthdp.imputation.copula.levels import ROOM, move_levels, move_utility
 from synthdp.imputation.copula.loops import compiled, cumulative, quantile
 from synthdp.imputation.copula.steps import (
     CHOICE,
@@ -22,16 +25,13 @@ from synthdp.imputation.copula.steps import (
     Block,
     Layout,
     choose,
-    move_choice,
-    move_interval,
-    move_levels,
     move_number,
-    move_utility,
     uniform,
 )
 from synthdp.microdata import Floats
 
-TILE = 16
+TILE = 64
+FEW = 4
 
 
 @compiled
@@ -86,7 +86,14 @@ def begin(
 
 @compiled
 def run_rows(
-    found: Floats, sums: Floats, moved: Floats, sweeps: int, block: Block, layout: Layout, rng: np.random.Generator
+    found: Floats,
+    sums: Floats,
+    moved: Floats,
+    sweeps: int,
+    block: Block,
+    layout: Layout,
+    state: Words,
+    rng: np.random.Generator,
 ) -> None:
     """Draw the latents of every record. O(rows · q² · sweeps).
 
@@ -96,13 +103,16 @@ def run_rows(
         rows × q: the latents at the end, written here; at a masked column's last coordinate its value or level.
     sums, moved
         sweeps × masked columns: sums of latents and how many values changed; added to.
+    state
+        4 × ``TILE`` random words: the generators of the uniforms of kept columns.
     """
     n, q = found.shape
     # tuples passed on in the inner loop would count references
     active, kinds, columns, firsts, sizes, tallies, scales, to_u, to_x, cuts, weights, sds = layout
     mean, lower, upper, codes, w, precision, chances = block
     y, e, t = np.zeros((q, TILE)), np.zeros((q, TILE)), np.zeros((q, TILE))
-    center, before, room, shares = np.empty(TILE), np.empty(TILE), np.empty((5, TILE)), np.empty(len(cuts))
+    center, before, room = np.empty(TILE), np.empty(TILE), np.empty((5, TILE))
+    singles, rows_open, count = np.zeros((ROOM + len(cuts), TILE), F), np.zeros(TILE, np.int64), 0
     for start in range(0, n, TILE):
         m = min(TILE, n - start)
         rows = slice(start, start + m)
@@ -112,30 +122,28 @@ def run_rows(
             for j in range(active):
                 kind, at, first, size, tally, sd = kinds[j], columns[j], firsts[j], sizes[j], tallies[j], sds[given, j]
                 if kind == INTERVAL:
-                    unknown = False
-                    for i in range(start, start + m):
-                        unknown |= lower[i, j] < upper[i, j]
-                    if not unknown:
+                    count = unknown(lower[rows, j], upper[rows, j], rows_open)
+                    if count == 0:
                         continue
-                for r in range(m):
-                    center[r] = mean[start + r, j]
-                for k in range(active):
-                    weight = weights[given, k, j]
-                    for r in range(TILE):
-                        center[r] += weight * e[k, r]
+                if kind == INTERVAL and FEW * count < m:
+                    expect_few(count, rows_open, e, weights[given, :active, j], mean[rows, j], center)
+                else:
+                    expect(e, weights[given, :active, j], mean[rows, j], center)
                 if tally >= 0:
                     before[:] = t[j]
                 if kind == INTERVAL:
-                    move_interval(j, y, center, sd, lower[rows], upper[rows], rng)
+                    move_interval(count, rows_open, y[j], center, sd, lower[rows, j], upper[rows, j], singles, state)
                 elif kind == CHOICE:
-                    move_choice(j, y, center, sd, codes[rows, at], first, size, rng)
+                    move_choice(j, y, center, sd, codes[rows, at], first, size, singles, state)
                 elif kind == NUMBER:
                     slices = w[rows, at], precision[rows, at]
                     move_number(j, y, t, center, sd, *slices, scales[j], to_u, to_x, at, room, rng)
                 elif kind == LEVELS:
-                    move_levels(j, y, t, center, sd, chances[rows], at, cuts, first, size, shares, rng)
+                    weighed = chances[rows, at : at + size - 1]
+                    move_levels(y[j], t[j], center, sd, weighed, cuts[first : first + size], singles, state)
                 else:
-                    move_utility(j, y, center, sd, chances[rows], at, first, size, rng)
+                    weighed = chances[rows, at : at + size + 1]
+                    move_utility(j - first, y[first : first + size], center, sd, weighed, singles, state)
                     if tally >= 0:
                         choose(j, y, t, first, size)
                 for r in range(m):

@@ -1,8 +1,8 @@
-"""The compiled steps of a joint draw: one latent given the others of its record and what is known of its column.
+"""What the compiled loops of a joint draw read, and the step of a masked number.
 
-Each runs over the few records of a tile: their steps do not wait for each other, so the processor works at several at
-once (a tenth to a quarter faster than one record after another). Of two uniforms the first is for the slice, the level
-or the side, the second for the latent. The numpy twin is in the tests.
+It runs over the records of a tile: their steps do not wait for each other, so the processor works at several at once (a
+tenth to a quarter faster than one record after another). Double precision: the values are released. The numpy twin is
+in the tests.
 
 numba's cache does not notice a change in a function that another file's function calls: see ``loops``.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synthdp.imputation.copula.knots import Knots, heights
-from synthdp.imputation.copula.loops import FARTHEST, compiled, cumulative, quantile, truncated
+from synthdp.imputation.copula.loops import compiled, cumulative, quantile, truncated
 from synthdp.microdata import Codes, Floats
 
 INTERVAL, CHOICE, NUMBER, LEVELS, UTILITY = range(5)
@@ -92,40 +92,6 @@ def uniform(rng: np.random.Generator) -> float:
 
 
 @compiled
-def move_interval(
-    j: int, y: Floats, center: Floats, sd: float, lower: Floats, upper: Floats, rng: np.random.Generator
-) -> None:
-    """Draw a latent inside its interval, unless it is known."""
-    for r in range(len(lower)):
-        low, high = lower[r, j], upper[r, j]
-        if low < high:
-            mean = center[r]
-            y[j, r] = mean + sd * truncated((low - mean) / sd, (high - mean) / sd, uniform(rng))
-
-
-@compiled
-def move_choice(
-    j: int, y: Floats, center: Floats, sd: float, codes: Codes, first: int, size: int, rng: np.random.Generator
-) -> None:
-    """Draw utility j of a kept column: its level's is the largest; that of level 0 is zero."""
-    for r in range(len(codes)):
-        code, v, mean = codes[r], uniform(rng), center[r]
-        if code < 0:
-            y[j, r] = mean + sd * quantile(v)
-            continue
-        edge = 0.0
-        if code == j - first + 1:
-            for k in range(first, first + size):
-                if k != j and y[k, r] > edge:
-                    edge = y[k, r]
-            y[j, r] = mean + sd * truncated((edge - mean) / sd, np.inf, v)
-        else:
-            if code > 0:
-                edge = y[first + code - 1, r]
-            y[j, r] = mean + sd * truncated(-np.inf, (edge - mean) / sd, v)
-
-
-@compiled
 def move_number(
     j: int,
     y: Floats,
@@ -162,101 +128,6 @@ def move_number(
             y[j, r] = mean + sd * quantile(v2[r])
         low[r] = cumulative(y[j, r] / scale)
     heights(low, to_x, number, t[j, :m])
-
-
-@compiled
-def move_levels(
-    j: int,
-    y: Floats,
-    t: Floats,
-    center: Floats,
-    sd: float,
-    chances: Floats,
-    at: int,
-    cuts: Floats,
-    first: int,
-    size: int,
-    p: Floats,
-    rng: np.random.Generator,
-) -> None:
-    """Draw one of ordered levels, each enumerated, and its latent; p is room to work in."""
-    levels = size - 1
-    for r in range(len(chances)):
-        v, v2, mean = uniform(rng), uniform(rng), center[r]
-        total = 0.0
-        edge = (cuts[first] - mean) / sd
-        tail = cumulative(-abs(edge))
-        for k in range(levels):
-            after = (cuts[first + k + 1] - mean) / sd
-            after_tail = cumulative(-abs(after))
-            # from whichever tail keeps the digits
-            if edge > 0.0:
-                share = tail - after_tail
-            elif after < 0.0:
-                share = after_tail - tail
-            else:
-                share = 1.0 - tail - after_tail
-            p[k] = share * chances[r, at + k] if after > edge else 0.0
-            total += p[k]
-            edge, tail = after, after_tail
-        level = 0
-        if total > 0.0:
-            rest = v * total
-            for k in range(levels):
-                if p[k] > 0.0:
-                    level = k
-                    rest -= p[k]
-                    if rest < 0.0:
-                        break
-        else:
-            # all that is possible lies where the normal is zero in floating point: the nearest level has it all
-            most = -np.inf
-            for k in range(levels):
-                low, high = (cuts[first + k] - mean) / sd, (cuts[first + k + 1] - mean) / sd
-                if chances[r, at + k] > 0.0 and high > low:
-                    away = max(low, -high, 0.0)
-                    score = math.log(chances[r, at + k]) - 0.5 * away * away
-                    if score > most:
-                        most, level = score, k
-        low, high = (cuts[first + level] - mean) / sd, (cuts[first + level + 1] - mean) / sd
-        y[j, r] = mean + sd * truncated(low, high, v2)
-        t[j, r] = level
-
-
-@compiled
-def move_utility(
-    j: int,
-    y: Floats,
-    center: Floats,
-    sd: float,
-    chances: Floats,
-    at: int,
-    first: int,
-    size: int,
-    rng: np.random.Generator,
-) -> None:
-    """Draw utility j of a replaced column: below the largest of the others their level counts, above it its own."""
-    for r in range(len(chances)):
-        v, v2, mean = uniform(rng), uniform(rng), center[r]
-        most, best = 0.0, 0
-        for k in range(first, first + size):
-            if k != j and y[k, r] > most:
-                most, best = y[k, r], k - first + 1
-        step = (most - mean) / sd
-        theirs, own = chances[r, at + best], chances[r, at + j - first + 1]
-        tail = cumulative(-abs(step))
-        under, over = (tail, 1.0 - tail) if step < 0.0 else (1.0 - tail, tail)
-        below, above = under * theirs, over * own
-        up = own > 0.0 and (theirs <= 0.0 or step < 0.0)
-        if below + above > 0.0:
-            up = v * (below + above) >= below
-        if abs(step) > FARTHEST:
-            x = truncated(step, np.inf, v2) if up else truncated(-np.inf, step, v2)
-        elif up:
-            x = max(-quantile(v2 * over), step)
-        else:
-            x = min(quantile(v2 * under), step)
-        y[j, r] = mean + sd * x
 
 
 @compiled
