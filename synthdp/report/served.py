@@ -84,6 +84,12 @@ def _first(content: ReportContent, tables: Sequence[Mapping[str, Any]]) -> tuple
             found.append(
                 f"No {noun} has an S_pMSE over 3; the largest is {number(worst[0]['s_pmse'])} ({_name(worst[0])})."
             )
+    filled = _filled(content)
+    if tables and filled:
+        found.append(
+            f"Missing values of {listing(filled)} are filled in the copies. The original's are a class of their own in "
+            "these tables, so that much of S_pMSE there is the filling."
+        )
     found += _first_subgroup(content)
     terms = [
         (float(term["ci_overlap"]), str(analysis.get("name", "")), plain_term(str(term.get("term", ""))))
@@ -95,6 +101,16 @@ def _first(content: ReportContent, tables: Sequence[Mapping[str, Any]]) -> tuple
         named = [f"{term} in “{name}” ({number(overlap)})" for overlap, name, term in sorted(terms)[:MOST_NAMED]]
         found.append(f"Coefficients whose intervals overlap by less than one half: {listing(named)}.")
     return tuple(found)
+
+
+def _filled(content: ReportContent) -> list[str]:
+    """Return the replaced columns whose missing values no copy has any more."""
+    original, copies = content.comparison.original, content.comparison.copies
+    return [
+        column.name
+        for column in content.comparison.schema.replaced()
+        if original[column.name].isna().any() and not any(copy[column.name].isna().any() for copy in copies)
+    ]
 
 
 def _first_subgroup(content: ReportContent) -> list[str]:

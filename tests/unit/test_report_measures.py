@@ -344,6 +344,13 @@ def test_a_good_release_is_said_to_be_good(content: ReportContent) -> None:
     assert first[1] == "No pair of columns has an S_pMSE over 3; the largest is 2 (age × sex)."
 
 
+def test_filled_gaps_are_said_to_be_behind_a_difference(content: ReportContent) -> None:
+    assert not any("filled" in line for line in served(content).first)
+    gaps = content.comparison.original.assign(income=content.comparison.original["income"].where(lambda x: x > 0))
+    found = served(replace(content, comparison=replace(content.comparison, original=gaps))).first
+    assert sum(line.startswith("Missing values of income are filled in the copies.") for line in found) == 1
+
+
 def test_score_histograms_are_shares_of_records(content: ReportContent) -> None:
     found = propensity(content)
     assert [figure.title for figure in found.figures] == [

@@ -14,8 +14,8 @@ Latents of kept columns that are not known exactly, and missing cells, are updat
 nothing in any record (no mask) is integrated out and drawn last: no sweeps are needed for it. The chain starts from W,
 Z and the parameters, never from the true X.
 
-The loops are compiled (``records``, ``steps``) and run over blocks of records, each with a stream of its own: a copy
-takes the memory of its columns and of one block. O(n q²) per sweep.
+The loops are compiled (``records``, ``kept``, ``levels``, ``steps``) and run over blocks of records, each with streams
+of its own: a copy takes the memory of its columns and of one block. O(n q²) per sweep.
 
 How many sweeps: correlations among six replaced columns in draws after s sweeps, as shares of those after 150 (20,000
 records; correlations .3 and .9, noise of .3 and 2 sd; 20 columns with 5 kept numbers, or 8 with none). The start alone:

@@ -31,7 +31,7 @@ from synthdp.imputation.copula.steps import (
 from synthdp.microdata import Floats
 
 TILE = 64
-FEW = 4
+FEW = 4  # where less than a quarter of a tile is unknown, the others' expectations are not worked out
 
 
 @compiled
@@ -104,7 +104,7 @@ def run_rows(
     sums, moved
         sweeps × masked columns: sums of latents and how many values changed; added to.
     state
-        4 × ``TILE`` random words: the generators of the uniforms of kept columns.
+        4 × ``TILE`` random words: the generators of all uniforms but those of masked numbers and of what is drawn last.
     """
     n, q = found.shape
     # tuples passed on in the inner loop would count references
