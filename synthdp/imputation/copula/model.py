@@ -9,7 +9,10 @@ but for location and scale of the latents, which are sampled along (see ``covari
 (reports/copula_margins). Two chains run in parallel until they agree.
 
 Limits. Where values are missing, margins are completed by the model first (at random given the other columns is
-enough). Associations other than monotone ones are not seen.
+enough). Associations other than monotone ones are not seen. Margins are as wide as the records', while every drawn R
+holds chance correlations of the records and some of its own: what is left to each column given the others is too little
+by 2q/n of its variance. Of 400 records of 9 coordinates with 15% missing, squared errors of imputed cells are 4 to 6%
+larger than the variance of their draws, of 1,600 records 1%.
 """
 
 from collections.abc import Callable, Mapping
