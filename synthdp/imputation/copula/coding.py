@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from synthdp.applicability import holds
 from synthdp.imputation.copula.latent import Flags, Latent, Shape, Singles, meaningful
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
+from synthdp.imputation.copula.mixing import Mixture, first_shift
 from synthdp.imputation.copula.parametric import Family, ParametricMargin
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Codes, Floats, Microdata
@@ -20,7 +21,6 @@ MOST_UTILITIES = 24
 FEWEST_KNOWN = 10
 NEARLY_ONE = 1 - 1e-6
 NOMINAL_SD, LOCATION_SD = 1.5, 1.0  # of constants: of utilities, and of latents that margins put at zero
-LARGEST_SHARE = 0.8
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +39,8 @@ class Item:
         Of a nominal column: each record's level by frequency (-1: missing), and which level that is.
     applies
         To which records the column applies; None when to all.
+    mixture
+        Of its latents, as a first look at the covariates has it; None when nothing moves them.
     """
 
     column: Column
@@ -48,6 +50,7 @@ class Item:
     codes: Codes
     order: Codes
     applies: Flags | None = None
+    mixture: Mixture | None = None
 
     @property
     def nominal(self) -> bool:
@@ -112,9 +115,11 @@ class Coding:
                 # same: the margin's location counts
                 prior_sd[0, item.first] = 0.0
         scale = np.ones(first)
-        for item in items:
+        for k, item in enumerate(items):
             if not item.nominal and regularised:
-                scale[item.first] = _scale(scores(data, item.column.name), moved)
+                shift = first_shift(scores(data, item.column.name), ~item.missing(), moved)
+                scale[item.first] = np.sqrt(1 + np.mean(shift**2))
+                items[k] = replace(item, mixture=Mixture.of(shift))
         return cls(tuple(items), covariates, prior_sd, scale, left_out)
 
     def lacking(self, wanted: float) -> Floats:
@@ -141,9 +146,19 @@ class Coding:
         """Return the entries of Γ that mean something."""
         return meaningful(self.shape(), self.covariates, self.prior_sd)
 
-    def curves(self, weights: Floats) -> list[Curve]:
-        """Return every column's margin with weights of the records."""
-        return [item.margin.at(weights) if item.margin is not None else None for item in self.items]
+    def curves(self, weights: Floats, gamma: Floats | None = None) -> list[Curve]:
+        """Return every column's margin with weights of the records, read through the mixture that Γ makes of latents.
+
+        While Γ is sampled, the mixtures of a first look stand for it: location and scale are sampled along.
+        """
+        found: list[Curve] = []
+        for item in self.items:
+            curve = None if item.margin is None else item.margin.at(weights)
+            mixture = item.mixture
+            if mixture is not None and gamma is not None:
+                mixture = Mixture.of(self.covariates @ gamma[:, item.first])
+            found.append(curve if curve is None or mixture is None else mixture.applied(curve, self.scale[item.first]))
+        return found
 
     def filled(self, y: Floats | Singles, curves: Sequence[Curve]) -> "Coding":
         """Return the coding with margins added up over these latents (n × q) where values are missing.
@@ -242,10 +257,3 @@ def _unusable(data: Microdata, column: Column) -> str | None:
     if int(known.sum()) < FEWEST_KNOWN:
         return f"it has fewer than {FEWEST_KNOWN} values"
     return "all its values are the same" if data.frame[column.name].nunique() < 2 else None
-
-
-def _scale(score: Floats, moved: Floats) -> float:
-    """Return the sd of latents whose residual sd is one, from the share of the scores that covariates explain."""
-    fitted = moved @ np.linalg.lstsq(moved, score, rcond=None)[0]
-    share = min(float(np.mean(fitted**2) / np.mean(score**2)), LARGEST_SHARE)
-    return float(1 / np.sqrt(1 - share))

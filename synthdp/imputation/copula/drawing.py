@@ -76,7 +76,7 @@ class CopulaParameters:
         self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator
     ) -> tuple[dict[str, Floats], pd.DataFrame]:
         """Run the chain; return its last state and, per sweep and masked column, the mean and who moved."""
-        return Walk(self, self.coding.curves(self.weights), evidence).run(rng=rng)
+        return Walk(self, self.coding.curves(self.weights, self.gamma), evidence).run(rng=rng)
 
 
 class Walk:

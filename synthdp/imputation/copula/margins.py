@@ -9,7 +9,7 @@ released as it is. Any other number is spread evenly over the cell between the m
 bounds; so no rare value, and no extreme, is given out as it was, and the more lonely a value is, the wider its cell.
 What is known of a latent is a point for a value that one record has, an interval for a value that several have.
 
-s is one unless covariates move the latents: then their variance is more than one, and s is their sd.
+s is one unless covariates move the latents: then these are a mixture of normals (see ``mixing``), and s is their sd.
 """
 
 from dataclasses import dataclass
