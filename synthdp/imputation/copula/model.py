@@ -25,11 +25,12 @@ from pydantic import Field
 
 from synthdp.imputation.checks import settings_problems
 from synthdp.imputation.copula.chain import Sampler
-from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
+from synthdp.imputation.copula.coding import MOST_UTILITIES, Coding
 from synthdp.imputation.copula.drawing import CopulaParameters
 from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
 from synthdp.imputation.copula.parametric import Family
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
+from synthdp.imputation.copula.usable import FEWEST_KNOWN, follows, leave_out
 from synthdp.imputation.protocol import Task
 from synthdp.microdata import Floats, Microdata
 from synthdp.schema import Kind, Role, Settings
