@@ -171,7 +171,7 @@ def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
     )
     others = pd.DataFrame(rows)
     beside = [
-        (words, f"{part['coverage'].min():.3f}", f"{part['coverage'].max():.3f}")
+        (words, *(f"{value:.3f}" for value in part["coverage"].agg(["min", "mean", "max"])))
         for words, part in (
             ("original, before anything is missing", others.query("variant == 'complete' and scheme == 'original'")),
             ("completed originals alone (Rubin 1987)", others.query("scheme == 'imputed'")),
@@ -198,7 +198,11 @@ Monte Carlo error of a coverage near 0.95: {error:.4f}.
 
 {verdict}
 
-{table(("intervals", "lowest coverage", "highest"), beside)}
+{table(("intervals", "lowest coverage", "mean", "highest"), beside)}
+
+A run before, of 2,000 other data sets of 400 records (commit 532c5ec), had one of 160 outside: 0.928, least squares on
+g[c] with missing values; of the original data it was 0.942 there, and is 0.952 in the long run. Imputed values spread
+too little by q/n of their sd (see `synthdp.imputation.copula.model`): hence the lower mean where values are missing.
 
 The copula is sampled by a chain of fixed length ({FixedLength().burn} sweeps forgotten; {FixedLength().kept} kept for
 complete data, {FixedLength().kept_incomplete} for imputing, {KEPT_IN_NEST} for a completed original; a draw of the
