@@ -7,6 +7,8 @@ batch is narrowed as soon as it is parsed, so a file may be larger than the memo
 import csv
 import io
 import itertools
+import sys
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -33,6 +35,7 @@ MISSING_TEXTS = (
 BLOCK = 2**20  # bytes that are parsed at a time; a record must fit into them
 BLOCKS = 8  # of a batch, which is narrowed at a time
 AHEAD = 32  # blocks that the parser reads before they are asked for
+PATIENCE = 1.0  # seconds that Arrow's threads have to let go of a file that has been read
 BATCH_PEAK = 6.0  # memory for a batch over its bytes in the file: parsed, put together, narrowed
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -164,6 +167,8 @@ class _Source:
             return "skip"
 
         every = [str(i) for i in range(self._width)]
+        before = sys.getrefcount(stream), sys.getrefcount(skip)
+        reader = None
         try:
             reader = pyarrow.csv.open_csv(
                 pa.PythonFile(stream, mode="r"),
@@ -189,6 +194,12 @@ class _Source:
         except pa.ArrowInvalid:
             stream.finish()
             raise InputError(f"{self._path}: the file cannot be read as CSV.") from None
+        finally:
+            del reader
+            # a thread of Arrow's that lets go of a Python object while the program ends aborts it (apache/arrow#34314)
+            until = time.monotonic() + PATIENCE
+            while (sys.getrefcount(stream), sys.getrefcount(skip)) > before and time.monotonic() < until:
+                time.sleep(0.001)
         stream.finish()
         if wrong:
             raise InputError(
