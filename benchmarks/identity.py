@@ -60,8 +60,8 @@ def make(n: int, candidates: float) -> tuple[pd.DataFrame, list[pd.DataFrame], d
 
 
 def measure(n: int, candidates: float, attack: str) -> dict[str, float | str]:
-    from synthdp.evaluation.attacks import IDENTITY
     from synthdp.evaluation.comparison import Comparison
+    from synthdp.evaluation.risk.attacks import IDENTITY
     from synthdp.microdata import resolve
 
     found: dict[str, float | str] = {}

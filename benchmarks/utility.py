@@ -23,9 +23,9 @@ from synthdp.config import Evaluation
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.propensity import Propensity, evaluate_propensity
-from synthdp.evaluation.propensity.cart import Cart
-from synthdp.evaluation.propensity.stacking import Encoded, Stack
+from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
+from synthdp.evaluation.utility.propensity.cart import Cart
+from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack
 from synthdp.microdata import resolve
 from synthdp.seeding import Streams
 from synthdp.studies.runner import table

@@ -13,9 +13,9 @@ from synthdp import io, release
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment, assess
-from synthdp.evaluation.attacks import INFORMED, Attack
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.measures import measures
+from synthdp.evaluation.risk.attacks import INFORMED, Attack
+from synthdp.evaluation.risk.measures import measures
 from synthdp.gating import decide, register_of
 from synthdp.intake import align, held_out, prepare, read
 from synthdp.intrusion.posterior import informed_intruder

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synthdp.config.settings import Config, Data, Evaluation, ReleaseSettings
-from synthdp.evaluation.knowledge import Intruder
-from synthdp.evaluation.propensity.settings import Propensity
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.utility.propensity.settings import Propensity
 from synthdp.inference.analyses import Analysis
 from synthdp.masking.registry import MASKS
 from synthdp.schema import Settings, Variable

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator
 
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.knowledge import Intruder
-from synthdp.evaluation.propensity.settings import Propensity
-from synthdp.evaluation.usefulness import UtilitySettings
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.utility.propensity.settings import Propensity
+from synthdp.evaluation.utility.usefulness import UtilitySettings
 from synthdp.inference.analyses import Analysis
 from synthdp.masking.registry import AnyMask
 from synthdp.schema import Level, Settings, Variable

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import SynthdpError
-from synthdp.evaluation.analysis_spread import spread_of
-from synthdp.evaluation.attacks import Attack, Measure, attack, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict, judge
-from synthdp.evaluation.knowledge import Intruder
-from synthdp.evaluation.overlap import evaluate_analyses
-from synthdp.evaluation.propensity import Propensity, evaluate_propensity
-from synthdp.evaluation.usefulness import DEFAULT, UtilitySettings, evaluate_utility
+from synthdp.evaluation.risk.attacks import Attack, Measure, attack, records_at_risk
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.utility.analysis_spread import spread_of
+from synthdp.evaluation.utility.overlap import evaluate_analyses
+from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
+from synthdp.evaluation.utility.usefulness import DEFAULT, UtilitySettings, evaluate_utility
 from synthdp.inference.analyses import Analysis
 from synthdp.seeding import Streams
 

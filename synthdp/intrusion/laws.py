@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.evaluation.scatter import FOLDS
+from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.microdata import MISSING, Codes, Floats
 
 # a logit is learnt from no more pairs than this

@@ -33,10 +33,10 @@ import numpy as np
 import pandas as pd
 
 from synthdp import expressions
-from synthdp.evaluation.bayes import evaluate_bayes
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.likelihood import LikelihoodRisk
-from synthdp.evaluation.scatter import FOLDS
+from synthdp.evaluation.risk.bayes import evaluate_bayes
+from synthdp.evaluation.risk.likelihood import LikelihoodRisk
+from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.imputation import predictors
 from synthdp.intrusion.laws import Law, lines, logits
 from synthdp.links import Link
@@ -95,7 +95,7 @@ class Key:
 
 @dataclass(frozen=True, repr=False)
 class Posterior:
-    """log p(true keys of a record | a released row): what :class:`synthdp.evaluation.bayes.LogPosterior` asks for.
+    """log p(true keys of a record | a released row): what :class:`synthdp.evaluation.risk.bayes.LogPosterior` asks for.
 
     Parameters
     ----------

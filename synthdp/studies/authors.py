@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.datasets.designs import wrong_model
-from synthdp.evaluation.overlap import ci_overlap
+from synthdp.evaluation.utility.overlap import ci_overlap
 from synthdp.inference.combining import combine
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.protocol import MaskSettings

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.evaluation.overlap import ci_overlap
+from synthdp.evaluation.utility.overlap import ci_overlap
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.regression import Regression
 from synthdp.inference.combining import Pooled, combine

@@ -20,7 +20,7 @@ from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.overlap import evaluate_analyses
+from synthdp.evaluation.utility.overlap import evaluate_analyses
 from synthdp.inference.analyses import Analysis
 from synthdp.intake import prepare
 from synthdp.pipeline import assess_comparison

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import evaluate_identity
-from synthdp.evaluation.likelihood import evaluate_likelihood
+from synthdp.evaluation.risk.identity import evaluate_identity
+from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.protocol import MaskSettings
 from synthdp.masking.shifted_normal import ShiftedNormal

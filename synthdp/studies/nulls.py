@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.propensity import Propensity, evaluate_propensity
+from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.microdata import Floats, resolve
 from synthdp.seeding import Streams
 from synthdp.studies.runner import replicate, save, table

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.datasets import registry
-from synthdp.evaluation.overlap import ci_overlap
+from synthdp.evaluation.utility.overlap import ci_overlap
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.cart import Cart
 from synthdp.imputation.trees.masked import MaskedCart

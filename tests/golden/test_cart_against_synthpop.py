@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.propensity import evaluate_propensity
+from synthdp.evaluation.utility.propensity import evaluate_propensity
 from synthdp.imputation.trees.cart import Cart
 from synthdp.microdata import resolve
 from synthdp.schema import Variable

@@ -26,8 +26,8 @@ from scipy import integrate, stats
 
 from synthdp import dp
 from synthdp.dp.laws import laplace_normal_pdf
-from synthdp.evaluation.anonymity import evaluate_anonymity
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.anonymity import evaluate_anonymity
 from synthdp.microdata import resolve
 from synthdp.privacy.accounting import conversions
 from synthdp.privacy.mechanisms import (

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import IdentityRisk, evaluate_identity, evaluate_original
+from synthdp.evaluation.risk.identity import IdentityRisk, evaluate_identity, evaluate_original
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.overlap import ci_overlap, evaluate_analyses
+from synthdp.evaluation.utility.overlap import ci_overlap, evaluate_analyses
 from synthdp.inference.analyses import Analysis
 from synthdp.microdata import resolve
 from synthdp.schema import Variable

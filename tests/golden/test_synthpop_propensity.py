@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from synthdp.cli import app
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.propensity import Propensity, evaluate_propensity, propensity
+from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity, propensity
 from synthdp.microdata import resolve
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "synthpop"

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from synthdp.errors import InputError
-from synthdp.evaluation import anonymity
-from synthdp.evaluation.anonymity import describe, evaluate_anonymity
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.population import evaluate_population, inverse_size, population_risk
+from synthdp.evaluation.risk import anonymity
+from synthdp.evaluation.risk.anonymity import describe, evaluate_anonymity
+from synthdp.evaluation.risk.population import evaluate_population, inverse_size, population_risk
 from synthdp.microdata import resolve
 from synthdp.schema import Column, Schema, Variable
 

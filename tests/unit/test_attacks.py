@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synthdp.errors import InputError
-from synthdp.evaluation.attacks import IDENTITY, attack, records_at_risk
-from synthdp.evaluation.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import attack_by_matching, chance_hits, evaluate_identity
-from synthdp.evaluation.intruders import evaluate_intruder
-from synthdp.evaluation.knowledge import Intruder
-from synthdp.evaluation.likelihood import LikelihoodRisk, evaluate_likelihood
-from synthdp.evaluation.linking import evaluate_linked
-from synthdp.evaluation.scatter import numeric_law, transition
-from synthdp.evaluation.traces import trace
+from synthdp.evaluation.risk.attacks import IDENTITY, attack, records_at_risk
+from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
+from synthdp.evaluation.risk.identity import attack_by_matching, chance_hits, evaluate_identity
+from synthdp.evaluation.risk.intruders import evaluate_intruder
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
+from synthdp.evaluation.risk.linking import evaluate_linked
+from synthdp.evaluation.risk.scatter import numeric_law, transition
+from synthdp.evaluation.risk.traces import trace
 from synthdp.microdata import Microdata, resolve
 from synthdp.neighbours.scoring import score_rows
 from synthdp.schema import Schema, Variable
@@ -492,7 +492,7 @@ def test_chance_in_large_files_is_that_of_permutations(monkeypatch: pytest.Monke
     winner, rows = rng(1).permutation(3000), np.arange(3000)
     winner[:1500] = -1
     permuted_ = chance_hits(winner, rows, 3000, 2000, rng=rng())
-    monkeypatch.setattr("synthdp.evaluation.identity.MOST_PERMUTED", 10)
+    monkeypatch.setattr("synthdp.evaluation.risk.identity.MOST_PERMUTED", 10)
     drawn = chance_hits(winner, rows, 3000, 2000, rng=rng(), weight=np.full(3000, 2.0))
     assert np.mean(permuted_) == pytest.approx(0.5, abs=4 * np.sqrt(0.5 / 2000))
     assert np.mean(drawn) == pytest.approx(1.0, abs=4 * np.sqrt(2.0 / 2000))

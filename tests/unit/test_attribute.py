@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthdp.errors import InputError
-from synthdp.evaluation.attribute import default_targets, evaluate_attribute
-from synthdp.evaluation.attribution import attribution_probability, guess, targeted, targeted_outsider
 from synthdp.evaluation.combinations import classes, combine
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.disclosive import disclosive, warn
-from synthdp.evaluation.regressing import attack_by_regression
+from synthdp.evaluation.risk.attribute import default_targets, evaluate_attribute
+from synthdp.evaluation.risk.attribution import attribution_probability, guess, targeted, targeted_outsider
+from synthdp.evaluation.risk.disclosive import disclosive, warn
+from synthdp.evaluation.risk.regressing import attack_by_regression
 from synthdp.microdata import resolve
 from synthdp.schema import Column, Variable
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from synthdp.evaluation.associations import cramers_v, evaluate_associations, mutual_information, pearson
-from synthdp.evaluation.classes import classify
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.distances import evaluate_distributions, kolmogorov_smirnov, wasserstein
-from synthdp.evaluation.spread import Halves, halves
+from synthdp.evaluation.utility.associations import cramers_v, evaluate_associations, mutual_information, pearson
+from synthdp.evaluation.utility.classes import classify
+from synthdp.evaluation.utility.distances import evaluate_distributions, kolmogorov_smirnov, wasserstein
+from synthdp.evaluation.utility.spread import Halves, halves
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

@@ -7,9 +7,9 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthdp.evaluation import exposure
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.exposure import evaluate_exposure
+from synthdp.evaluation.risk import exposure
+from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

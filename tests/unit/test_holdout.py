@@ -6,7 +6,7 @@ import pytest
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.holdout import clusters, folds, split
-from synthdp.evaluation.spread import halves
+from synthdp.evaluation.utility.spread import halves
 from synthdp.microdata import resolve
 from synthdp.schema import Schema
 

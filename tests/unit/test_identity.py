@@ -9,7 +9,7 @@ import pytest
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import evaluate_identity, evaluate_original
+from synthdp.evaluation.risk.identity import evaluate_identity, evaluate_original
 from synthdp.microdata import resolve
 from synthdp.neighbours import average
 from synthdp.schema import Schema, Variable

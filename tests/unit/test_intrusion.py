@@ -13,11 +13,11 @@ from synthdp.cli import app
 from synthdp.config import Config, parse
 from synthdp.datasets import registry
 from synthdp.evaluation.assessment import Assessment
-from synthdp.evaluation.attacks import attack
-from synthdp.evaluation.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import judge
-from synthdp.evaluation.likelihood import LikelihoodRisk, evaluate_likelihood
+from synthdp.evaluation.risk.attacks import attack
+from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
+from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.gating import decide
 from synthdp.intake import prepare
 from synthdp.intrusion.laws import Line, Logit, lines, logits

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from synthdp.errors import InputError
-from synthdp.evaluation import membership
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.membership import evaluate_membership
-from synthdp.evaluation.nearest import encode_records, nearest, stack
-from synthdp.evaluation.rates import auc, mean_difference, residual, roc, tpr_at, wilson
+from synthdp.evaluation.risk import membership
+from synthdp.evaluation.risk.membership import evaluate_membership
+from synthdp.evaluation.risk.nearest import encode_records, nearest, stack
+from synthdp.evaluation.risk.rates import auc, mean_difference, residual, roc, tpr_at, wilson
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

@@ -392,7 +392,7 @@ def test_what_the_analysis_says_of_itself() -> None:
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_every_model_can_be_compared_with_the_original(model: str, weights: str | None) -> None:
     from synthdp.evaluation.comparison import Comparison
-    from synthdp.evaluation.overlap import evaluate_analyses
+    from synthdp.evaluation.utility.overlap import evaluate_analyses
 
     original = people()
     same = Comparison(

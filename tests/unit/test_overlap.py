@@ -12,7 +12,7 @@ from scipy import stats
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.overlap import ci_overlap, evaluate_analyses, std_diff
+from synthdp.evaluation.utility.overlap import ci_overlap, evaluate_analyses, std_diff
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.pooling import pool
 from synthdp.microdata import resolve

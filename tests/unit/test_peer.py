@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import InputError
-from synthdp.evaluation import peer
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.peer import NOT_INSTALLED, evaluate_peer
+from synthdp.evaluation.risk import peer
+from synthdp.evaluation.risk.peer import NOT_INSTALLED, evaluate_peer
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

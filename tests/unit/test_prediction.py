@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.prediction import evaluate_prediction
+from synthdp.evaluation.utility.prediction import evaluate_prediction
 from synthdp.microdata import resolve
 from synthdp.schema import Schema
 

@@ -9,9 +9,9 @@ import statsmodels.api as sm
 from scipy import optimize, stats
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.propensity import Scores, evaluate_propensity, propensity
-from synthdp.evaluation.propensity import logit as module
-from synthdp.evaluation.propensity.logit import MOST_LEVELS, fit_logistic
+from synthdp.evaluation.utility.propensity import Scores, evaluate_propensity, propensity
+from synthdp.evaluation.utility.propensity import logit as module
+from synthdp.evaluation.utility.propensity.logit import MOST_LEVELS, fit_logistic
 from synthdp.microdata import resolve
 from synthdp.schema import Schema
 

@@ -9,13 +9,13 @@ import pytest
 import statsmodels.formula.api as smf
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.propensity import Propensity, evaluate_propensity, nulls
-from synthdp.evaluation.propensity.binning import MOST_BINS, binned_columns, widths
-from synthdp.evaluation.propensity.boosting import Boosting
-from synthdp.evaluation.propensity.cart import COMPLEXITY, MAX_DEPTH, MIN_LEAF, MIN_SPLIT, Cart
-from synthdp.evaluation.propensity.logit import Logit
-from synthdp.evaluation.propensity.scores import Scores
-from synthdp.evaluation.propensity.stacking import Encoded, Stack, kept_columns
+from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity, nulls
+from synthdp.evaluation.utility.propensity.binning import MOST_BINS, binned_columns, widths
+from synthdp.evaluation.utility.propensity.boosting import Boosting
+from synthdp.evaluation.utility.propensity.cart import COMPLEXITY, MAX_DEPTH, MIN_LEAF, MIN_SPLIT, Cart
+from synthdp.evaluation.utility.propensity.logit import Logit
+from synthdp.evaluation.utility.propensity.scores import Scores
+from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack, kept_columns
 from synthdp.microdata import resolve
 from synthdp.schema import Schema, Variable
 

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evaluation.anonymity import evaluate_anonymity
 from synthdp.evaluation.assessment import assess
-from synthdp.evaluation.attribute import evaluate_attribute
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.exposure import evaluate_exposure
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.knowledge import Intruder
-from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.membership import evaluate_membership
-from synthdp.evaluation.propensity import Propensity
-from synthdp.evaluation.singling import evaluate_singling
-from synthdp.evaluation.usefulness import UtilitySettings
-from synthdp.evaluation.verbatim import evaluate_verbatim
+from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
+from synthdp.evaluation.risk.anonymity import evaluate_anonymity
+from synthdp.evaluation.risk.attribute import evaluate_attribute
+from synthdp.evaluation.risk.exposure import evaluate_exposure
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
+from synthdp.evaluation.risk.membership import evaluate_membership
+from synthdp.evaluation.risk.singling import evaluate_singling
+from synthdp.evaluation.utility.propensity import Propensity
+from synthdp.evaluation.utility.usefulness import UtilitySettings
 from synthdp.inference.analyses import Analysis
 from synthdp.microdata import resolve
 from synthdp.report import intrusion, risk, utility

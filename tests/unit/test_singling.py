@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.predicates import (
+from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
+from synthdp.evaluation.risk.predicates import (
     ABSENT,
     AT_LEAST,
     AT_MOST,
@@ -20,7 +20,7 @@ from synthdp.evaluation.predicates import (
     tabulate,
     univariate,
 )
-from synthdp.evaluation.singling import evaluate_singling
+from synthdp.evaluation.risk.singling import evaluate_singling
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

@@ -10,11 +10,11 @@ import pytest
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
-from synthdp.evaluation.classes import MOST_LEVELS, breaks, classify
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.spread import Halves, Sizes, halves, summarise
-from synthdp.evaluation.subgroups import evaluate_subgroups, levels_of, risk_groups
-from synthdp.evaluation.tables import (
+from synthdp.evaluation.utility.classes import MOST_LEVELS, breaks, classify
+from synthdp.evaluation.utility.spread import Halves, Sizes, halves, summarise
+from synthdp.evaluation.utility.subgroups import evaluate_subgroups, levels_of, risk_groups
+from synthdp.evaluation.utility.tables import (
     MEASURES,
     compare,
     count,
@@ -225,7 +225,7 @@ def test_three_ways_of_chosen_columns_and_a_sample():
 
 def test_large_tables_are_counted_over_what_occurs(monkeypatch):
     dense = tables(make(), ways=(1, 2, 3))[0]
-    monkeypatch.setattr("synthdp.evaluation.tables.DENSE", 0)
+    monkeypatch.setattr("synthdp.evaluation.utility.tables.DENSE", 0)
     sparse = tables(make(), ways=(1, 2, 3))[0]
     for one, other in zip(dense, sparse, strict=True):
         assert one["columns"] == other["columns"]

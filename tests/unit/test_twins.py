@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.identity import attack_by_matching, evaluate_identity
-from synthdp.evaluation.likelihood import TEMPERATURES, TUNED_ON, evaluate_likelihood
-from synthdp.evaluation.linking import evaluate_linked, linked_file
-from synthdp.evaluation.scatter import BANDWIDTHS, BINS, FOLDS, NODES, level_marginal, numeric_law, transition
-from synthdp.evaluation.traces import Traces, _gather, _leading, trace
+from synthdp.evaluation.risk.identity import attack_by_matching, evaluate_identity
+from synthdp.evaluation.risk.likelihood import TEMPERATURES, TUNED_ON, evaluate_likelihood
+from synthdp.evaluation.risk.linking import evaluate_linked, linked_file
+from synthdp.evaluation.risk.scatter import BANDWIDTHS, BINS, FOLDS, NODES, level_marginal, numeric_law, transition
+from synthdp.evaluation.risk.traces import Traces, _gather, _leading, trace
 from synthdp.microdata import Floats, resolve
 from synthdp.neighbours import average, encode_keys, match
 from synthdp.schema import Column, Variable

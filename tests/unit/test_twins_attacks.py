@@ -28,11 +28,11 @@ from mixed_files import (
     wilson_plainly,
 )
 
-from synthdp.evaluation import regressing
-from synthdp.evaluation.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.membership import evaluate_membership
-from synthdp.evaluation.rates import auc, residual, roc, tpr_at, wilson
-from synthdp.evaluation.regressing import attack_by_regression
+from synthdp.evaluation.risk import regressing
+from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
+from synthdp.evaluation.risk.membership import evaluate_membership
+from synthdp.evaluation.risk.rates import auc, residual, roc, tpr_at, wilson
+from synthdp.evaluation.risk.regressing import attack_by_regression
 from synthdp.schema import Column
 
 Record = tuple[Any, ...]

@@ -31,18 +31,18 @@ from mixed_files import (
     wilson_plainly,
 )
 
-from synthdp.evaluation.anonymity import evaluate_anonymity
-from synthdp.evaluation.attribute import evaluate_attribute
-from synthdp.evaluation.bayes import evaluate_bayes
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.exposure import evaluate_exposure
-from synthdp.evaluation.intruders import evaluate_intruder
-from synthdp.evaluation.knowledge import Intruder
 from synthdp.evaluation.leaks.pairing import stand_ins, unlike_stand_ins
-from synthdp.evaluation.population import evaluate_population
-from synthdp.evaluation.predicates import ABSENT, AT_LEAST, AT_MOST, EQUAL, multivariate, tabulate, univariate
-from synthdp.evaluation.singling import evaluate_singling
-from synthdp.evaluation.verbatim import evaluate_verbatim
+from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
+from synthdp.evaluation.risk.anonymity import evaluate_anonymity
+from synthdp.evaluation.risk.attribute import evaluate_attribute
+from synthdp.evaluation.risk.bayes import evaluate_bayes
+from synthdp.evaluation.risk.exposure import evaluate_exposure
+from synthdp.evaluation.risk.intruders import evaluate_intruder
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.population import evaluate_population
+from synthdp.evaluation.risk.predicates import ABSENT, AT_LEAST, AT_MOST, EQUAL, multivariate, tabulate, univariate
+from synthdp.evaluation.risk.singling import evaluate_singling
 from synthdp.microdata import resolve
 from synthdp.schema import Column, Variable
 

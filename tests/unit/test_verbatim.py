@@ -8,7 +8,7 @@ import pytest
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.verbatim import evaluate_verbatim
+from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 

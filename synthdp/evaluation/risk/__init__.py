@@ -1,0 +1,1 @@
+"""How risky the copies are: one intruder a module."""

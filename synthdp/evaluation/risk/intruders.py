@@ -1,0 +1,163 @@
+"""What an intruder of the user's own achieves: some of the keys, with error, perhaps not sure of the target."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.linking import linked_file
+from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.neighbours import average, count_neighbours, encode_keys, sum_neighbours
+from synthdp.schema import Column, Kind, Schema
+
+# risks that are the largest of a file, and not its mean
+LARGEST = ("max_individual",)
+
+
+def evaluate_intruder(
+    comparison: Comparison, intruder: Intruder, *, name: str, rng: np.random.Generator, permutations: int = 200
+) -> dict[str, Any]:
+    """Return what an intruder achieves, in the words of ``identity``.
+
+    Raises
+    ------
+    InputError
+        If the attack cannot be made on these files, or the intruder is said to know what is no key.
+
+    Notes
+    -----
+    An error applies to what the intruder holds, never to the files. A key that is missing stays missing: it matches
+    only missing. With errors in several draws each figure is the mean over draws, so counts need not be whole.
+    """
+    where = f"evaluation.intruders.{name}"
+    refuse_unless_aligned(comparison, where)
+    known = replace(comparison, schema=_schema(comparison.schema, intruder, where))
+    presence = None if intruder.member else _presence(known, intruder, where)
+    alone = intruder.copies == "one"
+    holdings = [(copy,) for copy in comparison.copies] if alone else [comparison.copies]
+    found: list[IdentityRisk] = []
+    for _ in range(intruder.draws if intruder.error else 1):
+        held = replace(known, original=_blurred(known, intruder, rng))
+        for copies in holdings:
+            files = _files(replace(held, copies=tuple(copies)), intruder, comparison, rng)
+            found.append(attack_by_matching(held, files, rng=rng, permutations=permutations, presence=presence))
+    return _mean([risk.section() for risk in found])
+
+
+def _files(
+    held: Comparison, intruder: Intruder, comparison: Comparison, rng: np.random.Generator
+) -> tuple[pd.DataFrame, ...]:
+    """Return the files the intruder matches with."""
+    if intruder.attack == "identity":
+        return held.copies
+    if intruder.attack == "identity_averaged":
+        return (average(held.copies, held.schema.keys()),)
+    # the rows are linked through what the copies share, whatever the intruder knows of the target
+    return (linked_file(replace(comparison, copies=held.copies), held.schema.keys(), rng=rng),)
+
+
+def _schema(schema: Schema, intruder: Intruder, where: str) -> Schema:
+    """Return the schema as this intruder sees it: other columns are no keys, other tolerances count."""
+    keys = {column.name: column for column in schema.keys()}
+    known = tuple(keys) if intruder.keys is None else intruder.keys
+    for setting, names in (("keys", known), ("error", intruder.error), ("tolerance", intruder.tolerance)):
+        for column in names:
+            if column not in (keys if setting == "keys" else known):
+                raise InputError(
+                    f"{where}.{setting}: {column!r} is not among the keys; set key: true for it, or leave it out."
+                )
+    for column, size in intruder.error.items():
+        if size < 0 or (keys[column].kind.categorical and size > 1):
+            wanted = "a probability" if keys[column].kind.categorical else "a standard deviation"
+            raise InputError(f"{where}.error.{column}: must be {wanted}, found {size:g}.")
+    for column, size in intruder.tolerance.items():
+        if size < 0 or keys[column].kind.categorical:
+            wanted = "must not be negative" if size < 0 else "is for numeric keys, this one is categorical"
+            raise InputError(f"{where}.tolerance.{column}: {wanted}.")
+    return Schema(
+        columns=tuple(
+            column.model_copy(
+                update={
+                    "key": column.name in known,
+                    "tolerance": intruder.tolerance.get(column.name, column.tolerance),
+                }
+            )
+            for column in schema.columns
+        )
+    )
+
+
+def _blurred(known: Comparison, intruder: Intruder, rng: np.random.Generator) -> pd.DataFrame:
+    """Return the original as the intruder remembers it."""
+    changed = {
+        name: _misremembered(known.original[name], known.schema[name], size, rng)
+        for name, size in intruder.error.items()
+        if size > 0
+    }
+    return known.original.assign(**changed)
+
+
+def _misremembered(series: pd.Series, column: Column, size: float, rng: np.random.Generator) -> Any:
+    if not column.kind.categorical:
+        moved = numbers(series, column) + rng.normal(0.0, size, len(series))
+        return pd.Timestamp(0) + pd.to_timedelta(moved, unit="D") if column.kind is Kind.DATE else moved
+    place = codes(series, column)
+    levels = len(column.levels)
+    wrong = (rng.random(len(place)) < size) & (place != MISSING) & (levels > 1)
+    shifted = (place + rng.integers(1, max(levels, 2), len(place))) % levels
+    held: Codes = np.where(wrong, shifted, place)
+    return np.where(wrong, np.asarray([*column.levels, None], dtype=object)[held], series.to_numpy(dtype=object))
+
+
+def _presence(known: Comparison, intruder: Intruder, where: str) -> Floats:
+    """Return the probability that somebody who looks like record i is in the file: candidates over their weights."""
+    n = len(known.original)
+    names = [column.name for column in known.schema.columns if column.design == "weights"]
+    if intruder.population is not None:
+        if intruder.population < n:
+            raise InputError(f"{where}.population: must be at least the number of records ({n}).")
+        return np.full(n, n / intruder.population)
+    if not names:
+        raise InputError(
+            f"{where}: member: false needs the size of the population; set data.weights to the survey's weights, or "
+            "population: to its size."
+        )
+    weights = numbers(known.original[names[0]], known.schema[names[0]])
+    bad = ~(weights >= 1 - 1e-9)
+    if bad.any():
+        raise InputError(
+            f"{where}: weights must be numbers of people, at least 1; found {int(bad.sum())} others, first at row "
+            f"{int(np.flatnonzero(bad)[0]) + 1}; scale them to the population."
+        )
+    (keys,) = encode_keys([known.original], known.schema.keys())
+    return np.asarray(np.minimum(1.0, count_neighbours(keys, keys) / sum_neighbours(keys, keys, weights)))
+
+
+def _mean(sections: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean of several attacks, figure by figure; a figure some attack lacks is the mean of the others."""
+    if len(sections) == 1:
+        return sections[0]
+    mean: dict[str, Any] = {}
+    for name, first in sections[0].items():
+        values = [section.get(name) for section in sections]
+        if name == "per_group":
+            mean[name] = [_mean_line([section[name][k] for section in sections]) for k in range(len(first))]
+        elif name == "sampled":
+            mean[name] = {"targets": first["targets"]}
+        elif name == "one_copy":
+            mean[name] = {key: float(np.mean([value[key] for value in values if value])) for key in first}
+        else:
+            given = [float(value) for value in values if value is not None]
+            mean[name] = None if not given else max(given) if name in LARGEST else float(np.mean(given))
+    return mean | {"attacks": len(sections)}
+
+
+def _mean_line(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
+    same = {name: lines[0][name] for name in ("group", "records")}
+    return same | {name: float(np.mean([line[name] for line in lines])) for name in lines[0] if name not in same}

@@ -1,0 +1,230 @@
+"""Identity risk without a tolerance: the intruder who knows how released values scatter around true ones."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.identity import CHANCE_LEVEL, WIDTH, chance_hits, refuse_unless_aligned
+from synthdp.evaluation.risk.scatter import FOLDS
+from synthdp.evaluation.risk.traces import Traces, trace
+from synthdp.microdata import Codes, Floats
+from synthdp.neighbours.loops import Booleans
+from synthdp.neighbours.scoring import score_rows
+
+NAME = "identity_likelihood"
+# densities looked up before targets are sampled: a few seconds
+MOST_WORK = 4e8
+FEWEST_TARGETS = 500
+TUNED_ON = 500
+TEMPERATURES = 2.0 ** np.arange(-6, 1.5, 0.5)
+WORST_LOG = -50.0
+
+
+@dataclass(frozen=True, repr=False)
+class LikelihoodRisk:
+    """What an intruder achieves who knows how released values scatter around true ones.
+
+    The intruder holds the true keys x of a target, knows that the target is in the file, and holds all copies with
+    their rows lined up. They know the law of the released value given the true one, key by key (at worst: estimated
+    here from the aligned files, without the target's own fold of records), and give row r the evidence
+
+        Σ_keys [ Σ_copies log f(y_r | x) − log Σ_x' p(x') Π_copies f(y_r | x') ],
+
+    the second term being how common such rows are. They point at the row with the most evidence, at random among
+    ties; pointing at the target's own row is success. There is no tolerance for a mask to be shaped around.
+
+    Parameters
+    ----------
+    expected_links, expected_links_rate
+        Σ 1{own row has the most evidence}/ties, and the same per record.
+    expected_links_chance
+        The 95% point of correct links when the rows of all copies are permuted alike.
+    expected_links_kept
+        What the keys that no copy changed give by themselves: Σ 1/(records that agree on them).
+    predicted_links
+        Sum over records of the probability the intruder gives to the row they point at, ∝ exp(t · evidence). Copies
+        that share a mask are no independent witnesses; t is chosen on other folds of records, so that the intruder is
+        neither too bold nor too timid, and this is close to expected_links.
+    mean_posterior, max_posterior
+        Of the probability given to the target's own row.
+    per_group
+        Records, expected links and mean posterior for each risk group.
+    posterior, predicted, found
+        Record by record; confidential, not part of :meth:`section`. NaN and 0 for records that were not attacked.
+    sampled
+        None, or how many targets the figures rest on and a 95% interval.
+
+    Notes
+    -----
+    Keys are taken as independent given the target, and copies as independent given the true value; neither is true,
+    so a cleverer intruder may do better (who knows mask, model and parameters: see ``evaluation.risk.bayes``). The ceiling,
+    reached by a raw file, is the number of distinct key combinations. Cost: O(M n log n) and the number of candidates,
+    which are the rows of the same block within the errors ever observed on the sharpest key.
+    """
+
+    expected_links: float
+    expected_links_rate: float
+    expected_links_chance: float
+    expected_links_kept: float
+    predicted_links: float
+    mean_posterior: float
+    max_posterior: float
+    per_group: tuple[dict[str, Any], ...]
+    posterior: Floats
+    predicted: Floats
+    found: Floats
+    sampled: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"LikelihoodRisk({len(self.posterior)} targets)"
+
+    @property
+    def individual(self) -> Floats:
+        """The probability given to each record's own row."""
+        return self.posterior
+
+    @property
+    def true_match_mask(self) -> Booleans:
+        """Whether the intruder's only best row is the target's own."""
+        return np.asarray(self.found == 1.0)
+
+    def section(self) -> dict[str, Any]:
+        """Return the attack's section of metrics.json: numbers about the file, none about a record."""
+        names = (
+            *("expected_links", "expected_links_rate", "expected_links_chance", "expected_links_kept"),
+            *("predicted_links", "mean_posterior", "max_posterior"),
+        )
+        section = {name: getattr(self, name) for name in names}
+        section["per_group"] = [dict(line) for line in self.per_group]
+        return section if self.sampled is None else section | {"sampled": dict(self.sampled)}
+
+
+def evaluate_likelihood(
+    comparison: Comparison, *, rng: np.random.Generator, permutations: int = 200, most_work: float = MOST_WORK
+) -> LikelihoodRisk:
+    """Attack aligned copies by the likelihood of their rows.
+
+    Parameters
+    ----------
+    rng
+        For folds, ties, samples and permutations.
+    most_work
+        How many densities may be looked up before targets are sampled.
+
+    Raises
+    ------
+    InputError
+        If the attack cannot be made on these files.
+
+    Examples
+    --------
+    >>> from synthdp.microdata import resolve
+    >>> from synthdp.schema import Variable
+    >>> age = np.arange(200.0)
+    >>> data = resolve(pd.DataFrame({"age": age}), {"age": Variable(role="replace", key=True, tolerance=3)})
+    >>> files = Comparison(data.frame, (pd.DataFrame({"age": age + 10}),), data.schema, aligned=True)
+    >>> evaluate_likelihood(files, rng=np.random.default_rng(1)).expected_links
+    200.0
+    """
+    refuse_unless_aligned(comparison, NAME)
+    held = trace(comparison, rng=rng)
+    n = len(held.order)
+    size = n if held.work <= most_work else min(n, max(FEWEST_TARGETS, int(n * most_work / held.work)))
+    targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    temperatures = _tune(held, rng.permutation(targets)[:TUNED_ON], rng)
+    share, winner, mine, top = _score(held, targets, temperatures, rng)
+    chance = chance_hits(winner, targets, n, permutations, rng=rng)
+    return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), np.exp(top[:, 0]), chance)
+
+
+def _score(
+    held: Traces, targets: Codes, temperatures: Floats, rng: np.random.Generator
+) -> tuple[Floats, Codes, Floats, Floats]:
+    share, winner, mine, top = score_rows(
+        targets,
+        held.folds,
+        held.start,
+        held.stop,
+        held.own,
+        rng.random(len(targets)),
+        held.centre,
+        held.value,
+        held.bins,
+        held.density,
+        held.level,
+        held.released,
+        held.transition,
+        held.marginal,
+        temperatures,
+    )
+    return share, np.where(winner >= 0, held.order[winner], -1), mine, top
+
+
+def _tune(held: Traces, few: Codes, rng: np.random.Generator) -> Floats:
+    """Return for each fold the temperature under which the own rows of other folds are most probable."""
+    grid = np.tile(TEMPERATURES, (FOLDS, 1))
+    _, _, mine, _ = _score(held, few, grid, rng)
+    bounded = np.maximum(mine, WORST_LOG)
+    folds = held.folds[few]
+    best = [int(np.argmax(bounded[folds != fold].sum(axis=0))) for fold in range(FOLDS)]
+    return np.ascontiguousarray(TEMPERATURES[best][:, None])
+
+
+def summarise(
+    block_sizes: Codes,
+    groups: pd.Series | None,
+    targets: Codes,
+    share: Floats,
+    posterior: Floats,
+    predicted: Floats,
+    chance: list[float],
+) -> LikelihoodRisk:
+    """Return the risk of all records from the targets attacked; ``block_sizes`` as :class:`Traces` has them."""
+    n, size = len(block_sizes), len(targets)
+    scale = n / size
+    everyone = [np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)]
+    for whole, part in zip(everyone, (posterior, predicted, share), strict=True):
+        whole[targets] = part
+    sampled = None
+    if size < n:
+        error = WIDTH * float(share.std(ddof=1)) * np.sqrt((1 - size / n) / size)
+        interval = {"low": max(0.0, float(share.mean()) - error) * n, "high": (float(share.mean()) + error) * n}
+        sampled = {"targets": size, "expected_links": interval}
+    return LikelihoodRisk(
+        expected_links=float(share.sum()) * scale,
+        expected_links_rate=float(share.mean()),
+        expected_links_chance=float(np.quantile(chance, CHANCE_LEVEL, method="higher")) * scale,
+        expected_links_kept=float((1 / block_sizes).sum()),
+        predicted_links=float(predicted.sum()) * scale,
+        mean_posterior=float(posterior.mean()),
+        max_posterior=float(posterior.max()),
+        per_group=_by_group(groups, targets, share, posterior),
+        posterior=everyone[0],
+        predicted=everyone[1],
+        found=everyone[2],
+        sampled=sampled,
+    )
+
+
+def _by_group(groups: pd.Series | None, targets: Codes, share: Floats, posterior: Floats) -> tuple[dict[str, Any], ...]:
+    if groups is None:
+        return ()
+    labels = groups.astype("category")
+    everyone = labels.cat.codes.to_numpy()
+    lines = []
+    for position, group in enumerate(labels.cat.categories):
+        members, records = everyone[targets] == position, int(np.sum(everyone == position))
+        if members.any():
+            lines.append(
+                {
+                    "group": str(group),
+                    "records": records,
+                    "expected_links": float(share[members].mean()) * records,
+                    "mean_posterior": float(posterior[members].mean()),
+                }
+            )
+    return tuple(lines)

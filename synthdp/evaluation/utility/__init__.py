@@ -1,0 +1,1 @@
+"""How useful the copies are: what an analyst would notice."""

@@ -1,0 +1,201 @@
+"""The propensity sections of metrics.json: every model against every copy, beside its null and its noise floor."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.utility.propensity import nulls
+from synthdp.evaluation.utility.propensity.boosting import Boosting
+from synthdp.evaluation.utility.propensity.cart import Cart
+from synthdp.evaluation.utility.propensity.logit import Logit, TooManyTermsError
+from synthdp.evaluation.utility.propensity.nulls import Classifier, Null
+from synthdp.evaluation.utility.propensity.scores import Scores, histogram
+from synthdp.evaluation.utility.propensity.settings import Model, NullKind, Propensity
+from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack, binned, halves, kept_columns
+from synthdp.evaluation.utility.propensity.subgroups import Grouping, by_subgroup, groupings
+from synthdp.schema import Schema
+
+Make = Callable[[Stack, np.random.Generator], Classifier]
+
+MODELS: dict[Model, Make] = {
+    "logit": lambda stack, rng: Logit(stack),
+    "logit_interactions": lambda stack, rng: Logit(stack, interactions=True),
+    "cart": lambda stack, rng: Cart.of(stack),
+    "boosting": Boosting.of,
+}
+SPLITS = 4
+FEWEST_TO_SPLIT = 4
+MOST_PAIRS = 10
+# over all copies, whose nulls are pooled: the mean is then known to some 3%
+PERMUTATIONS = 50
+FEWEST_PERMUTATIONS = 2
+# records x columns x exchanges of labels over all copies: about ten seconds of trees
+BUDGET = 5e7
+
+
+@dataclass(frozen=True, repr=False)
+class Files:
+    """The files of a comparison as numbers, and what is known of how the copies came about."""
+
+    original: Encoded
+    copies: tuple[Encoded, ...]
+    paired: bool
+    partial: bool
+    proper: bool
+    groupings: tuple[Grouping, ...]
+
+    def stack(self, copy: Encoded) -> Stack:
+        """Return the original and one copy."""
+        return Stack(self.original, copy, self.paired)
+
+    def permutations(self, settings: Propensity, name: Model) -> int:
+        """Return how often labels are exchanged per copy."""
+        if settings.permutations is not None:
+            return settings.permutations
+        if name == "boosting":
+            return FEWEST_PERMUTATIONS
+        cells = sum(len(self.original) + len(copy) for copy in self.copies) * len(self.original.columns)
+        return max(FEWEST_PERMUTATIONS, min(int(BUDGET / cells), -(-PERMUTATIONS // len(self.copies))))
+
+
+def evaluate_propensity(
+    comparison: Comparison, settings: Propensity | None = None, *, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the ``pmse``, ``specks`` and ``po50`` sections of metrics.json.
+
+    Each model has its pMSE (``value``, ``low``, ``high``, ``per_copy``), what a right synthesis gives (``null``, of
+    which kind, and for which ``design``), ``ratio`` and ``standardised`` against it, ``noise_floor``, SPECKS and PO50,
+    ``per_group`` and a ``histogram``. The noise floor is what two random halves of the original give; they are half as
+    large as the files that are compared, so a pMSE is then about twice what two whole samples would give. The
+    sections ``specks`` and ``po50`` beside ``pmse`` are those of the first model.
+
+    Notes
+    -----
+    Cost: per model a fit for each copy and four of half the size, plus the exchanges of labels where the null has no
+    formula; see the models.
+    """
+    settings = settings or Propensity()
+    files = _files(comparison, settings)
+    # a stream per model whichever are asked for, so that one more changes no other
+    streams = dict(zip(MODELS, rng.spawn(len(MODELS)), strict=True))
+    found = {name: _model(name, files, settings, rng=streams[name]) for name in dict.fromkeys(settings.models)}
+    measured = next((section for section in found.values() if "specks" in section), {})
+    return {"pmse": found, **{name: measured[name] for name in ("specks", "po50") if name in measured}}
+
+
+def propensity(original: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> Scores:
+    """Return the propensity scores of one copy against the original, by logistic regression on the main effects."""
+    stack = Stack(Encoded.of(original, schema), Encoded.of(synthetic, schema))
+    return _scores(Logit(stack), stack)
+
+
+def _files(comparison: Comparison, settings: Propensity) -> Files:
+    original = Encoded.of(comparison.original, comparison.schema)
+    copies = tuple(Encoded.of(copy, comparison.schema) for copy in comparison.copies)
+    proper = settings.proper if settings.proper is not None else bool(comparison.proper)
+    if not {"cart", "boosting"}.isdisjoint(settings.models):
+        bins = binned([original, *copies])
+        original, *others = (replace(file, bins=b) for file, b in zip((original, *copies), bins, strict=True))
+        copies = tuple(others)
+    partial = bool(kept_columns(original, copies, aligned=comparison.aligned))
+    groups = tuple(groupings(comparison, original, copies))
+    return Files(original, copies, comparison.aligned, partial, proper, groups)
+
+
+def _scores(model: Classifier, stack: Stack) -> Scores:
+    return Scores.of(stack, model.scores(stack.label), model.slopes if isinstance(model, Logit) else 0)
+
+
+def _model(name: Model, files: Files, settings: Propensity, *, rng: np.random.Generator) -> dict[str, Any]:
+    kind, reason = nulls.choose(
+        settings.null,
+        logit=name.startswith("logit"),
+        paired=files.paired,
+        partial=files.partial,
+        proper=files.proper,
+        copies=len(files.copies),
+    )
+    times = files.permutations(settings, name)
+    scores, simulated = [], []
+    try:
+        for copy in files.copies:
+            # one design at a time is in memory
+            model = MODELS[name](files.stack(copy), rng)
+            scores.append(_scores(model, model.stack))
+            simulated.append(_null(model, kind, files, times, rng))
+        floor = _floor(name, files, rng)
+        if kind == "pairs":
+            simulated = _pairs(name, files, rng)
+    except TooManyTermsError as error:
+        return {"reason": f"{error}; leave it out of evaluation.propensity.models, or judge fewer columns"}
+    expected = nulls.pool(simulated)
+    section = _section(scores, floor, lambda score: score.pmse)
+    return {
+        "value": section["value"],
+        **_against(section["per_copy"], expected, kind, reason, files),
+        **section,
+        "specks": _section(scores, floor, lambda score: score.specks),
+        "po50": _section(scores, floor, lambda score: score.po50),
+        "per_group": by_subgroup(files.groupings, scores, expected),
+        "histogram": histogram(scores),
+    }
+
+
+def _null(model: Classifier, kind: NullKind | None, files: Files, times: int, rng: np.random.Generator) -> Null | None:
+    if kind is None or kind == "pairs":
+        return None
+    swap = kind == "within_record"
+    if isinstance(model, Logit) and kind in ("formula", "within_record"):
+        return model.within_record(proper=files.proper) if swap else model.formula(proper=files.proper)
+    return nulls.relabelled(model, kind=kind, proper=files.proper, times=times, rng=rng)
+
+
+def _pairs(name: Model, files: Files, rng: np.random.Generator) -> list[Null | None]:
+    """Return the null that copies judged against each other give, for every copy."""
+    m = len(files.copies)
+    pairs = [(i, j) for i in range(m) for j in range(i + 1, m)][:MOST_PAIRS]
+    values = []
+    for i, j in pairs:
+        stack = Stack(files.copies[i], files.copies[j], files.paired)
+        values.append(_scores(MODELS[name](stack, rng), stack).pmse)
+    return [nulls.between(values, files.stack(copy)) for copy in files.copies]
+
+
+def _floor(name: Model, files: Files, rng: np.random.Generator) -> list[Scores]:
+    """Return the scores that tell two random halves of the original apart, for several splits."""
+    if len(files.original) < FEWEST_TO_SPLIT:
+        return []
+    stacks = (halves(files.original, rng=rng) for _ in range(SPLITS))
+    return [_scores(MODELS[name](stack, rng), stack) for stack in stacks]
+
+
+def _against(
+    values: Sequence[float], expected: Sequence[Null | None], kind: NullKind | None, reason: str, files: Files
+) -> dict[str, Any]:
+    pairs = [(value, null) for value, null in zip(values, expected, strict=True) if null is not None]
+    ratios = [null.ratio(value) for value, null in pairs]
+    standardised = [z for value, null in pairs if (z := null.standardised(value)) is not None]
+    design = f"{'partial' if files.partial else 'full'}, {'proper' if files.proper else 'plug-in'}"
+    return {
+        "ratio": float(np.mean(ratios)) if ratios else None,
+        "standardised": float(np.mean(standardised)) if standardised else None,
+        "null": float(np.mean([null.expected for _, null in pairs])) if pairs else None,
+        "null_kind": kind,
+        "design": design,
+        **({"reason": reason} if reason else {}),
+    }
+
+
+def _section(scores: Sequence[Scores], floor: Sequence[Scores], measure: Callable[[Scores], float]) -> dict[str, Any]:
+    per_copy = [measure(score) for score in scores]
+    return {
+        "value": float(np.mean(per_copy)),
+        "low": min(per_copy),
+        "high": max(per_copy),
+        "per_copy": per_copy,
+        "noise_floor": float(np.mean([measure(score) for score in floor])) if floor else None,
+    }
