@@ -40,7 +40,8 @@ def evaluate_attribute(
     """Measure for every target what the copies tell somebody who knows a person's keys.
 
     Percentages (``iS``, ``DiS``, ``DiSCO``, …; means over copies, ``per_copy`` has each) are defined in
-    :class:`~synthdp.evaluation.risk.disclosive.Disclosive`; all else are rates between 0 and 1. Copies need not be aligned.
+    :class:`~synthdp.evaluation.risk.disclosive.Disclosive`; all else are rates between 0 and 1. Copies need not be
+    aligned.
 
     ``gain`` is success against members minus success against somebody who is not in the data. The intruder stacks all
     copies and guesses the value that is most common among the rows with the person's keys

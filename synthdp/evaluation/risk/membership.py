@@ -50,8 +50,8 @@ def evaluate_membership(
     Baseline: copies that owe the members nothing have an AUC of 0.5 within its interval. Ceiling: with the original as
     copy every member is at distance 0, so the AUC is 1 minus half the share of outsiders whose twin is a member.
     At most 5,000 members and as many outsiders are tested, fewer (but not under 1,000) where their number times the
-    rows of all copies exceeds 10⁸; ``sampled`` says so. Cost: see :func:`~synthdp.evaluation.risk.nearest.nearest`; linear
-    in n with that bound.
+    rows of all copies exceeds 10⁸; ``sampled`` says so. Cost: see :func:`~synthdp.evaluation.risk.nearest.nearest`;
+    linear in n with that bound.
 
     References
     ----------

@@ -32,8 +32,8 @@ def attack_by_regression(
 
     The intruder holds the keys of a person and all copies. ``tree``: they grow a regression tree on the stacked copies
     (leaves of 10 rows or more: what the copies say of people in general). ``nearest``: they take the target of the row
-    with the nearest keys (see :class:`~synthdp.evaluation.risk.nearest.Records`), averaged over the copies (what the copies
-    say of one person). Success is a prediction within the column's tolerance of the truth.
+    with the nearest keys (see :class:`~synthdp.evaluation.risk.nearest.Records`), averaged over the copies (what
+    the copies say of one person). Success is a prediction within the column's tolerance of the truth.
 
     Parameters
     ----------

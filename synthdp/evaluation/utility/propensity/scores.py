@@ -58,8 +58,8 @@ class Scores:
         -----
         The null is that of copies drawn whole from the model fitted to the original (plug-in): their mean ratio is 1.
         Copies that are independent samples, or drawn from a posterior, give about 2. Under partial synthesis the
-        kept columns agree and a ratio below 1 is normal: see ``synthdp.evaluation.utility.propensity.nulls`` for the nulls
-        of other designs.
+        kept columns agree and a ratio below 1 is normal: see ``synthdp.evaluation.utility.propensity.nulls`` for the
+        nulls of other designs.
 
         References
         ----------
