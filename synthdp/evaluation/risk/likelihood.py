@@ -62,8 +62,8 @@ class LikelihoodRisk:
     -----
     Keys are taken as independent given the target, and copies as independent given the true value; neither is true,
     so a cleverer intruder may do better (who knows mask, model and parameters: see ``evaluation.risk.bayes``). The
-    ceiling, reached by a raw file, is the number of distinct key combinations. Cost: O(M n log n) and the number of candidates,
-    which are the rows of the same block within the errors ever observed on the sharpest key.
+    ceiling, reached by a raw file, is the number of distinct key combinations. Cost: O(M n log n) and the number of
+    candidates, which are the rows of the same block within the errors ever observed on the sharpest key.
     """
 
     expected_links: float
