@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from synthdp import applicability, cautions, io, relations
 from synthdp.config import Config
 from synthdp.errors import InputError
-from synthdp.evaluation.gate import Thresholds
 from synthdp.inference.designs import Design, unfit
 from synthdp.intake import unique_share
 from synthdp.microdata import Microdata
@@ -21,7 +20,7 @@ FEWEST_RECORDS = 10
 
 def plan_of(config: Config, data: Microdata) -> Plan:
     """Return what the synthesizer works on, or list everything that is wrong with it."""
-    judged = any(value is not None for name, value in config.release if name in Thresholds.model_fields)
+    judged = config.limits.judged()
     selection = "the release gate looked at the data before this file was released" if judged else None
     if config.synthesis.repair:
         selection = "repair looked at the data to decide whose values to change"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.gate.limits import OFF, Thresholds
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.utility.propensity.settings import Propensity
 from synthdp.evaluation.utility.usefulness import UtilitySettings
@@ -20,20 +20,25 @@ from synthdp.synthesis.private.local import LocalNoise
 from synthdp.synthesis.private.margins import DpMargins
 from synthdp.synthesis.private.maskings import KAnonymity, KNoise, KPram, Pram
 from synthdp.synthesis.private.mst import DpMst
+from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
-Utility = Literal["pmse", "analyses", "tables", "distributions", "correlations", "prediction"]
+Utility = Literal["pmse", "analyses", "panel", "tables", "distributions", "correlations", "prediction"]
 Risk = Literal[
     "identity",
     "identity_averaged",
     "identity_linked",
     "identity_likelihood",
+    "identity_public",
+    "identity_extremes",
     "identity_bayes",
     "attribute",
     "verbatim",
+    "memorised",
     "exposure",
     "membership",
+    "membership_shadow",
     "singling",
     "linkability",
     "inference",
@@ -157,12 +162,14 @@ class Evaluation(Settings):
     """
 
     rows: str = "aligned"
-    utility: tuple[Utility, ...] = ("pmse", "analyses", "tables")
+    utility: tuple[Utility, ...] = ("pmse", "analyses", "panel", "tables")
     risk: tuple[Risk, ...] = (
         "identity",
         "identity_averaged",
         "identity_linked",
         "identity_likelihood",
+        "identity_public",
+        "identity_extremes",
         "attribute",
         "verbatim",
         "exposure",
@@ -199,6 +206,8 @@ class ReleaseSettings(Thresholds):
 
     Parameters
     ----------
+    draws
+        Over how many draws of the mechanism risks are averaged; 20 by default, 12 in files of 50,000 records or more.
     recorded_in
         Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
         Default: what the environment variable ``SYNTHDP_REGISTER`` says, else ``synthdp-register`` beside the data.
@@ -206,6 +215,7 @@ class ReleaseSettings(Thresholds):
 
     format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
     recorded_in: str | None = None
+    draws: int = Field(default=20, ge=12)
 
 
 class Config(Settings):
@@ -231,6 +241,14 @@ class Config(Settings):
     evaluation: Evaluation = Evaluation()
     release: ReleaseSettings = ReleaseSettings()
     seed: int | None = Field(default=None, ge=0, repr=False)
+
+    @property
+    def limits(self) -> Thresholds:
+        """The limits of the gate; off by default for differentially private methods, whose claim they would void."""
+        written = self.release.model_fields_set
+        off = isinstance(self.synthesis, Private)
+        names = [name for name in Thresholds.model_fields if name in written or not off]
+        return OFF.model_copy(update={name: getattr(self.release, name) for name in names})
 
 
 def json_schema() -> dict[str, Any]:

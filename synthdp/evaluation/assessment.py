@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.errors import SynthdpError
+from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate import Thresholds, Verdict, judge
-from synthdp.evaluation.risk.attacks import Attack, Measure, attack, records_at_risk
+from synthdp.evaluation.gate.tally import Identified
+from synthdp.evaluation.measure import Measure
+from synthdp.evaluation.risk.attacks import attack, records_at_risk
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.utility.analysis_spread import spread_of
 from synthdp.evaluation.utility.overlap import evaluate_analyses
+from synthdp.evaluation.utility.panel import evaluate_panel
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.evaluation.utility.usefulness import DEFAULT, UtilitySettings, evaluate_utility
 from synthdp.inference.analyses import Analysis
@@ -22,21 +24,21 @@ from synthdp.seeding import Streams
 
 @dataclass(frozen=True, repr=False)
 class Assessment:
-    """How useful and how risky the copies are, and what the gate says.
+    """How useful and how risky one set of copies is.
 
     Parameters
     ----------
     utility, risk
         Sections of metrics.json; ``risk`` also holds ``original``: the original matched against itself.
-    verdict
-        Of the gate.
+    findings
+        Of the attacks that point at rows, by name.
     records_at_risk
         Record number (from 1), risk group and reason; no values.
     """
 
     utility: Mapping[str, Any]
     risk: Mapping[str, Any]
-    verdict: Verdict
+    findings: Mapping[str, Identified]
     records_at_risk: pd.DataFrame
 
 
@@ -46,29 +48,33 @@ def assess(
     analyses: Sequence[Analysis],
     utility: Collection[str],
     risk: Collection[str],
-    thresholds: Thresholds,
     default_rule: str,
     streams: Streams,
+    measures: Mapping[str, Measure],
     propensity: Propensity | None = None,
     settings: UtilitySettings = DEFAULT,
     intruders: Mapping[str, Intruder] | None = None,
-    measures: Mapping[str, Measure] | None = None,
-    informed: Mapping[str, Attack] | None = None,
 ) -> Assessment:
-    """Take every measure that was asked for; one that cannot be taken says why in its place.
-
-    ``informed`` are the attacks of intruders who know how the copies were made.
-    """
+    """Take every measure that was asked for; one that cannot be taken says why in its place."""
     useful: dict[str, Any] = {}
     if "pmse" in utility:
         useful |= evaluate_propensity(comparison, propensity, rng=streams.generator("evaluate", "pmse"))
     if "analyses" in utility:
         rng = streams.generator("evaluate", "analyses")
         useful["analyses"] = [_analysis(comparison, analysis, default_rule, rng) for analysis in analyses]
+    if "panel" in utility:
+        useful["panel"] = _panel(comparison, default_rule)
     useful |= evaluate_utility(comparison, utility, settings, streams=streams)
-    found = attack(comparison, risk, streams=streams, intruders=intruders, measures=measures, informed=informed)
-    verdict = judge(found.judged, thresholds)
-    return Assessment(useful, found.sections, verdict, records_at_risk(comparison, found.findings))
+    found = attack(comparison, risk, streams=streams, intruders=intruders, measures=measures)
+    return Assessment(useful, found.sections, found.findings, records_at_risk(comparison, found.findings))
+
+
+def _panel(comparison: Comparison, default_rule: str) -> dict[str, Any]:
+    try:
+        # fixed: the same regressions for every release of the same columns
+        return evaluate_panel(comparison, default_rule=default_rule, rng=np.random.default_rng(0))
+    except InputError as error:
+        return {"reason": str(error)}
 
 
 def _analysis(

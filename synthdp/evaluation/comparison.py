@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from synthdp.microdata import Codes
 from synthdp.schema import Schema
 
 
@@ -29,6 +30,11 @@ class Comparison:
         Of how many completed originals copies were made, those of one standing together: 1 unless values were imputed.
     holdout
         Records like the original's that the synthesis never saw, or None: the baseline of attacks on members.
+    mask_draw
+        When W was drawn (``per_copy``, ``once``, ``once_orthogonal``), as ``release.json`` tells; None when it is not
+        known or nothing was masked.
+    targets
+        Which records the intruders look for, increasing; None for all of them, or as many as an attack has time for.
     cautions
         What whoever reads the numbers should know of how the files were read.
     """
@@ -42,6 +48,8 @@ class Comparison:
     cautions: tuple[str, ...] = ()
     holdout: pd.DataFrame | None = None
     nests: int = 1
+    mask_draw: str | None = None
+    targets: Codes | None = None
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

@@ -175,7 +175,7 @@ def attack_by_matching(
     """
     targets, *files = encode_keys([comparison.original, *copies], comparison.schema.keys())
     n = len(targets)
-    sample = _sample(targets, files[0], most_pairs, rng)
+    sample = comparison.targets if comparison.targets is not None else _sample(targets, files[0], most_pairs, rng)
     found = match(targets, files, sample=sample)
     rows = np.arange(n) if sample is None else sample
     weight = np.ones(len(rows)) if presence is None else presence[rows]

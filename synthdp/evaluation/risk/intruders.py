@@ -1,7 +1,7 @@
 """What an intruder of the user's own achieves: some of the keys, with error, perhaps not sure of the target."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,38 @@ from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.risk.linking import linked_file
 from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
 from synthdp.neighbours import average, count_neighbours, encode_keys, sum_neighbours
+from synthdp.neighbours.loops import Booleans
 from synthdp.schema import Column, Kind, Schema
 
 # risks that are the largest of a file, and not its mean
 LARGEST = ("max_individual",)
 
 
+@dataclass(frozen=True, repr=False)
+class IntruderRisk:
+    """What an intruder of the user's own achieves: means over what they may remember and which copies they hold."""
+
+    individual: Floats
+    confidence: Floats
+    right: Floats
+    figures: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"IntruderRisk({len(self.individual)} targets)"
+
+    @property
+    def true_match_mask(self) -> Booleans:
+        """Whether the intruder's only best match is right, record by record, whatever they remember."""
+        return np.asarray(self.right == 1.0)
+
+    def section(self) -> dict[str, Any]:
+        """Return the attack's section of metrics.json."""
+        return dict(self.figures)
+
+
 def evaluate_intruder(
     comparison: Comparison, intruder: Intruder, *, name: str, rng: np.random.Generator, permutations: int = 200
-) -> dict[str, Any]:
+) -> IntruderRisk:
     """Return what an intruder achieves, in the words of ``identity``.
 
     Raises
@@ -47,7 +70,14 @@ def evaluate_intruder(
         for copies in holdings:
             files = _files(replace(held, copies=tuple(copies)), intruder, comparison, rng)
             found.append(attack_by_matching(held, files, rng=rng, permutations=permutations, presence=presence))
-    return _mean([risk.section() for risk in found])
+    sure = np.stack([risk.confidence for risk in found])
+    claims = np.isfinite(sure)
+    return IntruderRisk(
+        individual=np.mean([risk.individual for risk in found], axis=0),
+        confidence=np.where(claims.any(axis=0), np.nansum(sure, axis=0) / len(found), np.nan),
+        right=np.mean([risk.right for risk in found], axis=0),
+        figures=_mean([risk.section() for risk in found]),
+    )
 
 
 def _files(

@@ -144,7 +144,10 @@ def evaluate_likelihood(
     held = trace(comparison, rng=rng)
     n = len(held.order)
     size = n if held.work <= most_work else min(n, max(FEWEST_TARGETS, int(n * most_work / held.work)))
-    targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    if comparison.targets is not None:
+        targets = comparison.targets
+    else:
+        targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     temperatures = _tune(held, rng.permutation(targets)[:TUNED_ON], rng)
     share, winner, mine, top = _score(held, targets, temperatures, rng)
     chance = chance_hits(winner, targets, n, permutations, rng=rng)

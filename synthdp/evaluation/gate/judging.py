@@ -1,0 +1,241 @@
+"""Judging the mechanism: what every intruder achieves on average over draws, and how useful the draws are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from synthdp.errors import InputError, SynthdpError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.gate.limits import LIMITS, Thresholds
+from synthdp.evaluation.gate.tally import Booleans, Bound, Identified, Tally, over_draws
+from synthdp.evaluation.gate.verdict import Check, check
+from synthdp.evaluation.measure import Measure, lacking
+from synthdp.evaluation.risk.attacks import identifies
+from synthdp.evaluation.risk.intruders import evaluate_intruder
+from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
+from synthdp.evaluation.utility.overlap import evaluate_analyses
+from synthdp.evaluation.utility.panel import evaluate_panel
+from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
+from synthdp.inference.analyses import Analysis
+from synthdp.seeding import Streams
+
+IDENTITY_READ = (*IDENTITY_LIMITS, "max_excess_true_match")
+# usefulness is a mean over many terms: a few draws tell it well enough
+USE_DRAWS = 5
+NOT_IDENTITY = ("attribute", "verbatim")
+
+
+@dataclass(frozen=True, repr=False)
+class Drawn:
+    """What was measured on one draw of the mechanism, or on one set of files.
+
+    Parameters
+    ----------
+    findings
+        Of every intruder who points at rows, by name.
+    gains
+        The attribute gain by target; NaN where it is not defined.
+    use
+        Mean overlap of ``panel`` and of ``analyses``, and ``pmse``'s ratio, as far as asked for.
+    reasons
+        Why a measure that a limit needs could not be taken, by the measure's name.
+    """
+
+    findings: Mapping[str, Identified]
+    gains: Mapping[str, float]
+    use: Mapping[str, float]
+    reasons: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"Drawn({', '.join(self.findings)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Inquiry:
+    """Everything the gate asks of a set of copies.
+
+    Parameters
+    ----------
+    limits
+        What is judged: a measure that no limit reads is not taken.
+    measures
+        By name; of those that point at rows every one is asked, whatever the config lists for the report.
+    intruders
+        The user's own, by name.
+    analyses, rule, propensity
+        For usefulness: the user's analyses, the rule that the design calls for, how pMSE is taken.
+    """
+
+    limits: Thresholds
+    measures: Mapping[str, Measure]
+    intruders: Mapping[str, Intruder] = field(default_factory=dict)
+    analyses: Sequence[Analysis] = ()
+    rule: str = "reiter2003"
+    propensity: Propensity | None = None
+
+    def ask(self, comparison: Comparison, streams: Streams, *, use: bool, known: Mapping[str, Any] | None = None) -> Drawn:
+        """Take every measure that a limit reads.
+
+        Parameters
+        ----------
+        use
+            Whether to measure usefulness too.
+        known
+            Findings and sections that are already there, by the measure's name.
+        """
+        given = dict(known or {})
+        reasons: dict[str, str] = {}
+        findings: dict[str, Identified] = {}
+        if self.limits.judged(*IDENTITY_READ):
+            for name, measure in self.measures.items():
+                if not identifies(measure):
+                    continue
+                if (why := lacking(measure.needs, comparison)) is not None:
+                    reasons[name] = why
+                    continue
+                try:
+                    taken = given.get(name) or measure.take(comparison, rng=streams.generator("evaluate", name))
+                except InputError as error:
+                    reasons[name] = str(error)
+                    continue
+                findings[name] = taken
+            findings |= self._own(comparison, streams, given)
+        gains = self._gains(comparison, streams, given, reasons)
+        return Drawn(findings, gains, self._use(comparison, streams, reasons) if use else {}, reasons)
+
+    def _own(self, comparison: Comparison, streams: Streams, given: Mapping[str, Any]) -> dict[str, Identified]:
+        if not comparison.aligned:
+            return {}
+        return {
+            f"identity as {name!r}": given.get(f"identity as {name!r}")
+            or evaluate_intruder(
+                comparison, intruder, name=name, rng=streams.generator("evaluate", "intruders", name), permutations=2
+            )
+            for name, intruder in self.intruders.items()
+        }
+
+    def _gains(
+        self, comparison: Comparison, streams: Streams, given: Mapping[str, Any], reasons: dict[str, str]
+    ) -> dict[str, float]:
+        if not self.limits.judged("max_attribute_gain"):
+            return {}
+        lines = given.get("attribute")
+        if lines is None:
+            try:
+                taken = self.measures["attribute"].take(comparison, rng=streams.generator("evaluate", "attribute"))
+            except InputError as error:
+                reasons["attribute"] = str(error)
+                return {}
+            lines = taken.section()
+        return {str(line["target"]): _number(line.get("gain")) for line in lines}
+
+    def _use(self, comparison: Comparison, streams: Streams, reasons: dict[str, str]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        if self.limits.judged("min_overlap"):
+            try:
+                panel = evaluate_panel(
+                    comparison, default_rule=self.rule, rng=np.random.default_rng(0)
+                )  # the same regressions in every draw
+                found["panel"] = panel["mean"]
+            except InputError as error:
+                reasons["panel"] = str(error)
+            overlaps = [one for one in map(lambda a: self._overlap(comparison, a), self.analyses) if one is not None]
+            if overlaps:
+                found["analyses"] = float(np.mean(overlaps))
+        if self.limits.judged("max_pmse_ratio"):
+            pmse = evaluate_propensity(comparison, self.propensity, rng=streams.generator("evaluate", "pmse"))
+            found["pmse"] = _number(((pmse.get("pmse") or {}).get("logit") or {}).get("ratio"))
+        return found
+
+    def _overlap(self, comparison: Comparison, analysis: Analysis) -> float | None:
+        try:
+            entry = evaluate_analyses(comparison, [analysis], default_rule=self.rule)[0]
+        except SynthdpError:
+            return 0.0  # an analyst who cannot estimate it at all has nothing of it
+        # a gap between intervals is no use, but not less than none
+        terms = [max(0.0, float(term["ci_overlap"])) for term in entry["terms"] if term["ci_overlap"] is not None]
+        return float(np.mean(terms)) if terms else None
+
+
+@dataclass
+class Averages:
+    """What all draws came to so far: one tally an intruder, and the figures that are one number a draw.
+
+    Parameters
+    ----------
+    typical
+        Whom rates are taken over; see :class:`~synthdp.evaluation.gate.tally.Tally`.
+    """
+
+    typical: Booleans | None = None
+    draws: int = 0
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    excess: dict[str, list[float]] = field(default_factory=dict)
+    gains: dict[str, list[float]] = field(default_factory=dict)
+    use: dict[str, list[float]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def add(self, drawn: Drawn) -> None:
+        """Take one draw."""
+        self.draws += 1
+        for name, finding in drawn.findings.items():
+            tally = self.tallies.setdefault(name, Tally(self.typical))
+            tally.add(finding.individual, finding.confidence, finding.right)
+            section = finding.section() if hasattr(finding, "section") else {}
+            if section.get("true_match") is not None and section.get("true_match_chance") is not None:
+                excess = float(section["true_match"]) - float(section["true_match_chance"])
+                self.excess.setdefault(name, []).append(max(0.0, excess))
+        for names, values in ((self.gains, drawn.gains), (self.use, drawn.use)):
+            for name, value in values.items():
+                if np.isfinite(value):
+                    names.setdefault(name, []).append(value)
+        self.reasons |= drawn.reasons
+
+    def checks(self, limits: Thresholds) -> Iterator[Check]:
+        """Hold everything against the limits; a limit on identity that no intruder could answer does not pass."""
+        for name in LIMITS:
+            limit = limits.limit(name)
+            if limit is None:
+                continue
+            if name in IDENTITY_READ:
+                found = list(self._identity(name))
+                yield from (check(name, attack, bound, limit) for attack, bound in found)
+                if not found:
+                    yield check(name, "identity", None, limit)
+            elif name == "max_attribute_gain":
+                for target, gains in self.gains.items():
+                    yield check(name, "attribute", over_draws(gains), limit, what=f" for {target!r}")
+            elif name == "min_overlap":
+                for of in ("panel", "analyses"):
+                    if of in self.use:
+                        yield check(name, of, over_draws(self.use[of]), limit)
+            elif name == "max_pmse_ratio":
+                yield check(name, "pmse", over_draws(self.use["pmse"]) if "pmse" in self.use else None, limit)
+
+    def _identity(self, name: str) -> Iterator[tuple[str, Bound]]:
+        if name == "max_excess_true_match":
+            yield from ((attack, over_draws(values)) for attack, values in self.excess.items())
+            return
+        for attack, tally in self.tallies.items():
+            if name == "max_individual":
+                yield attack, tally.individual()
+            elif name == "max_claims_right":
+                yield attack, tally.claims()
+            elif name == "max_expected_match_rate":
+                yield attack, tally.expected()
+            else:
+                yield attack, tally.mean_individual()
+
+    def records(self) -> Mapping[str, Any]:
+        """Return the mean probability that each record is found, by attack."""
+        return {name: tally.by_record() for name, tally in self.tallies.items()}
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
