@@ -82,8 +82,8 @@ class Variable(Settings):
         neither masked nor seen by a model. It must reproduce the column in the data.
     recode, bottomcode, topcode, round, rare
         Make the column coarser before anything else happens: values replaced by others, small and large ones cut off,
-        numbers rounded to a step and dates to the first day of their ``month``, ``quarter`` or ``year``, levels of fewer
-        than ``rare`` records grouped as "other".
+        numbers rounded to a step and dates down to the first day of a ``month``, ``quarter`` or ``year``, levels of
+        fewer than ``rare`` records grouped as "other".
     applies_when
         A condition over other released columns, such as ``employed == 'YES'``, without which the column has no value
         (a question that was not asked). True of the data, as they are after coarsening, and of every copy.
@@ -156,7 +156,9 @@ class Variable(Settings):
         if self.period is not None and self.kind is not Kind.DATE and self._speaks_of_numbers():
             raise ValueError(f"round: {self.period} is for dates, this column has numbers; round to a number")
         if self.period is not None and (self.topcode is not None or self.bottomcode is not None):
-            raise ValueError("topcode and bottomcode are for numeric columns, and round: month, quarter or year for dates")
+            raise ValueError(
+                "topcode and bottomcode are for numeric columns, and round: month, quarter or year for dates"
+            )
         if self.rare is not None and self.kind not in (None, Kind.NOMINAL, Kind.ORDINAL):
             raise ValueError(f"rare is for nominal and ordinal columns, this one is {self.kind}")
         return self
