@@ -1,5 +1,7 @@
 """Making columns coarser before anything else happens: recode, bottomcode, topcode, round, and grouping rare levels.
 
+Dates are rounded down to the first day of their month, quarter or year, and stay dates.
+
 What is kept is released as it is, so what is too fine in it must go first. Everything after this step, the comparison
 with the original included, knows the coarser column only.
 """
@@ -7,14 +9,19 @@ with the original included, knows the coarser column only.
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from pandas.tseries.api import guess_datetime_format
 
 from synthdp.errors import InputError
-from synthdp.schema import COARSENINGS, NUMERIC_COARSENINGS, Level, Role, Variable
+from synthdp.microdata import Floats
+from synthdp.schema import COARSENINGS, NUMERIC_COARSENINGS, Kind, Level, Period, Role, Variable
 
 OTHER = "other"
 # 3 * 0.1 is 0.30000000000000004; nobody writes steps that need more digits than this
 DIGITS = 10
+ISO_DATE = "%Y-%m-%d"
+MONTHS: Mapping[Period, int] = {"month": 1, "quarter": 3, "year": 12}
 
 
 def coarsen(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> tuple[pd.DataFrame, dict[str, Variable]]:
@@ -40,7 +47,9 @@ def coarsen(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> tuple[pd.
         series = frame[name]
         if variable.recode is not None:
             series = _recoded(series, variable.recode, name, problems)
-        if any(step in NUMERIC_COARSENINGS for step in wanted):
+        if variable.period is not None:
+            series, settled[name] = _coarse_dates(series, variable, variable.period, name, problems)
+        elif any(step in NUMERIC_COARSENINGS for step in wanted):
             series = _coarse_numbers(series, variable, name, problems)
         if variable.rare is not None:
             series, settled[name] = _grouped(series, variable, variable.rare, name, problems)
@@ -83,16 +92,72 @@ def _same(value: object, old: Level, *, numeric: bool) -> bool:
         return False
 
 
+def period_start(days: Floats, period: Period, *, nearest: bool = False) -> Floats:
+    """Return the first day of the period that each day (since 1970) lies in, or the first day ``nearest`` to it.
+
+    Examples
+    --------
+    >>> period_start(np.array([0.0, 30.0, 31.0, np.nan]), "month").tolist()
+    [0.0, 0.0, 31.0, nan]
+    """
+    known = np.isfinite(days)
+    day = np.floor(np.where(known, days, 0.0)).astype("int64").astype("datetime64[D]")
+    months = day.astype("datetime64[M]").astype(np.int64) // MONTHS[period] * MONTHS[period]
+    start, following = (_first_day(months + step) for step in (0, MONTHS[period]))
+    if nearest:
+        start = np.where(following - days < days - start, following, start)
+    return np.asarray(np.where(known, start, np.nan), dtype=np.float64)
+
+
+def _first_day(months: npt.NDArray[np.int64]) -> Floats:
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.float64)
+
+
+def _coarse_dates(
+    series: pd.Series, variable: Variable, period: Period, name: str, problems: list[str]
+) -> tuple[pd.Series, Variable]:
+    """Return dates rounded down, of the same type and written in the same way, and the column declared as dates."""
+    needs = f"variables.{name}.round: {period} needs dates, found "
+    if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):
+        problems.append(f"{needs}numbers; round to a number, or say in data.dates how the dates are written.")
+        return series, variable
+    try:
+        # 01/02/2020 is two different days, so other texts need data.dates
+        dates = pd.to_datetime(series, format="ISO8601")
+    except (ValueError, TypeError):
+        problems.append(f"{needs}values that are not; say in data.dates how they are written.")
+        return series, variable
+    zone = dates.dt.tz
+    local = dates if zone is None else dates.dt.tz_localize(None)
+    days = np.asarray((local - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
+    start = pd.Timestamp(0) + pd.to_timedelta(period_start(days, period), unit="D")
+    made = pd.Series(start, index=series.index, name=series.name)
+    if pd.api.types.is_datetime64_any_dtype(series):
+        if zone is not None:
+            # midnight may be skipped or repeated where clocks change on a first day
+            made = made.dt.tz_localize(zone, ambiguous=np.ones(len(made), dtype=bool), nonexistent="shift_forward")
+        made = made.astype(series.dtype)
+    elif bool(series.notna().any()):
+        form = guess_datetime_format(str(series.dropna().iloc[0])) or ISO_DATE
+        made = made.dt.strftime(form).astype(object).where(made.notna(), None).astype(series.dtype)
+    return made, variable.model_copy(update={"kind": Kind.DATE})
+
+
 def _coarse_numbers(series: pd.Series, variable: Variable, name: str, problems: list[str]) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
         steps = [step for step in NUMERIC_COARSENINGS if getattr(variable, step) is not None]
-        problems.append(f"variables.{name}.{steps[0]}: needs numbers, found values that are not; use recode.")
+        if pd.api.types.is_datetime64_any_dtype(series):
+            cure = "round: month, quarter or year makes dates coarser" if "round" in steps else "leave it out for dates"
+            problems.append(f"variables.{name}.{steps[0]}: needs numbers, found dates; {cure}.")
+        else:
+            problems.append(f"variables.{name}.{steps[0]}: needs numbers, found values that are not; use recode.")
         return series
     values = np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
     values = np.clip(values, variable.bottomcode, variable.topcode)
-    if variable.round is not None:
+    step = variable.round
+    if step is not None and not isinstance(step, str):
         # halves go up, as people expect: 50 to a step of 20 is 60
-        values = np.round(np.floor(np.round(values / variable.round, DIGITS) + 0.5) * variable.round, DIGITS)
+        values = np.round(np.floor(np.round(values / step, DIGITS) + 0.5) * step, DIGITS)
         values = np.clip(values, variable.bottomcode, variable.topcode)
     made = pd.Series(values, index=series.index, name=series.name)
     whole = pd.api.types.is_integer_dtype(series) and bool(made.notna().all()) and bool((made % 1 == 0).all())

@@ -135,9 +135,11 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
         name=name,
         kind=kind,
         role=Role.DERIVED if variable.derived is not None else variable.role,
-        key=variable.key,
+        key=bool(variable.key),
+        key_decided=variable.key is not None,
         derived=variable.derived,
-        coarsened=tuple(name for name in COARSENINGS if getattr(variable, name) is not None),
+        coarsened=tuple(_step(variable, name) for name in COARSENINGS if getattr(variable, name) is not None),
+        period=variable.period,
         applies_when=variable.applies_when,
         keep_anyway=variable.keep_anyway,
         bounds=variable.bounds,
@@ -155,6 +157,11 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
     if kind.categorical:
         return _resolve_levels(series, column, variable, where, problems)
     return _resolve_numbers(series, column, variable, where, problems)
+
+
+def _step(variable: Variable, name: str) -> str:
+    """Return a coarsening as data users are told of it: steps that could be somebody's value stay out."""
+    return f"round: {variable.period}" if name == "round" and variable.period is not None else name
 
 
 def _resolve_levels(series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]) -> Column:

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from math import inf
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, field_validator, model_validator
 
 Level = bool | int | float | str
 Transform = Literal["none", "log"] | Annotated[float, Field(gt=0)]
 Design = Literal["weights", "strata", "cluster"]
+Period = Literal["month", "quarter", "year"]
+PERIODS: tuple[Period, ...] = get_args(Period)
+Step = Annotated[float, Field(gt=0)] | Period
 NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
 # what makes a column coarser before anything else happens, in the order it is done
 COARSENINGS = ("recode", "bottomcode", "topcode", "round", "rare")
@@ -58,7 +62,8 @@ class Variable(Settings):
     role
         ``replace`` (drawn anew), ``keep`` (released as it is) or ``drop`` (a direct identifier).
     key
-        Whether the intruder may know this column.
+        Whether the intruder may know this column; absent means that nobody has said. An undecided column is no key,
+        but one that is kept and helps to make records unique is asked about (``synthdp.evaluation.risk.undecided``).
     bounds
         Smallest and largest possible value, fixed before looking at the data.
     bounds_from
@@ -77,7 +82,8 @@ class Variable(Settings):
         neither masked nor seen by a model. It must reproduce the column in the data.
     recode, bottomcode, topcode, round, rare
         Make the column coarser before anything else happens: values replaced by others, small and large ones cut off,
-        numbers rounded to a step, levels of fewer than ``rare`` records grouped as "other".
+        numbers rounded to a step and dates down to the first day of a ``month``, ``quarter`` or ``year``, levels of
+        fewer than ``rare`` records grouped as "other".
     applies_when
         A condition over other released columns, such as ``employed == 'YES'``, without which the column has no value
         (a question that was not asked). True of the data, as they are after coarsening, and of every copy.
@@ -92,7 +98,7 @@ class Variable(Settings):
 
     kind: Kind | None = None
     role: Role = Role.KEEP
-    key: bool = False
+    key: bool | None = None
     bounds: tuple[FiniteFloat, FiniteFloat] | None = None
     bounds_from: Literal["data"] | None = None
     levels: tuple[Level, ...] | None = None
@@ -103,10 +109,23 @@ class Variable(Settings):
     recode: dict[Level, Level] | None = None
     bottomcode: FiniteFloat | None = None
     topcode: FiniteFloat | None = None
-    round: FiniteFloat | None = Field(default=None, gt=0)
+    round: Step | None = None
     rare: int | None = Field(default=None, ge=2)
     applies_when: str | None = None
     keep_anyway: bool = False
+
+    @field_validator("round", mode="before")
+    @classmethod
+    def _step(cls, given: object) -> object:
+        if given is None or given in PERIODS:
+            return given
+        try:
+            fits = not isinstance(given, bool) and 0 < float(str(given)) < inf
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError("must be a number greater than 0, or month, quarter or year for dates")
+        return given
 
     @model_validator(mode="after")
     def _settled_role(self) -> Self:
@@ -131,11 +150,27 @@ class Variable(Settings):
         for name in NUMERIC_COARSENINGS:
             if getattr(self, name) is not None and self.kind is not None and self.kind.categorical:
                 raise ValueError(f"{name} is for numeric columns, this one is {self.kind}; use recode")
-            if getattr(self, name) is not None and self.kind is Kind.DATE:
-                raise ValueError(f"{name} is for numeric columns, this one is {self.kind}")
+            if getattr(self, name) is not None and self.kind is Kind.DATE and self.period is None:
+                hint = "; round dates to month, quarter or year" if name == "round" else ""
+                raise ValueError(f"{name} is for numeric columns, this one is {self.kind}{hint}")
+        if self.period is not None and self.kind is not Kind.DATE and self._speaks_of_numbers():
+            raise ValueError(f"round: {self.period} is for dates, this column has numbers; round to a number")
+        if self.period is not None and (self.topcode is not None or self.bottomcode is not None):
+            raise ValueError(
+                "topcode and bottomcode are for numeric columns, and round: month, quarter or year for dates"
+            )
         if self.rare is not None and self.kind not in (None, Kind.NOMINAL, Kind.ORDINAL):
             raise ValueError(f"rare is for nominal and ordinal columns, this one is {self.kind}")
         return self
+
+    @property
+    def period(self) -> Period | None:
+        """What dates are rounded to, or None."""
+        return next((period for period in PERIODS if period == self.round), None)
+
+    def _speaks_of_numbers(self) -> bool:
+        numeric = self.kind in (Kind.CONTINUOUS, Kind.SEMICONTINUOUS, Kind.COUNT)
+        return numeric or self.decimals is not None or self.transform != "none"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -161,6 +196,7 @@ class Variable(Settings):
 class Column(Settings):
     """A column with everything resolved: the kind is known, levels are listed, tolerance is a number.
 
+    ``key_decided`` tells whether somebody has said that ``key`` is so; ``period`` is what dates were rounded to.
     ``applies_through`` holds the derived columns that ``applies_when`` needs, in the order they are computed.
     """
 
@@ -168,6 +204,7 @@ class Column(Settings):
     kind: Kind
     role: Role
     key: bool
+    key_decided: bool = True
     bounds: tuple[float, float] | None = None
     bounds_public: bool = False
     levels: tuple[Level, ...] = ()
@@ -179,6 +216,7 @@ class Column(Settings):
     transform: Transform = "none"
     derived: str | None = None
     coarsened: tuple[str, ...] = ()
+    period: Period | None = None
     applies_when: str | None = None
     applies_through: tuple["Column", ...] = ()
     keep_anyway: bool = False

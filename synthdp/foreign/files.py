@@ -138,7 +138,7 @@ def _number(column: Column, variable: Variable, file: str, series: pd.Series, fi
         findings.problems.append(f"{file}: {sentence}")
         return series
     if column.kind is Kind.DATE:
-        return series
+        return series if variable.period is None else _coarse(column, variable, file, series, findings)
     if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
         series = pd.Series(values, index=series.index, name=series.name)
     return _coarse(column, variable, file, series, findings)

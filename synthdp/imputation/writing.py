@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.api import guess_datetime_format
 
+from synthdp.coarsening import period_start
 from synthdp.microdata import Floats
 from synthdp.schema import Column, Kind
 
@@ -28,7 +29,8 @@ def write(values: Floats, column: Column, like: pd.Series) -> pd.Series:
     """
     values = settled(values, column, whole=pd.api.types.is_integer_dtype(like.dtype))
     if column.kind is Kind.DATE:
-        return _dates(values, like)
+        # a smoothed date lies beside the first days that the data have
+        return _dates(values if column.period is None else period_start(values, column.period, nearest=True), like)
     numeric = pd.Series(values, index=like.index, name=like.name)
     if pd.api.types.is_numeric_dtype(like.dtype):
         # numpy's whole numbers cannot be missing, as they are in a copy where a column does not apply

@@ -27,6 +27,8 @@ def codebook(
 ) -> pd.DataFrame:
     """Return one row per released column: name, kind, role, levels, public bounds, decimals, labels, when it applies.
 
+    And how it was made coarser: in which way, not by how much, as a topcode may be a person's value.
+
     Parameters
     ----------
     schema
@@ -56,6 +58,7 @@ def codebook(
                 "label": labels.variables.get(column.name),
                 "value_labels": _value_labels(labels, column.name),
                 "applies_when": column.applies_when,
+                "coarsened": ", ".join(column.coarsened) or None,
             }
         )
     return pd.DataFrame(rows).astype({"lower": "float64", "upper": "float64", "decimals": "float64"})

@@ -1,0 +1,161 @@
+"""Kept columns of which nobody has said whether an intruder may know them, and what to ask a person about each."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.evaluation.combinations import classes
+from synthdp.evaluation.risk.coarser import Proposal, proposals
+from synthdp.evaluation.risk.kept_sets import SHARE, KeptSet, smallest_sets, unique_records
+from synthdp.microdata import Codes, Microdata
+from synthdp.schema import Column, Schema
+
+MOST_QUESTIONS = 12
+WORTHWHILE = 0.25  # of the unique records that a coarser column must take away to be proposed
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A kept column without ``key: true`` or ``key: false``, and the sets in which it makes many records unique.
+
+    Until somebody decides it counts as a key: an intruder who knew it and the others of a set would find those records
+    with certainty, as no mask touches what is kept.
+
+    Parameters
+    ----------
+    sets
+        The smallest sets it is in, the one that makes most records unique first.
+    settles
+        How many sets are gone once this column is ``key: false``, coarse enough, replaced or dropped, after the columns
+        asked about before it.
+    """
+
+    name: str
+    sets: tuple[KeptSet, ...]
+    settles: int
+
+
+@dataclass(frozen=True)
+class Coarser:
+    """A coarser column, and how many records would still be unique on the set with it."""
+
+    setting: str
+    unique: int
+    share: float
+
+
+def undecided(data: Microdata) -> tuple[Undecided, ...]:
+    """Return the columns to decide on, first those whose decision settles most sets.
+
+    Cost: that of :func:`smallest_sets`.
+    """
+    sets = smallest_sets(data.frame, data.schema)
+    open_ = {column.name for column in data.schema.kept() if not column.key_decided}
+    left = [one for one in sets if open_ & set(one.columns)]
+    names = [name for name in data.schema.names() if any(name in one.columns for one in left) and name in open_]
+    found: list[Undecided] = []
+    mine = {name: sorted((one for one in left if name in one.columns), key=lambda one: -one.unique) for name in names}
+    while names:
+        # of equals, the column that makes more records unique, then the earlier one
+        name = max(names, key=lambda name: (sum(name in one.columns for one in left), mine[name][0].unique))
+        found.append(Undecided(name, tuple(mine[name]), sum(name in one.columns for one in left)))
+        left = [one for one in left if name not in one.columns]
+        names.remove(name)
+    return tuple(found)
+
+
+def with_undecided_as_keys(schema: Schema, found: Iterable[Undecided]) -> Schema:
+    """Return the schema by which a release is judged: what is undecided is a key (and still not ``key_decided``)."""
+    names = {one.name for one in found}
+    return Schema(
+        columns=tuple(
+            column.model_copy(update={"key": True}) if column.name in names else column for column in schema.columns
+        )
+    )
+
+
+def questions(data: Microdata, found: Sequence[Undecided] | None = None, *, most: int = MOST_QUESTIONS) -> list[str]:
+    """Return what to ask whoever decides: one sentence or two for each undecided column, the most useful first.
+
+    Names and counts, no values. At most ``most`` columns are asked about in full, the rest are named in one line.
+
+    Notes
+    -----
+    For each column a few coarser versions are tried, O(n) each: 12 questions take 10 s at n = 1,000,000.
+    """
+    columns = undecided(data) if found is None else tuple(found)
+    asked = [_question(data, one) for one in columns[:most]]
+    if rest := [one.name for one in columns[most:]]:
+        asked.append(f"Then the same of {_listed(rest)}, where they are still in such a set.")
+    return asked
+
+
+def coarser(data: Microdata, name: str, among: Sequence[str]) -> Coarser | None:
+    """Return the least coarsening of a column that leaves at most 5% of the records unique on a set of columns.
+
+    Or, where none does, the one that leaves fewest; None where none takes a quarter of them away.
+    """
+    others = [_coded(data.frame[other], data.schema[other]) for other in among if other != name]
+    column, series = data.schema[name], data.frame[name]
+    before = unique_records([*others, _coded(series, column)])
+    best: Coarser | None = None
+    for proposal in proposals(series, column):
+        made = _made(series, column, proposal)
+        if made is None:
+            continue
+        unique = unique_records([*others, made])
+        if best is None or unique < best.unique:
+            best = Coarser(proposal.setting, unique, unique / len(data))
+        if unique <= SHARE * len(data):
+            break
+    return best if best is not None and best.unique <= (1 - WORTHWHILE) * before else None
+
+
+def _made(series: pd.Series, column: Column, proposal: Proposal) -> Codes | None:
+    try:
+        return proposal.codes(series, column)
+    except InputError:  # such as levels so rare that one would be left
+        return None
+
+
+def _coded(series: pd.Series, column: Column) -> Codes:
+    return classes([series], column, exact=True)[0]
+
+
+def _question(data: Microdata, one: Undecided) -> str:
+    column, worst = data.schema[one.name], one.sets[0]
+    about = "" if worst.exact else "about "
+    many = f"{about}{worst.unique:,} records ({_percent(worst.share)}) unique"
+    if len(worst.columns) == 1:
+        who = f"{one.name}, which is kept, makes {many} by itself."
+    else:
+        who = f"{_listed(worst.columns)}, {'both' if len(worst.columns) == 2 else 'all'} kept, make {many}."
+    more = f" It is in {len(one.sets)} such sets." if len(one.sets) > 1 else ""
+    return f"{who}{more} May an intruder know {one.name}? Decide: {_choices(data, column, worst)}."
+
+
+def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
+    where = f"variables.{column.name}"
+    # a column of the survey's design must be kept as it is
+    kept = column.design is not None
+    choices = [
+        f"{where}.key: true (judged as known{'' if kept else '; or role: replace'})",
+        "key: false (nobody outside can know it)",
+    ]
+    if (less := coarser(data, column.name, worst.columns)) is not None:
+        about = "" if worst.exact else "about "
+        left = f"leaves {about}{less.unique:,} unique, {_percent(less.share)}"
+        choices.append(f"coarser ({where}.{less.setting} {left})")
+    if not kept:
+        choices.append("role: drop")
+    return f"{', '.join(choices[:-1])}, or {choices[-1]}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 or share == 0 else "under 1%"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
