@@ -6,8 +6,12 @@ from typing import Any, cast
 
 import pandas as pd
 
+from synthdp.assessing import assess_comparison
 from synthdp.config import Config, parse
+from synthdp.designs import Design
+from synthdp.drawing import repaired
 from synthdp.errors import InputError
+from synthdp.gating import judge_copies
 from synthdp.inference.arguments import analysis_of
 from synthdp.inference.bootstrap import bootstrap_estimator, bootstrap_statistic, waiting
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
@@ -16,7 +20,6 @@ from synthdp.inference.models.settings import Model
 from synthdp.inference.pooling import estimate_each, records
 from synthdp.inference.results import fitted, from_pair
 from synthdp.intake import lay_beside, prepare
-from synthdp.pipeline import assess_comparison
 from synthdp.planning import plan_of
 from synthdp.release.opening import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
@@ -45,7 +48,8 @@ def synthesize(frame: pd.DataFrame, settings: Settings, *, seed: int | None = No
     config = _config(settings)
     plan = plan_of(config, prepare(frame, config))
     chosen = seed if seed is not None else config.seed
-    return make(config.synthesis, plan, streams=Streams(fresh_seed() if chosen is None else chosen), jobs=jobs)
+    streams = Streams(fresh_seed() if chosen is None else chosen)
+    return repaired(config, plan, make(config.synthesis, plan, streams=streams, jobs=jobs))[0]
 
 
 def pool(
@@ -132,21 +136,43 @@ def pool(
     return combine(found, rule or opened.rule, level, title=title + records(found), **opened.layout)
 
 
-def evaluate(frame: pd.DataFrame, copies: Sequence[pd.DataFrame], settings: Settings) -> dict[str, Any]:
+def evaluate(
+    frame: pd.DataFrame,
+    copies: Release | Sequence[pd.DataFrame],
+    settings: Settings,
+    *,
+    design: Design | None = None,
+    aligned: bool | None = None,
+) -> dict[str, Any]:
     """Return how useful and how risky synthetic copies are, as the sections ``utility``, ``risk`` and ``gate``.
+
+    The numbers are those that ``synthdp run`` and ``synthdp evaluate`` give for the same copies.
 
     Parameters
     ----------
     frame
         The confidential table.
     copies
-        Files made by any tool, with the same columns. Unless ``evaluation.rows`` is ``none``, row i is record i.
+        A release in memory, or tables made by any tool, with the same columns.
+    design
+        How tables came about, as far as measures depend on it; a release tells that itself. Without it the propensity
+        score's expectation and the combining rule are those of partially synthetic copies of an unknown kind.
+    aligned
+        Whether row i of a copy was made from record i; by default as ``evaluation.rows`` says.
     """
     config = _config(settings)
     data = prepare(frame, config)
-    comparison = lay_beside(config, data, copies, groups=tag(data, config.groups).labels)
-    found = assess_comparison(config, comparison, "reiter2003", Streams(0))
-    return {"utility": found.utility, "risk": found.risk, "gate": found.verdict.section()}
+    if isinstance(copies, Release):
+        design, copies = design or copies.design, copies.copies
+    comparison = lay_beside(
+        config, data, copies, groups=tag(data, config.groups).labels, design=design, aligned=aligned
+    )
+    found = assess_comparison(config, comparison)
+    return {
+        "utility": found.utility,
+        "risk": found.risk,
+        "gate": judge_copies(config, comparison, found).section(),
+    }
 
 
 def _config(settings: Settings) -> Config:

@@ -10,7 +10,7 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import Imputed
 from synthdp.synthesis.making import complete, make
 from synthdp.synthesis.protocol import Plan, Release
-from synthdp.synthesis.repair import repair
+from synthdp.synthesis.repair import Repaired, repair
 from synthdp.synthesis.sequential import Sequential
 
 # cells held at once: draws that share a fit are made together as far as they fit into about 400 MB
@@ -46,15 +46,16 @@ def repeat(config: Config, plan: Plan, *, streams: Streams, count: int, jobs: in
         each = len(made.copies) // size
         for number in range(size):
             copies = made.copies[number * each : (number + 1) * each]
-            yield repaired(config, plan, replace(made, copies=copies, design=method.design(plan)))
+            yield repaired(config, plan, replace(made, copies=copies, design=method.design(plan)))[0]
         done += size
 
 
-def repaired(config: Config, plan: Plan, made: Release) -> Release:
-    """Return a release after repair, where the config asks for it."""
+def repaired(config: Config, plan: Plan, made: Release) -> tuple[Release, Repaired | None]:
+    """Return a release after repair, and what was repaired, where the config asks for it."""
     if not config.synthesis.repair:
-        return made
-    return complete(replace(made, copies=repair(plan.released, made.copies).copies), plan)
+        return made, None
+    found = repair(plan.released, made.copies)
+    return complete(replace(made, copies=found.copies), plan), found
 
 
 def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Comparison:
@@ -70,6 +71,7 @@ def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Compar
         proper=design.proper if design is not None else None,
         nests=design.imputations if design is not None else 1,
         mask_draw=made.mask_draw if made.mask_draw != "none" else None,
+        rule=made.rule,
     )
 
 

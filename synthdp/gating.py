@@ -8,19 +8,25 @@ from typing import Any
 
 import pandas as pd
 
+from synthdp.assessing import EVALUATION
 from synthdp.config import Config
 from synthdp.drawing import beside, count_of, repeat
+from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Check, Thresholds, Verdict
-from synthdp.evaluation.gate.judging import USE_DRAWS, Averages, Drawn, Inquiry
-from synthdp.evaluation.gate.targets import choose
+from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
+from synthdp.evaluation.gate.limits import BEFORE
 from synthdp.evaluation.gate.tally import Bound
-from synthdp.evaluation.gate.verdict import check, undecided
+from synthdp.evaluation.gate.targets import choose
+from synthdp.evaluation.gate.verdict import check
 from synthdp.evaluation.measure import Measure
+from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.registry import risks
-from synthdp.release.register import NAME, Register
+from synthdp.planning import open_questions
+from synthdp.release.register import NAME, Earlier, Register
 from synthdp.seeding import Streams
+from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Advance, Plan, Release
 from synthdp.synthesis.sampler import in_order
 
@@ -30,30 +36,35 @@ VARIABLE = "SYNTHDP_REGISTER"
 
 @dataclass(frozen=True, repr=False)
 class Judged:
-    """What the draws of a mechanism came to.
+    """What the gate decided, and on what grounds.
 
     Parameters
     ----------
     verdict
-        On the mechanism, and on it beside earlier releases.
+        On the mechanism, alone and beside earlier releases, with what was accepted.
     averages
-        Over the draws of this release alone; None when nothing was drawn.
+        Over the draws of this release alone; None when nothing was judged.
     draws
-        How many there were.
+        How many draws there were; 0 where one set of files was judged as it is.
+    notes
+        What the signatory should know of the verdict.
     """
 
     verdict: Verdict
-    averages: Averages | None
-    draws: int
+    averages: Averages | None = None
+    draws: int = 0
+    notes: tuple[str, ...] = ()
 
     def section(self) -> dict[str, Any]:
-        """Return the ``gate`` section of metrics.json, advice and attempt apart."""
-        basis = {"basis": "draws", "draws": self.draws}
-        return {**basis, **self.verdict.section(), **self.figures()}
+        """Return the ``gate`` section of metrics.json; advice and attempt come from elsewhere."""
+        found = {**self.verdict.section(), "basis": "draws" if self.draws else "copies", "draws": self.draws}
+        if self.averages is not None and self.averages.reasons:
+            found["not_measured"] = dict(self.averages.reasons)
+        return found
 
-    def figures(self) -> dict[str, Any]:
-        """Return why measures that the limits read could not be taken."""
-        return {"not_measured": dict(self.averages.reasons)} if self.averages and self.averages.reasons else {}
+    def records_at_risk(self, comparison: Comparison) -> pd.DataFrame:
+        """Return the records that an attack finds or comes close to finding, on average over draws; no values."""
+        return records_at_risk(comparison, self.averages.records() if self.averages is not None else {})
 
 
 def judge(
@@ -61,9 +72,11 @@ def judge(
     plan: Plan,
     *,
     streams: Streams,
-    informed: Mapping[str, Measure],
-    earlier: Sequence[Sequence[pd.DataFrame]] = (),
+    informed: Mapping[str, Measure] | None = None,
+    earlier: Sequence[Earlier] = (),
     holdout: pd.DataFrame | None = None,
+    accepted: Mapping[str, str] | None = None,
+    study: bool = False,
     jobs: int = 1,
     advance: Advance | None = None,
     draws: int | None = None,
@@ -79,8 +92,10 @@ def judge(
         Of the draws: their names begin with ``draw``, so that no draw shares anything with the published copies.
     informed
         Measures that know how the copies are made.
-    earlier
-        The copies of every earlier release, row i standing for record i.
+    accepted
+        Risks that the signatory accepts, by name, with the reason.
+    study
+        Nothing will be published, so nobody has to decide about undecided columns: they count as keys.
     draws
         How many; by default as :func:`synthdp.drawing.count_of` says.
 
@@ -90,27 +105,30 @@ def judge(
     are attacked, so that a draw costs O(M n log n).
     """
     limits = config.limits
-    known = exposure_checks(plan, limits)
     if not limits.judged():
-        return Judged(Verdict(known), None, 0)
-    inquiry = inquiry_of(config, plan, informed)
+        return Judged(Verdict(()))
+    accepted = accepted or {}
+    asked = open_questions(config, plan)
+    schema = asked.schema_less(accepted)
+    known = (*asked.checks(study=study), *exposure_checks(plan, limits))
+    inquiry = inquiry_of(config, informed or {})
     count = draws or count_of(config, len(plan.data))
-    first = Comparison(plan.released.frame, (), plan.released.schema, aligned=True)
-    chosen = choose(first, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
+    blank = Comparison(plan.released.frame, (), schema, aligned=True)
+    chosen = choose(blank, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
     targets, typical = chosen if chosen is not None else (None, None)
     alone, together = Averages(typical), Averages(typical)
-    # a few draws at a time are held, as many as are worked on
+    # as many draws are held at once as are worked on
     batch: list[tuple[int, Release]] = []
 
     def work(number: int) -> tuple[Drawn, Drawn | None]:
         place, made = batch[number - 1]
-        files = replace(beside(plan, made), targets=targets, holdout=holdout)
+        files = replace(beside(plan, made, schema=schema), targets=targets, holdout=holdout)
         mine = streams.within("draw", place)
-        found = inquiry.ask(files, mine, use=place < USE_DRAWS)
+        found = inquiry.ask(files, mine, means=place < MEAN_DRAWS)
         if not earlier:
             return found, None
-        everything = (*(copy for copies in earlier for copy in copies), *made.copies)
-        return found, inquiry.ask(replace(files, copies=everything), mine.within("together"), use=False)
+        everything = (*(copy for before in earlier for copy in before.copies), *made.copies)
+        return found, inquiry.ask(replace(files, copies=everything), mine.within("together"), means=False)
 
     for place, made in enumerate(repeat(config, plan, streams=streams, count=count, jobs=jobs)):
         batch.append((place, made))
@@ -126,11 +144,26 @@ def judge(
     verdict = Verdict((*known, *alone.checks(limits)))
     if earlier:
         verdict = verdict.beside(Verdict(tuple(together.checks(limits))), len(earlier))
-    return Judged(verdict, alone, count)
+    notes = (*_changed_defaults(config), *(asked.sentences if asked.columns else ()))
+    return Judged(verdict.accepting(accepted), alone, count, notes)
 
 
-def inquiry_of(config: Config, plan: Plan, informed: Mapping[str, Measure]) -> Inquiry:
-    """Return everything the gate asks of the copies of a plan."""
+def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> Judged:
+    """Judge one set of files as they are: no draws, no intervals."""
+    limits = config.limits
+    known = {**found.findings, "attribute": found.risk.get("attribute")}
+    averages = Averages()
+    averages.add(inquiry_of(config, {}).ask(comparison, EVALUATION, known=known))
+    checks = [*_exposed(comparison, limits), *averages.checks(limits)]
+    copied = found.risk.get("verbatim") or {}
+    limit = limits.limit("max_excess_verbatim")
+    if limit is not None and "excess" in copied:
+        checks.append(check("max_excess_verbatim", "verbatim", Bound(float(copied["excess"])), limit))
+    return Judged(Verdict(tuple(checks)), averages)
+
+
+def inquiry_of(config: Config, informed: Mapping[str, Measure]) -> Inquiry:
+    """Return everything the gate asks of a set of copies."""
     return Inquiry(
         limits=config.limits,
         measures={**risks(config.evaluation.targets), **informed},
@@ -142,12 +175,28 @@ def inquiry_of(config: Config, plan: Plan, informed: Mapping[str, Measure]) -> I
 
 def exposure_checks(plan: Plan, limits: Thresholds) -> tuple[Check, ...]:
     """Return what needs no draw: who is alone on kept keys."""
+    data = plan.released
+    return _exposed(Comparison(data.frame, (), data.schema, aligned=True), limits)
+
+
+def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
     limit = limits.limit("max_exposed")
     if limit is None:
         return ()
-    data = plan.released
-    found = evaluate_exposure(Comparison(data.frame, (), data.schema, aligned=True)).section()
+    found = evaluate_exposure(comparison).section()
     return (check("max_exposed", "exposure", Bound(float(found["alone"])), limit),)
+
+
+def _changed_defaults(config: Config) -> tuple[str, ...]:
+    """Return one sentence on the limits whose default is another than it was, and which the config leaves out."""
+    changed = [
+        f"{name} {before:g} → {'off' if (now := getattr(config.limits, name)) is None else f'{now:g}'}"
+        for name, before in BEFORE.items()
+        if name not in config.release.model_fields_set and not isinstance(config.synthesis, Private)
+    ]
+    if not changed:
+        return ()
+    return (f"Defaults of release: that changed in 0.2: {', '.join(changed)}; risks are means over draws now.",)
 
 
 def register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """From files to checked records: the original, and synthetic files that are laid beside it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,13 @@ import pandas as pd
 from synthdp import applicability, derived, io
 from synthdp.coarsening import coarsen
 from synthdp.config import Config
+from synthdp.designs import NOTHING_MASKED, Design, rule_for
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.foreign import File, Findings, harmonise
 from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Design, Level, Role, Schema, Variable
+from synthdp.schema import Design as Part
+from synthdp.schema import Level, Role, Schema, Variable
 
 
 def load(config: Config) -> Microdata:
@@ -90,8 +93,8 @@ def _design_problems(names: Sequence[str], config: Config) -> list[str]:
     return problems
 
 
-def _design(config: Config) -> dict[Design, str]:
-    named: dict[Design, str | None] = {
+def _design(config: Config) -> dict[Part, str]:
+    named: dict[Part, str | None] = {
         "weights": config.data.weights,
         "strata": config.data.strata,
         "cluster": config.data.cluster,
@@ -159,7 +162,7 @@ def align(
     copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(Path(rows), paths, copies)
-    return Comparison(
+    beside = Comparison(
         data.frame,
         tuple(copies),
         data.schema,
@@ -168,6 +171,35 @@ def align(
         cautions=found.cautions,
         holdout=held_out(config, data),
     )
+    return made_by(beside, design_of(paths))
+
+
+def made_by(comparison: Comparison, design: Design | None) -> Comparison:
+    """Return a comparison that knows how its copies came about, as far as the measures depend on it."""
+    if design is None:
+        return comparison
+    masked = design.mask_draw if design.mask_draw != NOTHING_MASKED else None
+    return replace(comparison, proper=design.proper, nests=design.imputations, mask_draw=masked, rule=rule_for(design))
+
+
+def design_of(paths: Sequence[Path]) -> Design | None:
+    """Return how the files of one release of ours were made; None for files of other tools, or only some of a release.
+
+    Raises
+    ------
+    InputError
+        When the ``release.json`` beside the files is damaged.
+    """
+    homes = {path.parent for path in paths}
+    if len(homes) != 1 or not (described := homes.pop() / "release.json").is_file():
+        return None
+    try:
+        contents = json.loads(described.read_text(encoding="utf-8"))
+        design = Design.of(contents)
+        whole = sorted(contents["files"]) == sorted(path.name for path in paths)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{described}: damaged, so it does not tell how the files were made.") from None
+    return design if whole else None
 
 
 def held_out(config: Config, data: Microdata) -> pd.DataFrame | None:
@@ -181,13 +213,19 @@ def held_out(config: Config, data: Microdata) -> pd.DataFrame | None:
 
 
 def lay_beside(
-    config: Config, data: Microdata, tables: Sequence[pd.DataFrame], *, groups: pd.Series | None
+    config: Config,
+    data: Microdata,
+    tables: Sequence[pd.DataFrame],
+    *,
+    groups: pd.Series | None,
+    design: Design | None = None,
+    aligned: bool | None = None,
 ) -> Comparison:
-    """Lay synthetic tables in memory beside the original."""
-    aligned = config.evaluation.rows != "none"
+    """Lay synthetic tables in memory beside the original; ``design`` says how they came about, where that is known."""
+    aligned = config.evaluation.rows != "none" if aligned is None else aligned
     files = [File(f"copy {number}", table) for number, table in enumerate(tables, start=1)]
     copies, found = _checked(config, data, files, io.Labels(), same_length=aligned)
-    return Comparison(
+    beside = Comparison(
         data.frame,
         tuple(copies),
         data.schema,
@@ -196,6 +234,7 @@ def lay_beside(
         cautions=found.cautions,
         holdout=held_out(config, data),
     )
+    return made_by(beside, design)
 
 
 def _checked(

@@ -1,4 +1,4 @@
-"""The story on one page: read → tag → mask → fit → draw → evaluate → gate → release → report."""
+"""The story on one page: read → tag → judge draws of the mechanism → draw the copies → assess → release → report."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,20 +7,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
-
 from synthdp import io, release
+from synthdp.assessing import assess_comparison, further_sections, informed_measures
 from synthdp.config import Config
+from synthdp.drawing import beside, repaired
 from synthdp.errors import InputError
-from synthdp.evaluation.assessment import Assessment, assess
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.attacks import INFORMED, Attack
-from synthdp.evaluation.risk.measures import measures
-from synthdp.gating import decide, register_of
+from synthdp.evaluation.assessment import Assessment
+from synthdp.gating import Judged, judge, judge_copies, register_of
 from synthdp.intake import align, held_out, prepare, read
-from synthdp.intrusion.posterior import informed_intruder
 from synthdp.microdata import Microdata
-from synthdp.planning import analysis_problems, notes_of, plan_of, raise_if
+from synthdp.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.privacy.ledger import Ledger
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.publishing import format_of, publish, report_content, row_orders
@@ -31,14 +27,11 @@ from synthdp.schema import Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.summary import notes_on
 from synthdp.summary import rows as summary_rows
-from synthdp.synthesis.making import complete, make
+from synthdp.synthesis.making import make
 from synthdp.synthesis.private.paying import Bill
 from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Plan, Release
-from synthdp.synthesis.repair import repair
 from synthdp.tagging.groups import tag
-
-RULE = "reiter2003"
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a person should know before a run."""
+    """What a person should know before a run, and what they are asked to decide."""
 
     messages: tuple[str, ...]
 
@@ -84,7 +77,7 @@ def check(config: Config) -> CheckResult:
     ]
     groups = plan.tags.labels.value_counts(sort=False)
     found.append("Risk groups: " + ", ".join(f"{name} {count}" for name, count in groups.items()) + ".")
-    return CheckResult((*found, *notes_of(config, plan)))
+    return CheckResult((*found, *notes_of(config, plan), *open_questions(config, plan).sentences))
 
 
 def run(
@@ -98,7 +91,7 @@ def run(
     progress: Progress | None = None,
     ledger: Ledger | None = None,
 ) -> Outcome:
-    """Make a release: judge it, and publish it if the gate lets it pass.
+    """Judge what the config would publish, and publish a fresh draw of it if the gate lets it pass.
 
     Parameters
     ----------
@@ -107,7 +100,7 @@ def run(
     study
         Allows a small seed, and publishes nothing.
     accepted
-        Risks above their limits that whoever signs takes, by name, with the reason.
+        Risks above their limits that the signatory accepts, by name, with the reason.
     ledger
         The budget ledger of the data, which a differentially private method is charged to before any noise is drawn.
     """
@@ -173,32 +166,32 @@ def execute(
         bill.pay(manifest.run)
         streams = Streams(manifest.seed)
         with timer.stage("synthesise"):
-            made = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
-        timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in made.seconds.items()}
-        repaired = None
-        if config.synthesis.repair:
-            with timer.stage("repair"):
-                made, repaired = _repair(config, plan, made, streams)
-        with timer.stage("evaluate"):
-            comparison = replace(_beside(plan, made), holdout=held_out(config, plan.released))
-            informed = _informed(config, plan, jobs)
-            found = assess_comparison(config, comparison, made.rule, streams, informed)
-            register, caution = register_of(config, out)
-            decision = decide(
+            drawn = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
+            made, mended = repaired(config, plan, drawn)
+        timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in drawn.seconds.items()}
+        register, caution = register_of(config, out)
+        earlier = register.earlier(plan.released, made.copies) if register is not None else ()
+        holdout = held_out(config, plan.released)
+        with timer.stage("judge"):
+            # by other draws: the copies above are not looked at before the verdict stands
+            judged = judge(
                 config,
-                comparison,
-                found,
-                register=register,
-                data=plan.released,
+                plan,
+                streams=streams,
+                earlier=earlier,
+                holdout=holdout,
                 accepted=accepted,
-                assess=lambda settings, beside: assess_comparison(settings, beside, made.rule, streams, informed),
+                study=study,
+                jobs=jobs,
+                advance=timer.advance,
             )
-        metrics = _metrics(found, made, timer, _noisy(config, plan))
-        metrics |= {"chain": list(made.chain), "gate": decision.section()}
-        if decision.together is not None:
-            metrics["risk"] = {**metrics["risk"], "releases": decision.together}
-        metrics["risk"] = {**metrics["risk"], **({"repair": repaired} if repaired is not None else {})}
-        notes = (*notes_of(config, plan), *notes_on(metrics), *caution)
+        with timer.stage("evaluate"):
+            comparison = replace(beside(plan, made), holdout=holdout)
+            found = assess_comparison(config, comparison, informed_measures(config, plan, jobs))
+            further = further_sections(config, comparison, beside(plan, drawn), mended, earlier)
+        metrics = _metrics(found, judged, made, timer, _noisy(config, plan)) | {"chain": list(made.chain)}
+        metrics["risk"] |= further
+        notes = (*notes_of(config, plan), *judged.notes, *notes_on(metrics), *caution)
         content = report_content(config, comparison, metrics, made, notes, manifest.contents["versions"])
         orders = row_orders(config, made, streams)
         names = release.file_names(comparison.nests, len(made.copies) // comparison.nests, format_of(config))
@@ -207,11 +200,11 @@ def execute(
                 out,
                 metrics=metrics,
                 report=page.render(content),
-                records_at_risk=found.records_at_risk,
+                records_at_risk=judged.records_at_risk(comparison),
                 rows=dict(zip(names, orders, strict=True)),
             )
         sums = None
-        if decision.verdict.passed and not study:
+        if judged.verdict.passed and not study:
             with timer.stage("release"):
                 if register is not None:
                     register.record(plan.released, made.copies)
@@ -231,74 +224,15 @@ def evaluate(config: Config, *, synthetic: Sequence[Path], out: Path, progress: 
     raise_if(analysis_problems(config, data.schema.names()))
     with release.prepare_out(out, resume=False):
         with timer.stage("evaluate"):
-            # permutations that give the chance level need no secrecy, and the same files should give the same numbers
-            found = assess_comparison(config, comparison, RULE, Streams(0))
-        metrics = _metrics(found, None, timer) | {"cautions": list(comparison.cautions)}
+            found = assess_comparison(config, comparison)
+            judged = judge_copies(config, comparison, found)
+        metrics = _metrics(found, judged, None, timer) | {"cautions": list(comparison.cautions)}
         content = report_content(config, comparison, metrics, None, comparison.cautions, {})
         with timer.stage("report"):
             release.write_atomic(out / "metrics.json", json_text(metrics).encode())
             release.write_atomic(out / "report.html", page.render(content).encode())
     summary = (*summary_rows(metrics), *(("caution", sentence) for sentence in comparison.cautions))
-    return Outcome(metrics, out / "report.html", None, found.verdict.passed, summary)
-
-
-def assess_comparison(
-    config: Config,
-    comparison: Comparison,
-    rule: str,
-    streams: Streams,
-    informed: Mapping[str, Attack] | None = None,
-) -> Assessment:
-    """Take the measures the config asks for; ``informed`` intruders are those who know how the copies were made."""
-    return assess(
-        comparison,
-        analyses=config.analyses,
-        utility=config.evaluation.utility,
-        risk=config.evaluation.risk,
-        thresholds=config.release,
-        default_rule=rule,
-        streams=streams,
-        settings=config.evaluation.utility_settings(),
-        intruders=config.evaluation.intruders,
-        propensity=config.evaluation.propensity,
-        measures=measures(config.evaluation.targets),
-        informed=informed,
-    )
-
-
-def _informed(config: Config, plan: Plan, jobs: int) -> dict[str, Attack]:
-    """Return the intruders who can make the copies again."""
-
-    def remake(streams: Streams) -> Sequence[pd.DataFrame]:
-        copies = make(config.synthesis, plan, streams=streams, jobs=jobs).copies
-        return repair(plan.released, copies).copies if config.synthesis.repair else copies
-
-    return {name: informed_intruder(plan, remake) for name in INFORMED}
-
-
-def _beside(plan: Plan, made: Release) -> Comparison:
-    data = plan.released
-    design = made.design
-    return Comparison(
-        data.frame,
-        made.copies,
-        data.schema,
-        aligned=True,
-        groups=plan.tags.labels,
-        proper=design.proper if design is not None else None,
-        nests=design.imputations if design is not None else 1,
-    )
-
-
-def _repair(config: Config, plan: Plan, made: Release, streams: Streams) -> tuple[Release, dict[str, Any]]:
-    """Return the release after repair, and what the risk was before it."""
-    attacks = tuple(name for name in config.evaluation.risk if name not in INFORMED)
-    judged = config.evaluation.model_copy(update={"utility": (), "risk": attacks})
-    blind = config.model_copy(update={"evaluation": judged})
-    before = assess_comparison(blind, _beside(plan, made), made.rule, streams).risk
-    found = repair(plan.released, made.copies)
-    touched = {"records": found.touched, "left": found.left, "before": before}
-    return complete(replace(made, copies=found.copies), plan), touched
+    return Outcome(metrics, out / "report.html", None, judged.verdict.passed, summary)
 
 
 def _noisy(config: Config, plan: Plan) -> list[str]:
@@ -306,18 +240,20 @@ def _noisy(config: Config, plan: Plan) -> list[str]:
     return config.synthesis.notes(plan) if isinstance(config.synthesis, Private) else []
 
 
-def _metrics(found: Assessment, made: Release | None, timer: Timer, noisy: Sequence[str] = ()) -> dict[str, Any]:
+def _metrics(
+    found: Assessment, judged: Judged, made: Release | None, timer: Timer, noisy: Sequence[str] = ()
+) -> dict[str, Any]:
     claimed = made.privacy.section() if made is not None and made.privacy is not None else {"epsilon": None}
     return {
         "version": 1,
         "utility": found.utility,
-        "risk": found.risk,
+        "risk": dict(found.risk),
         "privacy": {
             **claimed,
             "masking": list(made.masking) if made is not None else [],
             **({"cautions": list(noisy)} if noisy else {}),
         },
-        "gate": found.verdict.section(),
+        "gate": judged.section(),
         "timings": dict(timer.seconds),
     }
 

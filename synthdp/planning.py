@@ -1,15 +1,19 @@
 """What a run works on, checked as a whole before any work is done, and what a person should know of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from synthdp import applicability, cautions, io, relations
 from synthdp.config import Config
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.verdict import UNDECIDED, Check, undecided
+from synthdp.evaluation.risk.undecided import Undecided, questions, with_undecided_as_keys
+from synthdp.evaluation.risk.undecided import undecided as find_undecided
 from synthdp.inference.designs import Design, unfit
 from synthdp.intake import unique_share
 from synthdp.microdata import Microdata
 from synthdp.publishing import format_of
-from synthdp.schema import Column, Role
+from synthdp.schema import Column, Role, Schema
 from synthdp.synthesis import constraints
 from synthdp.synthesis.making import visible
 from synthdp.synthesis.protocol import Plan
@@ -97,6 +101,52 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
             "match nobody, so identity_averaged looks too safe. Use at least half a step of the last decimal."
         )
     return tuple(notes)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Kept columns of which nobody has said whether an intruder may know them, and what a person is asked."""
+
+    columns: tuple[Undecided, ...]
+    sentences: tuple[str, ...]
+    schema: Schema
+
+    def schema_less(self, accepted: Mapping[str, str]) -> Schema:
+        """Return the schema by which a release is judged: undecided columns are keys unless accepted by name."""
+        names = {UNDECIDED, *accepted} & set(accepted)
+        left = [
+            one
+            for one in self.columns
+            if not names & {UNDECIDED, one.name, f"{UNDECIDED}.{one.name}", f"{one.name}.{UNDECIDED}"}
+        ]
+        return with_undecided_as_keys(self.schema, left)
+
+    def checks(self, *, study: bool) -> tuple[Check, ...]:
+        """Return a check for each column that nobody has decided on; none in a study, which publishes nothing."""
+        if study:
+            return ()
+        return tuple(
+            undecided(
+                one.name,
+                f"With {_others(one)} it makes {one.sets[0].unique} records unique; decide whether an intruder may "
+                "know it (key: true or key: false), make it coarser, replace or drop it.",
+            )
+            for one in self.columns
+        )
+
+
+def _others(one: Undecided) -> str:
+    others = [name for name in one.sets[0].columns if name != one.name]
+    return " and ".join(others) if others else "nothing else"
+
+
+def open_questions(config: Config, plan: Plan) -> Questions:
+    """Return what a person has to decide before a release; nothing where no limit is judged."""
+    data = plan.released
+    if not config.limits.judged():
+        return Questions((), (), data.schema)
+    found = find_undecided(data)
+    return Questions(found, tuple(questions(data, found)) if found else (), data.schema)
 
 
 def _misses_averages(column: Column) -> bool:

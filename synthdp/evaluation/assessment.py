@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.tally import Identified
 from synthdp.evaluation.measure import Measure
-from synthdp.evaluation.risk.attacks import attack, records_at_risk
+from synthdp.evaluation.risk.attacks import attack
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.utility.analysis_spread import spread_of
 from synthdp.evaluation.utility.overlap import evaluate_analyses
@@ -19,6 +18,7 @@ from synthdp.evaluation.utility.panel import evaluate_panel
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.evaluation.utility.usefulness import DEFAULT, UtilitySettings, evaluate_utility
 from synthdp.inference.analyses import Analysis
+from synthdp.inference.combining import DEFAULT_RULE
 from synthdp.seeding import Streams
 
 
@@ -32,14 +32,11 @@ class Assessment:
         Sections of metrics.json; ``risk`` also holds ``original``: the original matched against itself.
     findings
         Of the attacks that point at rows, by name.
-    records_at_risk
-        Record number (from 1), risk group and reason; no values.
     """
 
     utility: Mapping[str, Any]
     risk: Mapping[str, Any]
     findings: Mapping[str, Identified]
-    records_at_risk: pd.DataFrame
 
 
 def assess(
@@ -48,7 +45,6 @@ def assess(
     analyses: Sequence[Analysis],
     utility: Collection[str],
     risk: Collection[str],
-    default_rule: str,
     streams: Streams,
     measures: Mapping[str, Measure],
     propensity: Propensity | None = None,
@@ -56,6 +52,7 @@ def assess(
     intruders: Mapping[str, Intruder] | None = None,
 ) -> Assessment:
     """Take every measure that was asked for; one that cannot be taken says why in its place."""
+    default_rule = comparison.rule or DEFAULT_RULE
     useful: dict[str, Any] = {}
     if "pmse" in utility:
         useful |= evaluate_propensity(comparison, propensity, rng=streams.generator("evaluate", "pmse"))
@@ -66,7 +63,7 @@ def assess(
         useful["panel"] = _panel(comparison, default_rule)
     useful |= evaluate_utility(comparison, utility, settings, streams=streams)
     found = attack(comparison, risk, streams=streams, intruders=intruders, measures=measures)
-    return Assessment(useful, found.sections, found.findings, records_at_risk(comparison, found.findings))
+    return Assessment(useful, found.sections, found.findings)
 
 
 def _panel(comparison: Comparison, default_rule: str) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Comparison:
     mask_draw
         When W was drawn (``per_copy``, ``once``, ``once_orthogonal``), as ``release.json`` tells; None when it is not
         known or nothing was masked.
+    rule
+        The combining rule that the design calls for; None when the design is not known.
     targets
         Which records the intruders look for, increasing; None for all of them, or as many as an attack has time for.
     cautions
@@ -49,6 +51,7 @@ class Comparison:
     holdout: pd.DataFrame | None = None
     nests: int = 1
     mask_draw: str | None = None
+    rule: str | None = None
     targets: Codes | None = None
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from synthdp.assessing import assess_comparison
 from synthdp.config import parse
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
@@ -23,7 +24,6 @@ from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.utility.overlap import evaluate_analyses
 from synthdp.inference.analyses import Analysis
 from synthdp.intake import prepare
-from synthdp.pipeline import assess_comparison
 from synthdp.planning import plan_of
 from synthdp.privacy.mechanisms import Exponential, Simulated
 from synthdp.seeding import Streams
@@ -96,8 +96,9 @@ def one_cell(cell: Cell, *, data: Path, seed: int) -> dict[str, Any]:
         groups=plan.tags.labels,
         proper=design.proper if design is not None else None,
         holdout=holdout,
+        rule=made.rule,
     )
-    found = assess_comparison(config, beside, made.rule, streams)
+    found = assess_comparison(config, beside)
     claimed = made.privacy.section()["epsilon"] if made.privacy is not None and method.private else None
     # asked for one by one, as the pipeline would also take how far analyses of halves of the file are apart
     overlaps = [overlap(beside, analysis, made.rule) for analysis in config.analyses]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from synthdp.evaluation.utility.overlap import evaluate_analyses
 from synthdp.evaluation.utility.panel import evaluate_panel
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.inference.analyses import Analysis
+from synthdp.inference.combining import DEFAULT_RULE
+from synthdp.microdata import Floats
 from synthdp.seeding import Streams
 
 IDENTITY_READ = (*IDENTITY_LIMITS, "max_excess_true_match")
-# usefulness is a mean over many terms: a few draws tell it well enough
-USE_DRAWS = 5
-NOT_IDENTITY = ("attribute", "verbatim")
+# usefulness and attribute gains are means over all records: a few draws tell them well enough
+MEAN_DRAWS = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,24 +66,25 @@ class Inquiry:
         By name; of those that point at rows every one is asked, whatever the config lists for the report.
     intruders
         The user's own, by name.
-    analyses, rule, propensity
-        For usefulness: the user's analyses, the rule that the design calls for, how pMSE is taken.
+    analyses, propensity
+        For usefulness: the user's analyses, and how pMSE is taken.
     """
 
     limits: Thresholds
     measures: Mapping[str, Measure]
     intruders: Mapping[str, Intruder] = field(default_factory=dict)
     analyses: Sequence[Analysis] = ()
-    rule: str = "reiter2003"
     propensity: Propensity | None = None
 
-    def ask(self, comparison: Comparison, streams: Streams, *, use: bool, known: Mapping[str, Any] | None = None) -> Drawn:
+    def ask(
+        self, comparison: Comparison, streams: Streams, *, means: bool = True, known: Mapping[str, Any] | None = None
+    ) -> Drawn:
         """Take every measure that a limit reads.
 
         Parameters
         ----------
-        use
-            Whether to measure usefulness too.
+        means
+            Whether to take usefulness and attribute gains too.
         known
             Findings and sections that are already there, by the measure's name.
         """
@@ -101,10 +103,10 @@ class Inquiry:
                 except InputError as error:
                     reasons[name] = str(error)
                     continue
-                findings[name] = taken
+                findings[name] = cast(Identified, taken)
             findings |= self._own(comparison, streams, given)
-        gains = self._gains(comparison, streams, given, reasons)
-        return Drawn(findings, gains, self._use(comparison, streams, reasons) if use else {}, reasons)
+        gains = self._gains(comparison, streams, given, reasons) if means else {}
+        return Drawn(findings, gains, self._use(comparison, streams, reasons) if means else {}, reasons)
 
     def _own(self, comparison: Comparison, streams: Streams, given: Mapping[str, Any]) -> dict[str, Identified]:
         if not comparison.aligned:
@@ -136,15 +138,16 @@ class Inquiry:
         found: dict[str, float] = {}
         if self.limits.judged("min_overlap"):
             try:
-                panel = evaluate_panel(
-                    comparison, default_rule=self.rule, rng=np.random.default_rng(0)
-                )  # the same regressions in every draw
+                # the same regressions in every draw
+                rng = np.random.default_rng(0)
+                panel = evaluate_panel(comparison, default_rule=comparison.rule or DEFAULT_RULE, rng=rng)
                 found["panel"] = panel["mean"]
             except InputError as error:
                 reasons["panel"] = str(error)
-            overlaps = [one for one in map(lambda a: self._overlap(comparison, a), self.analyses) if one is not None]
-            if overlaps:
-                found["analyses"] = float(np.mean(overlaps))
+            overlaps = [self._overlap(comparison, analysis) for analysis in self.analyses]
+            known = [one for one in overlaps if one is not None]
+            if known:
+                found["analyses"] = float(np.mean(known))
         if self.limits.judged("max_pmse_ratio"):
             pmse = evaluate_propensity(comparison, self.propensity, rng=streams.generator("evaluate", "pmse"))
             found["pmse"] = _number(((pmse.get("pmse") or {}).get("logit") or {}).get("ratio"))
@@ -152,7 +155,7 @@ class Inquiry:
 
     def _overlap(self, comparison: Comparison, analysis: Analysis) -> float | None:
         try:
-            entry = evaluate_analyses(comparison, [analysis], default_rule=self.rule)[0]
+            entry = evaluate_analyses(comparison, [analysis], default_rule=comparison.rule or DEFAULT_RULE)[0]
         except SynthdpError:
             return 0.0  # an analyst who cannot estimate it at all has nothing of it
         # a gap between intervals is no use, but not less than none
@@ -229,7 +232,7 @@ class Averages:
             else:
                 yield attack, tally.mean_individual()
 
-    def records(self) -> Mapping[str, Any]:
+    def records(self) -> dict[str, Floats]:
         """Return the mean probability that each record is found, by attack."""
         return {name: tally.by_record() for name, tally in self.tallies.items()}
 

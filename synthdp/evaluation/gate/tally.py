@@ -127,7 +127,7 @@ class Tally:
 
     def by_record(self) -> Floats:
         """Return the mean probability that each record is found; NaN for those never attacked."""
-        return np.divide(self._sum, self._count, out=np.full(len(self._sum), np.nan), where=self._count > 0)
+        return np.asarray(np.where(self._count > 0, self._sum / np.maximum(self._count, 1), np.nan))
 
     def expected(self) -> Bound:
         """Return the expected match rate, less what a pick at random gives."""
@@ -175,5 +175,5 @@ def over_draws(values: Sequence[float], *, chance: float | None = None) -> Bound
     mean = float(found.mean()) if len(found) else float("nan")
     if len(found) < 2:
         return Bound(mean, chance=chance)
-    half = float(student.ppf((1 + LEVEL) / 2, len(found) - 1)) * float(found.std(ddof=1)) / np.sqrt(len(found))
+    half = float(student.ppf((1 + LEVEL) / 2, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
     return Bound(mean, mean - half, mean + half, chance)

@@ -12,7 +12,9 @@ TYPICAL, ISOLATED = 2000, 500
 EXTREMES = 3
 
 
-def choose(comparison: Comparison, neighbours: Codes | None, *, rng: np.random.Generator) -> tuple[Codes, Booleans] | None:
+def choose(
+    comparison: Comparison, neighbours: Codes | None, *, rng: np.random.Generator
+) -> tuple[Codes, Booleans] | None:
     """Return the records to attack and which of all records are a simple random sample; None for everybody.
 
     Rates are means over the random sample. The largest risk of a file is that of its loners, whom a sample would miss:

@@ -9,12 +9,12 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate.tally import Identified
 from synthdp.evaluation.measure import MISSING, Measure, Need, lacking
 from synthdp.evaluation.risk.identity import evaluate_original
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
+from synthdp.microdata import Floats
 from synthdp.seeding import Streams
 
 NOTABLE_RISK = 0.2
@@ -107,24 +107,18 @@ def _ask(
     return {name: finding.section() for name, finding in made.items()}
 
 
-def records_at_risk(comparison: Comparison, findings: Mapping[str, Identified]) -> pd.DataFrame:
-    """Return the records an attack finds or comes close to finding, the most exposed first: no values."""
+def records_at_risk(comparison: Comparison, individual: Mapping[str, Floats]) -> pd.DataFrame:
+    """Return the records an attack finds or comes close to finding, the most exposed first: no values.
+
+    ``individual`` is the probability that an attack finds each record, by the attack's name.
+    """
     tables = []
-    for name, finding in findings.items():
-        alone = finding.right == 1.0
-        shown = np.flatnonzero(alone | (finding.individual >= NOTABLE_RISK))
-        reasons = np.where(alone[shown], "the intruder's only best match is right", "few candidates")
+    for name, risk in individual.items():
+        shown = np.flatnonzero(np.nan_to_num(risk) >= NOTABLE_RISK)
         groups = comparison.groups.iloc[shown].astype(str).to_numpy() if comparison.groups is not None else ""
+        reasons = np.where(risk[shown] > 0.5, "found more often than not", "few candidates")
         tables.append(
-            pd.DataFrame(
-                {
-                    "record": shown + 1,
-                    "attack": name,
-                    "group": groups,
-                    "risk": finding.individual[shown],
-                    "reason": reasons,
-                }
-            )
+            pd.DataFrame({"record": shown + 1, "attack": name, "group": groups, "risk": risk[shown], "reason": reasons})
         )
     if not tables:
         return pd.DataFrame(columns=["record", "attack", "group", "risk", "reason"])

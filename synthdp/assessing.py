@@ -1,0 +1,79 @@
+"""The measures the config asks for, taken on one set of copies: by a run after its verdict, and by ``evaluate``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from synthdp.config import Config
+from synthdp.drawing import repaired
+from synthdp.evaluation.assessment import Assessment, assess
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.measure import Measure, Need, Plain
+from synthdp.evaluation.risk.bayes import NAME as BAYES
+from synthdp.evaluation.risk.registry import IDENTITY_LIMITS, risks
+from synthdp.intrusion.posterior import informed_intruder
+from synthdp.release.register import Earlier
+from synthdp.seeding import Streams
+from synthdp.synthesis.making import make
+from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.repair import Repaired
+
+# permutations and folds behind a measure need no secrecy, and the same copies should give the same numbers
+EVALUATION = Streams(0)
+
+
+def assess_comparison(
+    config: Config, comparison: Comparison, informed: Mapping[str, Measure] | None = None
+) -> Assessment:
+    """Take the measures the config asks for; ``informed`` ones know how the copies were made."""
+    return assess(
+        comparison,
+        analyses=config.analyses,
+        utility=config.evaluation.utility,
+        risk=config.evaluation.risk,
+        streams=EVALUATION,
+        settings=config.evaluation.utility_settings(),
+        intruders=config.evaluation.intruders,
+        propensity=config.evaluation.propensity,
+        measures={**risks(config.evaluation.targets), **(informed or {})},
+    )
+
+
+def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measure]:
+    """Return the measures that make the copies of a plan again."""
+
+    def remake(streams: Streams) -> Sequence[pd.DataFrame]:
+        return repaired(config, plan, make(config.synthesis, plan, streams=streams, jobs=jobs))[0].copies
+
+    attack = informed_intruder(plan, remake)
+    needs = frozenset({Need.KEYS, Need.ROWS, Need.PLAN})
+    bayes = Plain(
+        BAYES,
+        "Whom does somebody find who knows mask, model and parameters?",
+        lambda comparison, rng: attack(comparison, rng=rng),
+        needs,
+        IDENTITY_LIMITS,
+    )
+    return {bayes.name: bayes}
+
+
+def further_sections(
+    config: Config,
+    comparison: Comparison,
+    before_repair: Comparison,
+    mended: Repaired | None,
+    earlier: Sequence[Earlier],
+) -> dict[str, Any]:
+    """Return what the risk was before repair, and what it is beside earlier releases of the same data."""
+    blind = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"utility": ()})})
+    found: dict[str, Any] = {}
+    if mended is not None:
+        before = assess_comparison(blind, before_repair).risk
+        found["repair"] = {"records": mended.touched, "left": mended.left, "before": before}
+    if earlier:
+        copies = (*(copy for one in earlier for copy in one.copies), *comparison.copies)
+        joint = assess_comparison(blind, replace(comparison, copies=copies)).risk
+        found["releases"] = {"earlier": [one.when for one in earlier], "copies": len(copies), **joint}
+    return found
