@@ -179,8 +179,8 @@ def match_sorted(
     row_cells: Codes,
     row_numbers: Floats,
     tolerances: Floats,
-) -> tuple[Floats, Floats, Codes, Booleans, Codes, Codes]:
-    """Return individual, unconditional, best, hit, winner and alone as ``Matches`` defines them.
+) -> tuple[Floats, Floats, Floats, Codes, Booleans, Codes, Codes]:
+    """Return individual, unconditional, top, best, hit, winner and alone as ``Matches`` defines them.
 
     Records are numbered so that equal keys follow each other and candidates of one target lie close together in
     memory; ``wanted`` says, in ascending order, which of them are targets. ``rows``, ``cells`` and the first and
@@ -191,7 +191,7 @@ def match_sorted(
     leads by, no further record is taken up: the few that can still win are looked up one by one.
     """
     n, copies = rows.shape[1], rows.shape[0]
-    individual, unconditional = np.zeros(len(wanted)), np.zeros(len(wanted))
+    individual, unconditional, top = np.zeros(len(wanted)), np.zeros(len(wanted)), np.zeros(len(wanted))
     best, winner = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), -1, dtype=np.int64)
     hit, alone = np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     score = np.zeros(n)
@@ -200,7 +200,7 @@ def match_sorted(
     found = np.empty((copies, n + 1), dtype=np.int32)
     sizes = np.zeros(copies, dtype=np.int64)
     reached, ties, pointed, previous = 0, 0, -1, -1
-    total, threshold = 0.0, 0.0
+    total, threshold, largest = 0.0, 0.0, 0.0
     for place in range(len(wanted)):
         i = wanted[place]
         cell, target = target_cells[i], target_numbers[i]
@@ -249,8 +249,9 @@ def match_sorted(
                 individual[place] += 1.0 / sizes[j] / copies
                 alone[place] += sizes[j] == 1
         unconditional[place] = total / copies
+        top[place] = largest / copies
         best[place] = ties
         hit[place] = ties > 0 and score[i] >= threshold
         winner[place] = pointed if ties == 1 else -1
         previous = i
-    return individual, unconditional, best, hit, winner, alone
+    return individual, unconditional, top, best, hit, winner, alone

@@ -52,6 +52,8 @@ class Matches:
         Probability given to record i itself, zero where it is no candidate.
     unconditional
         Mean over copies of 1/s_ij, whether or not record i is a candidate.
+    top
+        The largest probability any record is given, 0 where no copy has a candidate.
     best
         c_i, how many records share the largest probability; 0 where no copy has a candidate.
     hit
@@ -64,6 +66,7 @@ class Matches:
 
     individual: Floats
     unconditional: Floats
+    top: Floats
     best: Codes
     hit: Booleans
     winner: Codes
@@ -197,7 +200,7 @@ def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None)
     places = np.sort(rank) if sample is None else np.sort(rank[sample])
     orders = [_sorted_rows(file) for file in files]
     second = min(1, targets.numbers.shape[1] - 1)
-    individual, unconditional, best, hit, winner, alone = match_sorted(
+    individual, unconditional, top, best, hit, winner, alone = match_sorted(
         places,
         targets.cells[order],
         targets.numbers[order],
@@ -213,7 +216,7 @@ def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None)
     # from the kernel's numbering back to the records'
     back = np.argsort(order[places])
     named = np.where(winner >= 0, order[winner], -1)
-    return Matches(individual[back], unconditional[back], best[back], hit[back], named[back], alone[back])
+    return Matches(individual[back], unconditional[back], top[back], best[back], hit[back], named[back], alone[back])
 
 
 def _encode(series: pd.Series, column: Column) -> tuple[Codes, Floats]:

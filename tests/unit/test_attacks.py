@@ -578,6 +578,10 @@ def test_records_at_risk_name_no_values() -> None:
     likelihood = found.findings["identity_likelihood"]
     assert isinstance(likelihood, LikelihoodRisk)
     assert repr(likelihood) == "LikelihoodRisk(50 targets)"
+    np.testing.assert_array_equal(likelihood.confidence, likelihood.predicted)
+    np.testing.assert_array_equal(likelihood.right, likelihood.found)
+    silent = replace(likelihood, predicted=np.append(likelihood.predicted[1:], 0.0))
+    assert np.isnan(silent.confidence).tolist() == [False] * 49 + [True]
     lines = likelihood.section()["per_group"]
     assert sum(line["expected_links"] for line in lines) == pytest.approx(likelihood.expected_links)
     assert repr(trace(comparison, rng=rng())) == "Traces(50 records)"

@@ -61,6 +61,9 @@ def test_by_hand() -> None:
     found = evaluate_identity(compare(original, copy, other, groups=groups), averaged=False, rng=rng())
     assert found.individual.tolist() == [1.0, 0.5, 0.5, 0.0, 0.0]
     assert found.true_match_mask.tolist() == [True, False, False, False, False]
+    # target 3 is pointed at row 4 of the second copy, a candidate in one copy of two; target 4 makes no claim
+    np.testing.assert_array_equal(found.confidence, [1.0, 0.5, 0.5, 0.5, np.nan])
+    assert found.right.tolist() == [1.0, 0.5, 0.5, 0.0, 0.0]
     section = found.section()
     assert section.pop("true_match_chance") in range(3)
     assert section == {

@@ -42,13 +42,14 @@ def is_neighbour(one: pd.Series, other: pd.Series, columns: list[Column]) -> boo
 class Found:
     individual: list[float]
     unconditional: list[float]
+    top: list[float]
     best: list[int]
     hit: list[bool]
     winner: list[int]
 
 
 def match_plainly(original: pd.DataFrame, copies: list[pd.DataFrame], columns: list[Column]) -> Found:
-    found = Found([], [], [], [], [])
+    found = Found([], [], [], [], [], [])
     n = len(original)
     for i in range(n):
         probability = np.zeros(n)
@@ -60,6 +61,7 @@ def match_plainly(original: pd.DataFrame, copies: list[pd.DataFrame], columns: l
         best = np.flatnonzero(probability >= probability.max() - 1e-12) if probability.max() > 0 else np.empty(0)
         found.individual.append(probability[i])
         found.unconditional.append(unconditional)
+        found.top.append(probability.max())
         found.best.append(len(best))
         found.hit.append(i in best)
         found.winner.append(int(best[0]) if len(best) == 1 else -1)
@@ -110,6 +112,7 @@ def test_matching_follows_the_definition(case: tuple[list[pd.DataFrame], list[Co
     expected = match_plainly(frames[0], frames[1:], columns)
     np.testing.assert_allclose(found.individual, expected.individual, rtol=0, atol=1e-14)
     np.testing.assert_allclose(found.unconditional, expected.unconditional, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(found.top, expected.top, rtol=0, atol=1e-14)
     assert found.best.tolist() == expected.best
     assert found.hit.tolist() == expected.hit
     assert found.winner.tolist() == expected.winner
@@ -144,6 +147,7 @@ def test_random_files_of_sixty_records(tolerances: tuple[float, ...]) -> None:
     expected = match_plainly(original, copies, columns)
     found = match(keys[0], keys[1:])
     np.testing.assert_allclose(found.individual, expected.individual, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(found.top, expected.top, rtol=0, atol=1e-14)
     assert found.best.tolist() == expected.best
     assert found.winner.tolist() == expected.winner
 
@@ -157,6 +161,7 @@ def test_a_small_case_by_hand() -> None:
     found = match(targets, copies)
     assert found.individual.tolist() == [0.75, 0.5, 0.0]
     assert found.unconditional.tolist() == [0.75, 0.5, 0.0]
+    assert found.top.tolist() == [0.75, 0.5, 0.0]
     assert found.best.tolist() == [1, 1, 0]
     assert found.hit.tolist() == [True, True, False]
     assert found.winner.tolist() == [0, 1, -1]

@@ -57,6 +57,10 @@ class IdentityRisk:
         Records, expected and true matches and mean_individual for each risk group.
     individual, true_match_mask
         Record by record; confidential, not part of :meth:`section`. NaN and False for records that were not attacked.
+    confidence, right
+        Record by record, of the intruder's claim: the probability they give to the row they point at (one of the c_i
+        where several are tied; NaN where there is no candidate, so no claim, and for records not attacked), and the
+        probability that it is the target's row, I_i/c_i (0 without a claim). Confidential like the two above.
     one_copy
         Of an intruder who holds one copy only, the mean over which one it is: ``expected_match``, ``true_match`` and
         their rates; None where the attack uses one file. With one copy all candidates are alike, so the expected
@@ -84,6 +88,8 @@ class IdentityRisk:
     per_group: tuple[dict[str, Any], ...]
     individual: Floats
     true_match_mask: Booleans
+    confidence: Floats
+    right: Floats
     one_copy: Mapping[str, float] | None = None
     sampled: Mapping[str, Any] | None = None
 
@@ -92,7 +98,7 @@ class IdentityRisk:
 
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json: numbers about the file, none about a record."""
-        apart = ("individual", "true_match_mask", "one_copy", "sampled")
+        apart = ("individual", "true_match_mask", "confidence", "right", "one_copy", "sampled")
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in apart}
         found |= {"per_group": [dict(line) for line in self.per_group]}
         rest = {"one_copy": self.one_copy, "sampled": self.sampled}
@@ -269,6 +275,8 @@ def _summarise(
     expected, nobody = float(share.sum()) * scale, int(np.sum(~found.any_candidate))
     by_record, hit_by_record = np.full(n, np.nan), np.zeros(n, dtype=bool)
     by_record[rows], hit_by_record[rows] = individual, true_match
+    confidence, right = np.full(n, np.nan), np.zeros(n)
+    confidence[rows], right[rows] = np.where(found.any_candidate, found.top * weight, np.nan), share
     return IdentityRisk(
         expected_match=expected,
         expected_match_rate=expected / n,
@@ -284,6 +292,8 @@ def _summarise(
         per_group=_by_group(groups, rows, share, weight * true_match, individual),
         individual=by_record,
         true_match_mask=hit_by_record,
+        confidence=confidence,
+        right=right,
         one_copy=None if files == 1 else _one_copy(individual, weight * found.alone / files, n),
         sampled=None if len(rows) == n else _intervals(n, share, weight * true_match, individual),
     )

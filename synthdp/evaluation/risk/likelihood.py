@@ -92,6 +92,16 @@ class LikelihoodRisk:
         """Whether the intruder's only best row is the target's own."""
         return np.asarray(self.found == 1.0)
 
+    @property
+    def confidence(self) -> Floats:
+        """The probability given to the row pointed at; NaN where there is no candidate, so no claim."""
+        return np.where(self.predicted > 0, self.predicted, np.nan)
+
+    @property
+    def right(self) -> Floats:
+        """The probability that the claim is right: 1/ties where the own row is one of the best, otherwise 0."""
+        return self.found
+
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json: numbers about the file, none about a record."""
         names = (
