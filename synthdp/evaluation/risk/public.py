@@ -20,7 +20,10 @@ NAME = "identity_public"
 # terms of scores worked out before targets are sampled: about a second
 MOST_WORK = 2e8
 FEWEST_TARGETS = 200
-TEMPERATURES = 2.0 ** np.arange(-4, 1.5, 0.5)
+TEMPERATURES = np.outer(2.0 ** np.arange(-3, 2), [1.0, np.sqrt(2.0)]).ravel()[:9]
+# pairs of a target and a row that the temperature is tuned on
+TUNING_PAIRS = 3 * 10**7
+FEWEST_TUNED = 100
 # rows and records among which candidates are compared
 COMPARED_ON = 2000
 
@@ -101,7 +104,8 @@ def evaluate_public(
     if targets is None:
         size = n if rows.work <= most_work else min(n, max(FEWEST_TARGETS, int(n * most_work / rows.work)))
         targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
-    temperatures = rows.tune(rng.permutation(targets)[:TUNED_ON], rng)
+    tuned_on = min(TUNED_ON, max(FEWEST_TUNED, TUNING_PAIRS // n))
+    temperatures = rows.tune(rng.permutation(targets)[:tuned_on], rng)
     share, winner, mine, top = rows.score(targets, temperatures, rng)
     chance = chance_hits(winner, targets, n, permutations, rng=rng)
     sizes = np.bincount(block)[block]
@@ -172,7 +176,9 @@ def _chosen(public: Public, block: Codes, rng: np.random.Generator) -> Channel:
     few = np.sort(rng.choice(n, min(n, COMPARED_ON), replace=False))
     worth = []
     for channel in public.channels:
-        rows = _Rows.of(posterior_of(public, channel, rows=few, rng=rng), block[few], np.zeros(len(few), dtype=np.int64))
+        rows = _Rows.of(
+            posterior_of(public, channel, rows=few, rng=rng), block[few], np.zeros(len(few), dtype=np.int64)
+        )
         _, _, mine, _ = rows.score(np.arange(len(few))[:TUNED_ON], TEMPERATURES[None, :].copy(), rng)
         worth.append(np.maximum(mine, WORST_LOG).sum(axis=0).max())
     return public.channels[int(np.argmax(worth))]

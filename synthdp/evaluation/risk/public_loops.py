@@ -56,6 +56,7 @@ def score_chain(
     for i in targets:
         longest = max(longest, stop[i] - start[i])
     scores = np.empty(longest)
+    powers, totals = np.empty(steps), np.empty(steps)
     for place in range(count):
         i = targets[place]
         fold, size = folds[i], stop[i] - start[i]
@@ -95,13 +96,20 @@ def score_chain(
         inside = start[i] <= own[i] < stop[i]
         if inside and scores[own[i] - start[i]] >= largest - TIE:
             share[place] = 1.0 / ties
+        totals[:] = 0.0
+        for k in range(size):
+            gap = scores[k] - largest
+            if coldest * gap <= -NEGLIGIBLE:
+                continue
+            for t in range(steps):
+                # where the grid doubles every second step, a square does for an exponential
+                if t >= 2 and temperatures[fold, t] == 2.0 * temperatures[fold, t - 2]:
+                    powers[t] = powers[t - 2] * powers[t - 2]
+                else:
+                    powers[t] = np.exp(temperatures[fold, t] * gap)
+                totals[t] += powers[t]
         for t in range(steps):
-            total = 0.0
-            for k in range(size):
-                step = temperatures[fold, t] * (scores[k] - largest)
-                if step > -NEGLIGIBLE:
-                    total += np.exp(step)
-            top[place, t] = -np.log(total)
+            top[place, t] = -np.log(totals[t])
             if inside:
-                mine[place, t] = temperatures[fold, t] * (scores[own[i] - start[i]] - largest) - np.log(total)
+                mine[place, t] = temperatures[fold, t] * (scores[own[i] - start[i]] - largest) - np.log(totals[t])
     return share, winner, mine, top

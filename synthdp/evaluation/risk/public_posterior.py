@@ -167,7 +167,7 @@ def _sorted_columns(comparison: Comparison) -> tuple[list[Column], list[Column],
         follows = column.role is Role.DERIVED and expressions.names(str(column.derived)) <= names
         if column.role is Role.DERIVED and (follows or not column.key):
             continue
-        coded = (codes if column.kind.categorical else numbers)
+        coded = codes if column.kind.categorical else numbers
         values = [np.asarray(coded(frame[column.name], column), dtype=np.float64) for frame in frames]
         if column.role is not Role.REPLACE and all(np.array_equal(values[0], v, equal_nan=True) for v in values[1:]):
             kept.append(column)
@@ -243,7 +243,9 @@ def posterior_of(
         truth[part] = x[:, at]
     offset = np.asarray([-np.log(chain.sd).sum() for chain in chains])
     lead_here, lead_there = _leading(means, truth, [chain.alone[at] for chain in chains])
-    return PublicPosterior(kind, offset - offset.max(), here, there, share_here, share_there, column, lead_here, lead_there)
+    return PublicPosterior(
+        kind, offset - offset.max(), here, there, share_here, share_there, column, lead_here, lead_there
+    )
 
 
 @dataclass(frozen=True, repr=False)
