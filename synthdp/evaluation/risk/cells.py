@@ -1,4 +1,4 @@
-"""Which rows of different copies belong together, for somebody who has only the copies: by kept columns, then by fit."""
+"""Which rows of different copies belong together, for somebody who has only them: by kept columns, then by fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

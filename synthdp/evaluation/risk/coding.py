@@ -1,4 +1,4 @@
-"""Columns as numbers a regression can read: replaced columns as a vector of numbers and indicators, kept ones beside it.
+"""Columns as a regression reads them: replaced ones as a vector of numbers and indicators, kept ones beside it.
 
 Everything here is worked out from the copies, as an intruder with the public files would. Rows are coded a stretch at
 a time, so that a file of a million rows never stands in memory as indicators.

@@ -10,7 +10,8 @@ from synthdp.evaluation.risk.identity import chance_hits, refuse_without_keys
 from synthdp.evaluation.risk.likelihood import TUNED_ON, WORST_LOG, LikelihoodRisk, summarise
 from synthdp.evaluation.risk.linking import line_up
 from synthdp.evaluation.risk.public_loops import score_chain
-from synthdp.evaluation.risk.public_posterior import FLOOR, Public, PublicPosterior, posterior_of, study
+from synthdp.evaluation.risk.public_posterior import FLOOR, PublicPosterior, posterior_of
+from synthdp.evaluation.risk.public_study import Public, study
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.evaluation.risk.traces import unchanged
 from synthdp.microdata import Codes, Floats
@@ -147,7 +148,7 @@ class _Rows:
     def work(self) -> float:
         """How many terms a full attack works out."""
         terms = max(1, self.posterior.there.shape[1] + self.posterior.column.shape[1])
-        return float(np.sum(self.stop - self.start)) * terms
+        return float(np.sum(self.stop - self.start)) * float(terms)
 
     def score(
         self, targets: Codes, temperatures: Floats, rng: np.random.Generator
