@@ -73,6 +73,22 @@ def linked_file(comparison: Comparison, keys: Sequence[Column], *, rng: np.rando
     return average(plain, keys)
 
 
+def line_up(comparison: Comparison, *, rng: np.random.Generator) -> Comparison:
+    """Return the copies with each row where a record with the same kept values is, at random among several.
+
+    Raises
+    ------
+    InputError
+        If the kept columns of a copy are not those of the original.
+    """
+    original, *others = _labels(comparison, comparison.schema.kept())
+    copies = [
+        copy.iloc[_pair(original, label, rng)].reset_index(drop=True)
+        for copy, label in zip(comparison.copies, others, strict=True)
+    ]
+    return replace(comparison, copies=tuple(copies), aligned=True)
+
+
 def _labels(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]:
     """Return which combination of kept values each row has, in the original and in every copy."""
     for number, copy in enumerate(comparison.copies, start=1):

@@ -1,0 +1,124 @@
+"""What linked rows of copies say about the true values behind them, as far as second moments tell.
+
+Let u be the replaced columns of a record less what kept columns predict, T their covariance, and ũ_1 … ũ_k the same of
+k linked rows, with covariance T each and B between two of them. In the basis in which T is the identity and B diagonal,
+with entries b, the mean of the rows has variance q = b + (1 − b)/k, and one coordinate of u given it is normal with
+
+    mean  c/q · ũ,      variance  p − c²/q,
+
+where p is the variance of u and c its covariance with one copy:
+
+* ``per_copy``: each copy has a mask W_m = u + noise of its own, ũ_m is drawn from p(u | W_m), so with A = T(T + S)⁻¹
+  Cov(u, ũ) = A T and B = A T A': c = √b, p = 1;
+* ``once``: all copies share W, given which u is one more draw: c = b, p = 1;
+* ``noise``: ũ_m = u + noise, no model: c = b, p = b.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from synthdp.microdata import Floats
+
+MaskDraw = Literal["per_copy", "once", "noise"]
+MASK_DRAWS: tuple[MaskDraw, ...] = get_args(MaskDraw)
+# directions with less than this share of variance are linear combinations of others
+SMALLEST = 1e-9
+# a value is known no better than this many of its standard deviations
+SMALLEST_SD = 1e-6
+
+
+@dataclass(frozen=True, repr=False)
+class Channel:
+    """Second moments of the residuals, taken apart.
+
+    Parameters
+    ----------
+    root, inverse
+        u = root · e and e = inverse · u, where e has covariance I and the copies' b are diagonal.
+    apart
+        1 − b, the share of each e that two linked rows do not have in common.
+    mask_draw
+        Which of the three stories is told.
+    """
+
+    root: Floats
+    inverse: Floats
+    apart: Floats
+    mask_draw: MaskDraw = "per_copy"
+
+    def __repr__(self) -> str:
+        return f"Channel({self.root.shape[0]} columns)"
+
+    def _parts(self, k: int) -> tuple[Floats, Floats, Floats]:
+        b = 1.0 - self.apart
+        c = np.sqrt(b) if self.mask_draw == "per_copy" else b
+        p = b if self.mask_draw == "noise" else np.ones_like(b)
+        return p, c, b + self.apart / k
+
+    def gain(self, k: int) -> Floats:
+        """Return what the mean of k linked rows is multiplied by to give the mean of u."""
+        _, c, q = self._parts(k)
+        return np.asarray(self.root * (c / np.maximum(q, SMALLEST)) @ self.inverse)
+
+    def variance(self, k: int) -> Floats:
+        """Return the covariance of u given the mean of k linked rows."""
+        p, c, q = self._parts(k)
+        if self.mask_draw == "per_copy":
+            left = self.apart / k / np.maximum(q, SMALLEST)  # 1 − b/q without losing digits
+        else:
+            left = p - c**2 / np.maximum(q, SMALLEST)
+        return np.asarray(self.root * np.maximum(left, SMALLEST_SD**2) @ self.root.T)
+
+
+def whiten(total: Floats) -> tuple[Floats, Floats]:
+    """Return root and inverse of a covariance, linear combinations of other columns left out.
+
+    Examples
+    --------
+    >>> root, inverse = whiten(np.array([[4.0, 2.0], [2.0, 4.0]]))
+    >>> np.allclose(root @ root.T, [[4, 2], [2, 4]]), np.allclose(inverse @ root, np.eye(2))
+    (True, True)
+    """
+    sd = np.sqrt(np.maximum(np.diag(total), 0.0))
+    sd = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(total / np.outer(sd, sd))
+    large = values > SMALLEST * max(1, len(sd))
+    values, vectors = values[large], vectors[:, large]
+    return sd[:, None] * vectors * np.sqrt(values), (vectors / np.sqrt(values)).T / sd
+
+
+def channel_of(total: Floats, apart: Floats, *, pairs: int, mask_draw: MaskDraw = "per_copy") -> Channel:
+    """Return the channel of residuals with covariance ``total``, of which linked rows do not share ``apart``.
+
+    Parameters
+    ----------
+    pairs
+        How many pairs of linked rows ``apart`` was estimated from.
+
+    Notes
+    -----
+    Estimated from N pairs, the symmetric matrix B in the basis of T has errors of variance 1/N on its diagonal and
+    1/(2N) beside it, so its q eigenvalues b scatter by (q + 1)/(2N) about the true ones. They are drawn towards their
+    mean by as much of their variance as that explains, and where the mean is within three standard errors of zero,
+    √(1/(qN)), and the largest within the reach of noise, √(2q/N), nothing is taken to be common. (√b would make much of
+    little.) The shrinkage is that of Ledoit and Wolf (2004), Journal of Multivariate Analysis 88, 365-411, eq. 14, with
+    the error variance known instead of estimated.
+    """
+    root, inverse = whiten(total)
+    values, vectors = np.linalg.eigh(inverse @ apart @ inverse.T)
+    b, q = 1.0 - values, len(values)
+    if q == 0 or (b.mean() <= 3 / np.sqrt(q * pairs) and b.max() <= np.sqrt(2 * q / pairs) + 2 / np.sqrt(pairs)):
+        b = np.zeros(q)
+    else:
+        noise, spread = (q + 1) / (2 * pairs), float(b.var())
+        b = b.mean() + (b - b.mean()) * max(0.0, 1 - noise / spread) if spread > 0 else b
+    return Channel(root @ vectors, vectors.T @ inverse, np.clip(1.0 - b, 0.0, 1.0), mask_draw)
+
+
+def even_channels(total: Floats, shares: Sequence[float]) -> list[Channel]:
+    """Return channels that tell every direction alike, for an intruder who cannot link rows: b takes each share."""
+    root, inverse = whiten(total)
+    return [Channel(root, inverse, np.full(root.shape[1], 1.0 - share)) for share in shares]

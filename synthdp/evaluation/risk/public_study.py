@@ -1,0 +1,135 @@
+"""What public files show by themselves: what kept columns predict, and what linked rows of copies have in common."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synthdp import expressions
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.cells import LARGEST_CELL, Cells, cells_of
+from synthdp.evaluation.risk.channel import Channel, MaskDraw, channel_of, even_channels
+from synthdp.evaluation.risk.coding import Coding, Kept, Place, code_columns, code_kept
+from synthdp.microdata import Codes, Floats, codes, numbers
+from synthdp.schema import Column, Role
+
+# rows that moments are estimated from
+MOST_ROWS = 20_000
+# linked cells that it takes to see what copies have in common: some, and some for each column
+FEWEST_CELLS = 50
+CELLS_EACH = 3
+# what a row that cannot be linked may tell: the shares of variance tried
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999)
+
+
+@dataclass(frozen=True, repr=False)
+class Public:
+    """What the copies show, before any assumption on masks: all that does not depend on the channel."""
+
+    comparison: Comparison
+    coding: Coding
+    kept: Kept
+    slopes: Floats
+    cells: Cells
+    channels: tuple[Channel, ...]
+    keys: tuple[Place, ...]
+
+    def __repr__(self) -> str:
+        return f"Public({len(self.cells.label)} rows)"
+
+    def residuals(self, copy: int, rows: Codes) -> Floats:
+        """Return rows of a copy less what their kept columns predict; zero where a number is missing."""
+        frame = self.comparison.copies[copy].iloc[rows]
+        return np.nan_to_num(self.coding.matrix(frame) - self.kept.matrix(frame) @ self.slopes)
+
+
+def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.Generator) -> Public:
+    """Estimate from aligned copies what an intruder needs who would have to link them.
+
+    Parameters
+    ----------
+    mask_draw
+        How copies were masked, as their ``release.json`` says; None where nobody says, and every story is a candidate.
+
+    Notes
+    -----
+    No true value of a replaced column is used; that rows are aligned only spares the sorting. Where several rows share
+    their kept values, the intruder's guess is made from an order that says nothing. Cost: sorting, and moments of at
+    most 20,000 rows.
+    """
+    kept, replaced, gaps = _sorted_columns(comparison)
+    first = comparison.copies[0]
+    coding, predictors = code_columns(comparison.copies, replaced, gaps), code_kept(first, kept)
+    cells = cells_of(first, kept)
+    rows = np.arange(len(first))
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))
+    known = predictors.matrix(first.iloc[rows])
+    shown = [coding.matrix(copy.iloc[rows]) for copy in comparison.copies]
+    present = np.isfinite(shown)
+    mean = np.where(present, shown, 0.0).sum(axis=(0, 1)) / np.maximum(present.sum(axis=(0, 1)), 1)
+    filled = np.where(present, shown, mean)
+    slopes = np.linalg.lstsq(known, filled.mean(axis=0))[0]
+    residuals = np.where(present, filled - known @ slopes, 0.0)
+    freedom = max(1.0, len(rows) - known.shape[1]) / len(rows)
+    channels = _channels(residuals, freedom, rows, cells, mask_draw)
+    return Public(comparison, coding, predictors, slopes, cells, tuple(channels), _keys(coding, comparison))
+
+
+def _channels(
+    residuals: Floats, freedom: float, rows: Codes, cells: Cells, mask_draw: MaskDraw | None
+) -> list[Channel]:
+    """Return the channels that the copies leave possible: one where rows can be linked and masks are known."""
+    copies, _, width = residuals.shape
+    stories: list[MaskDraw] = ["per_copy", "once", "noise"] if mask_draw is None else [mask_draw]
+    total = np.einsum("mni,mnj->ij", residuals, residuals) / (copies * residuals.shape[1] * freedom)
+    pairs = copies * (copies - 1) // 2
+    enough = max(FEWEST_CELLS, CELLS_EACH * width)
+    alone = np.flatnonzero(cells.size[rows] == 1)
+    if copies > 1 and len(alone) >= enough:
+        mine = residuals[:, alone]
+        apart = mine - mine.mean(axis=0)
+        within = np.einsum("mni,mnj->ij", apart, apart) / ((copies - 1) * len(alone))
+        return [channel_of(total, within, pairs=pairs * len(alone), mask_draw=story) for story in stories]
+    common, count = np.zeros((width, width)), 0
+    place = np.full(len(cells.label), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    for size in range(1, LARGEST_CELL + 1) if copies > 1 else ():
+        members = cells.of_size(size)
+        members = members[(place[members] >= 0).all(axis=1)]
+        # sums over a cell need no linking: strangers add nothing to their covariance
+        sums = residuals[:, place[members]].sum(axis=2) / np.sqrt(size)
+        everything = sums.sum(axis=0)
+        common += everything.T @ everything - np.einsum("mgi,mgj->ij", sums, sums)
+        count += len(members)
+    if count >= enough:
+        common /= 2 * pairs * count * freedom
+        return [channel_of(total, total - common, pairs=pairs * count, mask_draw=story) for story in stories]
+    return even_channels(total, SHARES)
+
+
+def _sorted_columns(comparison: Comparison) -> tuple[list[Column], list[Column], list[str]]:
+    """Return what is kept, what is not, and which numbers have gaps that moved; a kept column that differs is not."""
+    names = {column.name for column in comparison.schema.keys()}
+    kept, replaced, gaps = [], [], []
+    frames = [comparison.original, *comparison.copies]
+    for column in comparison.schema.columns:
+        follows = column.role is Role.DERIVED and expressions.names(str(column.derived)) <= names
+        if column.role is Role.DERIVED and (follows or not column.key):
+            continue
+        coded = codes if column.kind.categorical else numbers
+        values = [np.asarray(coded(frame[column.name], column), dtype=np.float64) for frame in frames]
+        if column.role is not Role.REPLACE and all(np.array_equal(values[0], v, equal_nan=True) for v in values[1:]):
+            kept.append(column)
+            continue
+        replaced.append(column)
+        absent = [~np.isfinite(v) for v in values]
+        if not column.kind.categorical and any(np.any(absent[0] != other) for other in absent[1:]):
+            gaps.append(column.name)
+    return kept, replaced, gaps
+
+
+def _keys(coding: Coding, comparison: Comparison) -> tuple[Place, ...]:
+    """Return the places of keys, categorical ones first."""
+    names = {column.name for column in comparison.schema.keys()}
+    mine = [place for place in coding.places if place.column.name in names]
+    return tuple(sorted(mine, key=lambda place: not place.levels))
