@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from synthdp.evaluation.measure import Figures, Finding, Measure, Need, Plain
 from synthdp.evaluation.risk.anonymity import evaluate_anonymity
 from synthdp.evaluation.risk.attribute import default_targets, evaluate_attribute
 from synthdp.evaluation.risk.exposure import evaluate_exposure
+from synthdp.evaluation.risk.extremes import evaluate_extremes
 from synthdp.evaluation.risk.identity import evaluate_identity
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
@@ -19,6 +20,7 @@ from synthdp.evaluation.risk.linking import evaluate_linked
 from synthdp.evaluation.risk.membership import evaluate_membership
 from synthdp.evaluation.risk.peer import evaluate_peer
 from synthdp.evaluation.risk.population import evaluate_population
+from synthdp.evaluation.risk.public import MaskDraw, evaluate_public
 from synthdp.evaluation.risk.singling import evaluate_singling
 
 IDENTITY_LIMITS = ("max_expected_match_rate", "max_individual", "max_claims_right", "max_mean_individual")
@@ -34,6 +36,12 @@ def _identity(name: str, asks: str, attack: Callable[..., Finding], limits: Sequ
     return Plain(name, asks, take, TRACED if rows else KEYS, tuple(limits))
 
 
+def _mask_draw(files: Comparison) -> MaskDraw | None:
+    """Return when W was drawn: as the release says, per copy where nothing is known of it, None for no W."""
+    known = files.mask_draw if files.rule is not None or files.mask_draw is not None else "per_copy"
+    return cast(MaskDraw | None, known)
+
+
 # attacks that need nothing but the files; those without a tolerance first
 IDENTITY: Mapping[str, Measure] = {
     measure.name: measure
@@ -42,6 +50,21 @@ IDENTITY: Mapping[str, Measure] = {
             "identity_likelihood",
             "Whom does somebody find who knows how released values scatter around true ones, key by key?",
             evaluate_likelihood,
+            IDENTITY_LIMITS,
+            rows=True,
+        ),
+        _identity(
+            "identity_public",
+            "Whom does somebody find who has the public files only: regressions on kept columns, the spread between "
+            "copies, and all keys jointly?",
+            lambda files, rng: evaluate_public(files, rng=rng, mask_draw=_mask_draw(files), targets=files.targets),
+            IDENTITY_LIMITS,
+            rows=True,
+        ),
+        _identity(
+            "identity_extremes",
+            "Does the largest value of the copies belong to the person who has the largest in truth?",
+            lambda files, rng: evaluate_extremes(files, rng=rng, mask_draw=_mask_draw(files) or "per_copy"),
             IDENTITY_LIMITS,
             rows=True,
         ),
