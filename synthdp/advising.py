@@ -1,0 +1,291 @@
+"""Advice that ends: one change of the config that can be pasted, tried out before it is given."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from synthdp.config import Config, parse
+from synthdp.errors import SynthdpError
+from synthdp.evaluation.gate import Check, Verdict
+from synthdp.evaluation.gate.judging import IDENTITY_READ
+from synthdp.evaluation.gate.verdict import UNDECIDED
+from synthdp.evaluation.risk.undecided import coarser
+from synthdp.masking.protocol import MaskSettings
+from synthdp.microdata import Microdata
+from synthdp.schema import Schema
+
+MOST_TRIALS = 3
+# masks this many times wider say next to nothing: what is found then is not theirs
+WIDEST = 8.0
+# aim below the limit, as a trial has its own error
+AIM = 0.8
+MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
+
+# judges a changed config over fresh draws; None where the change cannot be made
+Trial = Callable[[Config], Verdict | None]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What would help, as the config would say it.
+
+    Parameters
+    ----------
+    why
+        What is to blame, in a sentence.
+    change
+        The lines to paste; empty where no change of the config is known to help.
+    trials
+        How many changed configs were judged to find it.
+    verdict
+        Of the last trial: what the change is expected to come to.
+    """
+
+    why: str
+    change: str = ""
+    trials: int = 0
+    verdict: Verdict | None = None
+
+    def section(self) -> dict[str, Any]:
+        """Return ``gate.advice`` of metrics.json."""
+        found: dict[str, Any] = {"why": self.why, "change": self.change, "trials": self.trials}
+        if self.verdict is not None:
+            found["expected"] = {
+                "verdict": self.verdict.judgement,
+                "risk": [_line(check) for check in _worst_of_each(self.verdict)],
+                "overlap": _overlap(self.verdict),
+            }
+        return found
+
+
+def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> Advice | None:
+    """Return what would bring a refused release within its limits; None for one that was not refused.
+
+    Parameters
+    ----------
+    data
+        The original with every released column.
+    trial
+        Called at most three times.
+    """
+    if verdict.passed:
+        return None
+    over = [check for check in verdict.checks if not check.passed and check.accepted is None and not check.useful]
+    names = {check.name for check in over}
+    alone = [check for check in over if not check.releases]
+    if not alone:
+        return Advice(
+            "Alone this release would pass: earlier releases of the same data have used up what may be told. Give out "
+            "the earlier release again, or mask much more."
+        )
+    if UNDECIDED in names:
+        return _undecided(data, [check.attack for check in over if check.name == UNDECIDED])
+    if "max_exposed" in names:
+        return _exposed(data)
+    if "max_memorised" in names or _donors(config):
+        return _other_model(config, trial)
+    if names & set(MASKED) and _masked(config):
+        return _wider_masks(config, data, verdict, trial)
+    return _to_blame(config, data, [])
+
+
+def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> Advice:
+    """Return the narrowest masks that pass, by interpolation between those of the config and very wide ones."""
+    tried: list[Config] = []
+
+    def attempt(factor: float) -> tuple[Config, Verdict | None]:
+        changed = widened(config, factor, data.schema)
+        tried.append(changed)
+        return changed, trial(changed)
+
+    widest, found = attempt(WIDEST)
+    if found is None or not found.passed:
+        return _to_blame(config, data, tried, trial)
+    best, expected = widest, found
+    start, end = math.log(excess(verdict)), math.log(max(excess(found), 1e-3))
+    share = (start - math.log(AIM)) / max(start - end, 1e-9)
+    log_factor = math.log(WIDEST) * min(max(share, 0.1), 0.9)
+    for _ in range(MOST_TRIALS - 1):
+        changed, again = attempt(math.exp(log_factor))
+        if again is not None and again.passed:
+            best, expected = changed, again
+            break
+        log_factor = (log_factor + math.log(WIDEST)) / 2
+    why = "The masks let too much through; wider ones bring every risk within its limit."
+    return Advice(why, masks_text(best), len(tried), expected)
+
+
+def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial | None = None) -> Advice:
+    """Return what else is to blame where masks no longer help: a kept key, the model, or the number of copies."""
+    said = "Wider masks no longer help" if tried else f"Method {config.synthesis.method} masks nothing"
+    keys = [column.name for column in data.schema.kept() if column.key]
+    if keys:
+        change = _text({"variables": {name: {"role": "replace", "key": True} for name in keys}})
+        return Advice(f"{said}: {', '.join(keys)} are keys and kept, so they are known exactly.", change, len(tried))
+    copies = getattr(config.synthesis, "copies", 1)
+    left = MOST_TRIALS - len(tried)
+    if trial is not None and left > 0 and copies > 2:
+        fewer = config.model_copy(update={"synthesis": config.synthesis.model_copy(update={"copies": 2})})
+        wide = widened(fewer, WIDEST, data.schema) if _masked(config) else fewer
+        found = trial(wide)
+        tried.append(wide)
+        if found is not None and found.passed:
+            change = _text({"synthesis": {"copies": 2}}) + (masks_text(wide) if _masked(config) else "")
+            return Advice(f"{said} with {copies} copies: fewer let less through.", change, len(tried), found)
+    kept = [column.name for column in data.schema.kept()]
+    told = f" The kept columns {', '.join(kept[:5])} tell the model who is who: replace or drop some." if kept else ""
+    return Advice(f"{said}: the risk comes from what the model knows of every record.{told}", "", len(tried))
+
+
+def _other_model(config: Config, trial: Trial) -> Advice:
+    """Return a model that does not hand on values of donors."""
+    model = getattr(config.synthesis, "model", None)
+    name = str(getattr(model, "method", config.synthesis.method))
+    raw = {"synthesis": {"model": {"method": "regression"}}}
+    changed = _with(config, {"model": {"method": "regression"}})
+    found = trial(changed) if changed is not None else None
+    why = f"Model {name} memorises: it hands on values of the records it was fitted to."
+    if found is None:
+        return Advice(f"{why} Replace it by a model that draws from a distribution, such as regression or copula.")
+    return Advice(why, _text(raw), 1, found)
+
+
+def _undecided(data: Microdata, names: list[str]) -> Advice:
+    change: dict[str, Any] = {}
+    for name in names:
+        found = _coarser(data, name)
+        change[name] = {"key": True, **found} if found else {"role": "replace", "key": True}
+    return Advice(
+        "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
+        "somebody may, this makes them safe:",
+        _text({"variables": change}),
+    )
+
+
+def _exposed(data: Microdata) -> Advice:
+    keys = [column.name for column in data.schema.kept() if column.key]
+    found = {name: settings for name in keys if (settings := _coarser(data, name, keys))}
+    change = found or {name: {"role": "replace"} for name in keys}
+    return Advice(
+        f"{', '.join(keys)} are keys and kept: who is alone with them is found with certainty. Make them coarser, or "
+        "replace them.",
+        _text({"variables": change}),
+    )
+
+
+def _coarser(data: Microdata, name: str, among: list[str] | None = None) -> dict[str, Any]:
+    others = among or [column.name for column in data.schema.kept()][:3]
+    found = coarser(data, name, others)
+    if found is None:
+        return {}
+    return _settings(found.setting)
+
+
+def _settings(text: str) -> dict[str, Any]:
+    """Return "round: 5 and topcode: 90" as settings."""
+    return {key: value for part in text.split(" and ") for key, value in yaml.safe_load(part).items()}
+
+
+def excess(verdict: Verdict) -> float:
+    """Return the largest ratio of a risk to its limit, of those that masks can change."""
+    ratios = [
+        float(check.deciding) / check.limit if check.limit else float(check.deciding) + 1.0
+        for check in verdict.checks
+        if check.name in MASKED and check.deciding is not None and not check.releases
+    ]
+    return max(ratios, default=1.0)
+
+
+def widened(config: Config, factor: float, schema: Schema) -> Config:
+    """Return a config whose masks are wider by a factor."""
+
+    def block(masks: Mapping[str, MaskSettings]) -> dict[str, Any]:
+        return {name: wider(mask, factor, max(2, len(schema[name].levels))) for name, mask in masks.items()}
+
+    groups = {group: block(masks) for group, masks in config.masks_by_group.items()}
+    return config.model_copy(update={"masks": block(config.masks), "masks_by_group": groups})
+
+
+def wider(mask: Any, factor: float, levels: int) -> Any:
+    """Return a mask that lets less through: more noise, levels closer to each other, or fewer kept as they are.
+
+    Examples
+    --------
+    >>> from synthdp.masking.gaussian import Gaussian
+    >>> wider(Gaussian(sd=0.5), 2.0, 2).sd
+    1.0
+    """
+    update: dict[str, Any] = {}
+    if getattr(mask, "sd", None) is not None:
+        update["sd"] = _round(mask.sd * factor)
+    elif getattr(mask, "scale", None) is not None:
+        update["scale"] = _round(mask.scale * factor)
+    elif getattr(mask, "alpha", None):
+        update["alpha"] = _round(mask.alpha / factor)
+    elif getattr(mask, "keep", None) is not None:
+        # towards the blind guess, which keeps one in as many as there are levels
+        update["keep"] = _round(1 / levels + (mask.keep - 1 / levels) / factor)
+    return mask.model_copy(update=update)
+
+
+def masks_text(config: Config) -> str:
+    """Return the masks of a config as it would say them."""
+    shown: dict[str, Any] = {"masks": {name: _plain(mask) for name, mask in config.masks.items()}}
+    if config.masks_by_group:
+        shown["masks_by_group"] = {
+            group: {name: _plain(mask) for name, mask in block.items()}
+            for group, block in config.masks_by_group.items()
+        }
+    return _text({name: block for name, block in shown.items() if block})
+
+
+def _plain(mask: Any) -> dict[str, Any]:
+    return dict(mask.model_dump(mode="json", exclude_unset=True) | {"method": mask.method})
+
+
+def _text(change: Mapping[str, Any]) -> str:
+    """Return settings as YAML, one line for each column."""
+    return str(yaml.safe_dump(dict(change), default_flow_style=None, sort_keys=False, allow_unicode=True, width=120))
+
+
+def _masked(config: Config) -> bool:
+    return hasattr(config.synthesis, "mask_draw") and bool(config.masks or config.masks_by_group)
+
+
+def _donors(config: Config) -> bool:
+    return str(getattr(getattr(config.synthesis, "model", None), "method", "")) == "cart"
+
+
+def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
+    raw = config.model_dump(mode="json", exclude_unset=True)
+    block = {key: value for key, value in raw.get("synthesis", {}).items() if key not in change}
+    try:
+        return parse(raw | {"synthesis": block | {"method": config.synthesis.method, **change}})
+    except SynthdpError:
+        return None
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.2g}")
+
+
+def _worst_of_each(verdict: Verdict) -> list[Check]:
+    worst: dict[str, Check] = {}
+    for one in verdict.checks:
+        if one.useful or one.deciding is None:
+            continue
+        if one.name not in worst or one.deciding > (worst[one.name].deciding or 0):
+            worst[one.name] = one
+    return list(worst.values())
+
+
+def _line(check: Check) -> dict[str, Any]:
+    return {"name": check.name, "attack": check.attack, "value": check.value, "high": check.high, "limit": check.limit}
+
+
+def _overlap(verdict: Verdict) -> float | None:
+    found = [check.value for check in verdict.checks if check.name == "min_overlap" and check.value is not None]
+    return min(found, default=None)
