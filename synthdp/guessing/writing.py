@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from synthdp.guessing.proposal import Guess, Proposal
+from synthdp.guessing.guesses import Guess
+from synthdp.guessing.proposal import Proposal
 from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.io import Dialect
 from synthdp.schema import Kind, Level, Role
@@ -38,7 +39,7 @@ def to_yaml(
         *_codes(proposal),
         "",
         "# replace: drawn anew. keep: released as it is. drop: gone before anything else happens.",
-        "# key: an intruder may know it.",
+        "# key: an intruder may know it (true, false, or null: nobody has decided, and run asks).",
         "variables:",
     ]
     for guess in proposal.columns:
@@ -126,8 +127,7 @@ def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
         yield "derived", scalar(guess.derived)
     else:
         yield "role", str(guess.role)
-    if guess.key:
-        yield "key", "true"
+    yield "key", "null" if guess.key is None else scalar(guess.key)
     if guess.levels:
         yield "levels", f"[{', '.join(scalar(level) for level in guess.levels)}]"
     if guess.role is Role.REPLACE and guess.numeric:
