@@ -52,7 +52,9 @@ def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
         yield f"synthdp check {out} will ask for this first:"
         yield from (f"  {problem}" for problem in error.problems)
     else:
-        yield f"synthdp check {out} accepts it as it is. Read it before you run it."
+        asked = len(proposal.asked)
+        first = f": run asks about {asked} column{'s' if asked > 1 else ''} first." if asked else "."
+        yield f"synthdp check {out} accepts it as it is. Read it before you run it{first}"
 
 
 def _stem(data: Path) -> str:

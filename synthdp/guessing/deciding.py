@@ -1,22 +1,42 @@
 """Which kept columns a person must decide on: who may know them cannot be guessed, and they make records unique."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.kept_sets import LARGEST_SET, SHARE
 from synthdp.evaluation.risk.undecided import questions, undecided
 from synthdp.guessing.guesses import Guess
 from synthdp.microdata import Microdata
 from synthdp.schema import Role, Schema
 
-HARMLESS = (
-    f"no key: in no set of up to {LARGEST_SET} kept columns that makes more than {SHARE:.0%} of the records unique"
-)
+HARMLESS = f"no key: no set of up to {LARGEST_SET} kept columns with it makes more than {SHARE:.0%} unique"
 RECOMPUTED = "no key of its own: its sources are judged"
 
 
-def decided(guesses: Mapping[str, Guess], data: Microdata) -> dict[str, Guess]:
-    """Return the guesses with ``key`` settled for every column, or with the question that only a person can answer.
+@dataclass(frozen=True)
+class Decided:
+    """The columns with ``key`` settled, and what is left for a person.
+
+    Parameters
+    ----------
+    asked
+        The undecided columns, those first whose decision settles most.
+    alone
+        How many records are alone on the kept keys together.
+    unique
+        The share of records that are unique on all kept columns together.
+    """
+
+    guesses: dict[str, Guess]
+    asked: tuple[str, ...]
+    alone: int
+    unique: float
+
+
+def decide(guesses: Mapping[str, Guess], data: Microdata) -> Decided:
+    """Settle ``key`` for every column, or give it the question that only a person can answer.
 
     Parameters
     ----------
@@ -37,13 +57,19 @@ def decided(guesses: Mapping[str, Guess], data: Microdata) -> dict[str, Guess]:
     written = Microdata(data.frame, Schema(columns=columns))
     found = undecided(written)
     asked = dict(zip((one.name for one in found), questions(written, found, most=len(found)), strict=True))
-    return {name: _settled(guess, asked.get(name)) for name, guess in guesses.items()}
+    exposure = evaluate_exposure(Comparison(written.frame, (), written.schema, aligned=True), size=1)
+    return Decided(
+        {name: _settled(guess, asked.get(name)) for name, guess in guesses.items()},
+        tuple(asked),
+        int(exposure.alone.sum()),
+        float(exposure.unique.mean()),
+    )
 
 
 def _settled(guess: Guess, question: str | None) -> Guess:
     if guess.role is Role.DROP or guess.key is not None:
         return guess
     if question is not None:
-        return replace(guess, decide=(*guess.decide, question))
+        return replace(guess, question=question)
     why = RECOMPUTED if guess.role is Role.DERIVED else HARMLESS
     return replace(guess, key=False, evidence=(*guess.evidence, why))

@@ -17,6 +17,8 @@ class Guess:
         What speaks for the guess: counts and shares, no values.
     decide
         Sentences about what only a person can decide.
+    question
+        Whether an intruder may know it, with figures, where ``run`` will ask.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Guess:
     applies_when: str | None = None
     evidence: tuple[str, ...] = ()
     decide: tuple[str, ...] = ()
+    question: str | None = None
 
     @property
     def numeric(self) -> bool:

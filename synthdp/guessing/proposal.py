@@ -9,7 +9,7 @@ import pandas as pd
 
 from synthdp import applicability
 from synthdp.guessing import identifiers, kinds, missing, names, relatives, skips
-from synthdp.guessing.deciding import decided
+from synthdp.guessing.deciding import decide
 from synthdp.guessing.guesses import Guess
 from synthdp.guessing.keys import MOST_KEYS, Key, to_replace, with_shares
 from synthdp.guessing.keys import find as find_keys
@@ -38,6 +38,9 @@ class Proposal:
         Columns with more levels than the method can see, or than their answers can tell apart.
     thin
         Whether few people answer a question that the method sees, or a level is rare.
+    asked, alone, unique
+        Columns whose ``key`` a person must decide, the most useful first; how many records are alone on the kept keys;
+        which share of the records is unique on all kept columns.
     """
 
     records: int
@@ -48,6 +51,9 @@ class Proposal:
     method: Method
     crowded: tuple[str, ...] = ()
     thin: bool = False
+    asked: tuple[str, ...] = ()
+    alone: int = 0
+    unique: float = 0.0
 
     def __repr__(self) -> str:
         return f"Proposal({self.records} records, {len(self.columns)} columns)"
@@ -105,12 +111,13 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
             sentence = f"its gaps tell {skip.because}, which follows from a replaced column; drop it, or keep that."
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         _condition(guesses, data, skip)
-    guesses = decided(guesses, data)
-    columns = tuple(guesses[name] for name in frame.columns)
+    settled = decide(guesses, data)
+    columns = tuple(settled.guesses[name] for name in frame.columns)
     seen = [guess for guess in columns if method == "copula" and guess.role in (Role.KEEP, Role.REPLACE)]
     crowded = [guess.name for guess in seen if _crowded(guess, clean[guess.name])]
     thin = any(_thin(guess, clean[guess.name]) for guess in seen if guess.name not in crowded)
-    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded), thin)
+    left = (settled.asked, settled.alone, settled.unique)
+    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded), thin, *left)
 
 
 def _crowded(guess: Guess, series: pd.Series) -> bool:

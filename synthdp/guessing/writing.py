@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 
 from synthdp.guessing.guesses import Guess
 from synthdp.guessing.proposal import Proposal
@@ -10,6 +11,7 @@ from synthdp.io import Dialect
 from synthdp.schema import Kind, Level, Role
 
 _PLAIN = re.compile(r"^[A-Za-zÀ-ɏ_][\w]*( [\w]+)*$")
+WIDTH = 118
 PRIOR_SHARE = 0.1  # of the records
 _SPECIAL = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 MASKS: Mapping[Kind, str] = {
@@ -102,7 +104,7 @@ def _codes(proposal: Proposal) -> list[str]:
 
 
 def _variable(guess: Guess, proposal: Proposal) -> list[str]:
-    comments = [f"  # {'; '.join(guess.evidence)}"] if guess.evidence else []
+    comments = _comment("; ".join(guess.evidence)) if guess.evidence else []
     skip = proposal.skips.get(guess.name)
     if skip is not None and guess.role is not Role.DROP:
         exactly = "always" if skip.exceptions == 0 else f"but for {skip.exceptions} records"
@@ -112,9 +114,15 @@ def _variable(guess: Guess, proposal: Proposal) -> list[str]:
         )
         if skip.exceptions:
             comments.append(f"  # once those are corrected: applies_when: {scalar(one_line(skip.applies_when()))}")
-    comments += [f"  # DECIDE: {sentence}" for sentence in guess.decide]
+    asked = [guess.question] if guess.question is not None else []
+    comments += [line for sentence in (*guess.decide, *asked) for line in _comment(f"DECIDE: {sentence}")]
     settings = ", ".join(f"{name}: {value}" for name, value in _settings(guess))
     return [*comments, f"  {scalar(guess.name)}: {{{settings}}}"]
+
+
+def _comment(text: str) -> list[str]:
+    """Return a text as lines of a comment on a variable."""
+    return wrap(one_line(text), WIDTH, initial_indent="  # ", subsequent_indent="  #   ", break_long_words=False)
 
 
 def _settings(guess: Guess) -> Iterable[tuple[str, str]]:

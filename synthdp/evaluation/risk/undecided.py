@@ -129,15 +129,15 @@ def _question(data: Microdata, one: Undecided) -> str:
     about = "" if worst.exact else "about "
     many = f"{about}{worst.unique:,} records ({_percent(worst.share)}) unique"
     if len(worst.columns) == 1:
-        who = f"{one.name}, which is kept, makes {many} by itself."
+        who = f"{_name(one.name)}, which is kept, makes {many} by itself."
     else:
         who = f"{_listed(worst.columns)}, {'both' if len(worst.columns) == 2 else 'all'} kept, make {many}."
     more = f" It is in {len(one.sets)} such sets." if len(one.sets) > 1 else ""
-    return f"{who}{more} May an intruder know {one.name}? Decide: {_choices(data, column, worst)}."
+    return f"{who}{more} May an intruder know {_name(one.name)}? Decide: {_choices(data, column, worst)}."
 
 
 def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
-    where = f"variables.{column.name}"
+    where = f"variables.{_name(column.name)}"
     # a column of the survey's design must be kept as it is
     kept = column.design is not None
     choices = [
@@ -158,4 +158,10 @@ def _percent(share: float) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    shown = [_name(name) for name in names]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+
+
+def _name(name: str) -> str:
+    # a question is one line
+    return name if name.isprintable() else repr(name)
