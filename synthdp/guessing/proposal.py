@@ -11,7 +11,7 @@ from synthdp import applicability
 from synthdp.guessing import identifiers, kinds, missing, names, relatives, skips
 from synthdp.guessing.deciding import decide
 from synthdp.guessing.guesses import Guess
-from synthdp.guessing.keys import MOST_KEYS, Key, to_replace, with_shares
+from synthdp.guessing.keys import Key, to_replace, with_shares
 from synthdp.guessing.keys import find as find_keys
 from synthdp.guessing.missing import Code
 from synthdp.guessing.skips import Skip
@@ -97,7 +97,8 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
     able = [key.name for key in keys if _obstacle(guesses[key.name], clean[key.name], method) is None]
     chosen = to_replace(clean, [key.name for key in keys], able)
     for key in keys:
-        guesses[key.name] = _keyed(guesses[key.name], clean[key.name], key, method, full=key.name not in chosen)
+        full = len(chosen) if key.name not in chosen else 0
+        guesses[key.name] = _keyed(guesses[key.name], clean[key.name], key, method, full=full)
     _protect(guesses, data)
     for name, relation in related.items():
         guesses[name] = _following(guesses[name], clean[name], relation.replaced)
@@ -185,7 +186,7 @@ def _kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
     return Guess(name, Role.KEEP, nature.kind, levels=nature.levels, evidence=tuple(evidence), decide=tuple(decide))
 
 
-def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: bool) -> Guess:
+def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: int) -> Guess:
     """Return a key: replaced when the method can, else kept, or dropped where keeping would name people."""
     guess = _known(guess, series, key.evidence)
     obstacle = _obstacle(guess, series, method)
@@ -196,7 +197,7 @@ def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: b
         return replace(guess, role=Role.DROP, key=None, decide=(*guess.decide, why))
     other = "copula" if method == "regression" and series.isna().any() and guess.kind is not Kind.DATE else "cart"
     cure = "replace it instead of another" if obstacle is None else f"try --method {other}"
-    obstacle = obstacle or f"{MOST_KEYS} columns are replaced already"
+    obstacle = obstacle or f"{full} columns are replaced already"
     sentence = f"a likely key that is kept, because {obstacle}; {_COARSER}, or {cure}."
     return replace(guess, decide=(*guess.decide, sentence))
 

@@ -35,7 +35,7 @@ def _exposed(proposal: Proposal) -> Iterator[str]:
     if proposal.alone:
         keys = [guess.name for guess in proposal.having(Role.KEEP) if guess.key]
         yield (
-            f"  {proposal.alone} records are alone on the kept keys ({', '.join(keys)}): who knows these finds "
+            f"  {proposal.alone:,} records are alone on the kept keys ({', '.join(keys)}): who knows these finds "
             "them with certainty, and run refuses that (release.max_exposed). Replace, drop or coarsen some."
         )
     questions = {guess.name: guess.question for guess in proposal.columns}

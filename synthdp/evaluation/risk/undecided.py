@@ -154,7 +154,10 @@ def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 or share == 0 else "under 1%"
+    if 0 < share < 0.01:
+        return "under 1%"
+    # near the limit a digit more says on which side
+    return f"{share:.1%}" if round(share, 2) == SHARE else f"{share:.0%}"
 
 
 def _listed(names: Sequence[str]) -> str:
