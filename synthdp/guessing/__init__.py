@@ -1,6 +1,7 @@
 """The only place that guesses: what the columns of an unknown file are, written as a config a person can correct."""
 
-from synthdp.guessing.proposal import Guess, Proposal, propose
+from synthdp.guessing.guesses import Guess
+from synthdp.guessing.proposal import Proposal, propose
 from synthdp.guessing.telling import tell
 from synthdp.guessing.writing import to_yaml
 

@@ -32,6 +32,8 @@ def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
     if out.exists():
         raise InputError(f"{out}: exists already and is not overwritten; choose another name with -o.")
     frame, dialect = dialects.read(data)
+    if bool(frame.isna().all(axis=None)):
+        raise InputError(f"{data}: no column holds a value, so there is nothing to guess from; choose another file.")
     dates = {str(name): form for name in frame.columns if (form := dialects.date_form(frame[name])) is not None}
     for name, form in dates.items():
         frame[name] = pd.to_datetime(frame[name], format=form)
@@ -50,7 +52,9 @@ def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
         yield f"synthdp check {out} will ask for this first:"
         yield from (f"  {problem}" for problem in error.problems)
     else:
-        yield f"synthdp check {out} accepts it as it is. Read it before you run it."
+        asked = len(proposal.asked)
+        first = f": run asks about {asked} column{'s' if asked > 1 else ''} first." if asked else "."
+        yield f"synthdp check {out} accepts it as it is. Read it before you run it{first}"
 
 
 def _stem(data: Path) -> str:

@@ -61,7 +61,8 @@ def _likely(path: Path) -> Iterator[Dialect]:
         first = next(iter(head.decode(encoding, errors="replace").splitlines()), "")
         names = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in MARKS}
         separator = max(MARKS, key=names.__getitem__)
-        nameless = not next(csv.reader([first], delimiter=separator), ["-"])[0].strip()
+        # an empty line has no cells at all
+        nameless = not (next(csv.reader([first], delimiter=separator), None) or ["-"])[0].strip()
         for decimal in (None, ","):
             # a comma is the plain separator and needs no word
             marks = None if separator == "," else separator

@@ -10,6 +10,7 @@ from synthdp.guessing import names
 from synthdp.microdata import Codes
 
 MOST_KEYS = 6
+MOST_REPLACED = 12
 FEWEST_KEYS = 3
 _ORDER = tuple(names.KEYS)
 
@@ -36,8 +37,12 @@ def find(frame: pd.DataFrame, candidates: Sequence[str]) -> tuple[Key, ...]:
 
 
 def with_shares(frame: pd.DataFrame, keys: Sequence[Key]) -> tuple[Key, ...]:
-    """Return the keys with how many records are unique on all of them, and would be without each."""
-    coded = _coded(frame, [key.name for key in keys])
+    """Return the keys with how many records are unique on all of them, and would be without each.
+
+    Of more than 12 keys these are the first 12; the others come as they are.
+    """
+    first = keys[:MOST_REPLACED]
+    coded = _coded(frame, [key.name for key in first])
     together = unique_share(coded, list(coded))
     return tuple(
         Key(
@@ -45,8 +50,28 @@ def with_shares(frame: pd.DataFrame, keys: Sequence[Key]) -> tuple[Key, ...]:
             f"{key.evidence}; {together:.0%} of the records are unique on all keys, "
             f"{unique_share(coded, [name for name in coded if name != key.name]):.0%} without this one",
         )
-        for key in keys
-    )
+        for key in first
+    ) + tuple(keys[MOST_REPLACED:])
+
+
+def to_replace(frame: pd.DataFrame, keys: Sequence[str], able: Sequence[str]) -> set[str]:
+    """Return which keys to replace: the first six that can be, and more while that leaves fewer alone on the kept ones.
+
+    Parameters
+    ----------
+    keys
+        The likely keys, those that identify most surely first.
+    able
+        Those that the method can replace.
+    """
+    chosen = [name for name in keys if name in able][:MOST_KEYS]
+    kept = [name for name in keys if name not in chosen]
+    exact = {name: np.asarray(pd.factorize(frame[name])[0], dtype=np.int64) for name in kept}
+    for name in [name for name in kept if name in able]:
+        without = [other for other in kept if other != name]
+        if len(chosen) < MOST_REPLACED and unique_share(exact, without) < unique_share(exact, kept):
+            chosen, kept = [*chosen, name], without
+    return set(chosen)
 
 
 def unique_share(coded: Mapping[str, Codes], of: Sequence[str]) -> float:

@@ -15,26 +15,59 @@ KEYS: Mapping[str, frozenset[str]] = {
     for topic, known in {
         "birth": "birth born dob yob birthdate birthyear birthday byear bdate geburt geburtsjahr geburtsdatum "
         "gebdatum gebjahr naissance nacimiento nascimento nascita geboorte geboortejaar urodzenia fodelsear",
-        "age": "age ages alter lebensalter edad idade eta leeftijd wiek alder aldur ika vek agey ageyrs",
-        "sex": "sex gender geschlecht sexe sexo sesso genre genero geslacht plec kon kjonn female male woman",
+        "age": "age ages agep alter lebensalter altersgruppe agegr agegroup edad idade eta leeftijd leeftijdsklasse "
+        "wiek alder aldur ika vek agey ageyrs",
+        "sex": "sex gender geschlecht sexe sexo sesso genre genero geslacht plec kon kjonn female male woman femme "
+        "homme mujer hombre vrouw frau kobieta",
         "origin": "race ethnicity ethnic ethnie ethnicite raza raca etnia etnicidad white black hispanic nationality "
         "nationalitat nationalite nacionalidad citizenship citizen staatsangehorigkeit country land pays pais paese "
-        "herkunft religion narodowosc native immigrant",
+        "herkunft religion narodowosc native immigrant hisp hispan raced ancestry nativity birthplace bpl pobp migrant "
+        "migration migrationshintergrund nationaliteit etniciteit origine origen herkomst obywatelstwo wyznanie "
+        "pochodzenie godsdienst konfession",
         "place": "region place placesize county state province city town municipality zip zipcode postcode postal plz "
         "district popul population urban rural urbanicity gemeinde kreis bundesland stadt ort wohnort departement "
         "commune ville canton kanton ciudad provincia municipio comune regione wojewodztwo miasto gmina residence "
-        "lan kommun fylke",
-        "education": "edu educ education school schooling highschool college degree bildung schulabschluss abschluss "
-        "diplome etudes estudios educacion escolaridade istruzione opleiding wyksztalcenie utbildning",
-        "marital": "marital maritalstatus mstatus marstat familienstand zivilstand matrimonial matrimoniale civil "
-        "etatcivil estadocivil burgerlijke cywilny civilstand",
-        "occupation": "occupation occ occup job profession beruf berufsgruppe metier ocupacion profesion beroep zawod "
-        "socprof workclass industry branche isco nace yrke",
-        "household": "household hhsize famsize familysize nchild children kids kinder enfants hijos figli kinderen "
-        "dzieci haushaltsgrosse",
-        "income": "income earnings salary wage wages einkommen gehalt revenu salaire ingreso ingresos renda reddito "
-        "inkomen dochod inkomst",
+        "lan kommun fylke puma statefip countyfip fips metro metarea cbsa msa nuts lsoa msoa tract gemeente "
+        "provincie woonplaats stad powiat departamento domicile",
+        "education": "edu educ educd education school schooling schl highschool college degree bildung schulabschluss "
+        "abschluss bildungsabschluss schulbildung diplome etudes estudios educacion escolaridade "
+        "istruzione opleiding onderwijs wyksztalcenie utbildning",
+        "marital": "marital maritalstatus mstatus marstat marst msp married spouse divorced widowed familienstand "
+        "zivilstand verheiratet matrimonial matrimoniale civil etatcivil estadocivil casado burgerlijke gehuwd "
+        "burgerlijkestaat cywilny zonaty zamezna civilstand",
+        "occupation": "occupation occ occup occp indp job profession beruf berufsgruppe metier ocupacion profesion "
+        "beroep zawod socprof workclass classwkr industry branche secteur isco isic naics nace bedrijfstak branza "
+        "stanowisko yrke",
+        "household": "household hhsize hht hhtype famsize familysize npf nchild children kids kinder enfants hijos "
+        "figli kinderen dzieci haushaltsgrosse haushalt haushaltstyp menage hogar huishouden gospodarstwo relate relp "
+        "relationship",
+        "housing": "housing tenure ownershp dwelling homeowner wohnung wohnform logement vivienda woning mieszkanie",
+        "income": "income incomes earnings salary wage wages inctot incwage pincp hincp wagp povpip einkommen gehalt "
+        "lohn revenu revenus salaire ingreso ingresos sueldo salario renda reddito inkomen loon salaris dochod zarobki "
+        "wynagrodzenie inkomst",
+        "disability": "disability disabled deye dear dphy drem dout ddrs blind deaf wheelchair behinderung behindert "
+        "invalidite handicap discapacidad beperking niepelnosprawnosc",
+        "veteran": "veteran dvet vetstat military milit veteraan kombattant excombatiente weteran",
     }.items()
+}
+# whole names in the codings of censuses and surveys, too short or too odd to be looked for among words
+CODED: Mapping[str, str] = {
+    name: topic
+    for topic, known in {
+        "birth": "rb080 pb140",
+        "age": "rx010 rx020 agec",
+        "sex": "rb090 pb150",
+        "origin": "rac1p rac2p rac3p anc1p anc2p cit nativ pob lanp",
+        "place": "st density db040 pwpuma powpuma",
+        "education": "pe040 isced",
+        "marital": "mar pb190",
+        "occupation": "cow pl051 pl111 soc socp occ1990 ind1990 naicsp",
+        "household": "noc np hhl hupac nchlt5 relshipp",
+        "housing": "ownrent rentown ten bld",
+        "disability": "dis",
+        "veteran": "mil vps drat",
+    }.items()
+    for name in known.split()
 }
 IDENTIFIERS = _set(
     "id ids uid uuid guid pid name surname firstname lastname fullname forename email mail phone telephone tel mobile "
@@ -45,7 +78,7 @@ IDENTIFIERS = _set(
 )
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # codes of these have no order, whatever the numbers suggest
-UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation"})
+UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
 UNORDERED_WORDS = _set("relationship religion party type class group code category industry sector")
 
 
@@ -69,11 +102,12 @@ def topic(name: str) -> str | None:
 
     Examples
     --------
-    >>> topic("Age_raw"), topic("Geschlecht"), topic("cholesterol")
-    ('age', 'sex', None)
+    >>> topic("Age_raw"), topic("Geschlecht"), topic("RAC1P"), topic("cholesterol")
+    ('age', 'sex', 'origin', None)
     """
+    whole = re.sub(r"[^a-z0-9]", "", name.lower())
     found = set(words(name))
-    return next((topic for topic, known in KEYS.items() if found & known), None)
+    return CODED.get(whole) or next((topic for topic, known in KEYS.items() if found & known), None)
 
 
 def is_identifier(name: str) -> bool:

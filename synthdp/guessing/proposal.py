@@ -1,6 +1,6 @@
 """A whole config guessed from a table: what each column is, and what should happen to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,14 +9,16 @@ import pandas as pd
 
 from synthdp import applicability
 from synthdp.guessing import identifiers, kinds, missing, names, relatives, skips
-from synthdp.guessing.keys import MOST_KEYS, Key, with_shares
+from synthdp.guessing.deciding import decide
+from synthdp.guessing.guesses import Guess
+from synthdp.guessing.keys import Key, to_replace, with_shares
 from synthdp.guessing.keys import find as find_keys
 from synthdp.guessing.missing import Code
 from synthdp.guessing.skips import Skip
 from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.imputation.regression import MOST_COUNT, MOST_LEVELS
 from synthdp.microdata import Floats, Microdata, resolve
-from synthdp.schema import Kind, Level, Role, Schema, Variable
+from synthdp.schema import Kind, Role, Schema, Variable
 
 Method = Literal["regression", "cart", "copula"]
 MANY_LONELY = 0.01
@@ -24,37 +26,6 @@ FEW_TWICE = 0.8
 FEW_ANSWERS, ANSWERS_PER_LEVEL, RARE_LEVEL = 0.2, 100, 0.01  # what a copula can learn little from
 _CONDITIONS = ("derived", "applies_when")
 _COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
-
-
-@dataclass(frozen=True)
-class Guess:
-    """One column: what it is, what should happen to it, why, and what a person must decide.
-
-    Parameters
-    ----------
-    evidence
-        What speaks for the guess: counts and shares, no values.
-    decide
-        Sentences about what only a person can decide.
-    """
-
-    name: str
-    role: Role
-    kind: Kind | None = None
-    key: bool = False
-    levels: tuple[Level, ...] = ()
-    tolerance: float | None = None
-    decimals: int | None = None
-    log: bool = False
-    derived: str | None = None
-    applies_when: str | None = None
-    evidence: tuple[str, ...] = ()
-    decide: tuple[str, ...] = ()
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the values are numbers."""
-        return self.kind is not None and not self.kind.categorical and self.kind is not Kind.DATE
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +38,9 @@ class Proposal:
         Columns with more levels than the method can see, or than their answers can tell apart.
     thin
         Whether few people answer a question that the method sees, or a level is rare.
+    asked, alone, unique
+        Columns whose ``key`` a person must decide, the most useful first; how many records are alone on the kept keys;
+        which share of the records is unique on all kept columns.
     """
 
     records: int
@@ -77,6 +51,9 @@ class Proposal:
     method: Method
     crowded: tuple[str, ...] = ()
     thin: bool = False
+    asked: tuple[str, ...] = ()
+    alone: int = 0
+    unique: float = 0.0
 
     def __repr__(self) -> str:
         return f"Proposal({self.records} records, {len(self.columns)} columns)"
@@ -116,10 +93,15 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
     for name, relation in related.items():
         guesses[name] = replace(guesses[name], evidence=(*guesses[name].evidence, relatives.words(relation)))
     candidates = [name for name in natures if clean[name].nunique() > 1 and name not in related]
-    for key in with_shares(clean, find_keys(clean, candidates)[: 2 * MOST_KEYS]):
-        full = sum(guess.role is Role.REPLACE for guess in guesses.values()) >= MOST_KEYS
+    keys = with_shares(clean, find_keys(clean, candidates))
+    able = [key.name for key in keys if _obstacle(guesses[key.name], clean[key.name], method) is None]
+    chosen = to_replace(clean, [key.name for key in keys], able)
+    for key in keys:
+        full = len(chosen) if key.name not in chosen else 0
         guesses[key.name] = _keyed(guesses[key.name], clean[key.name], key, method, full=full)
     _protect(guesses, data)
+    for name, relation in related.items():
+        guesses[name] = _following(guesses[name], clean[name], relation.replaced)
     askable = [name for name in natures if natures[name].kind.categorical and guesses[name].role is not Role.DROP]
     found = skips.find(clean[[name for name in rest if name not in dropped]], askable)
     for skip in found.values():
@@ -130,11 +112,13 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
             sentence = f"its gaps tell {skip.because}, which follows from a replaced column; drop it, or keep that."
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         _condition(guesses, data, skip)
-    columns = tuple(guesses[name] for name in frame.columns)
+    settled = decide(guesses, data)
+    columns = tuple(settled.guesses[name] for name in frame.columns)
     seen = [guess for guess in columns if method == "copula" and guess.role in (Role.KEEP, Role.REPLACE)]
     crowded = [guess.name for guess in seen if _crowded(guess, clean[guess.name])]
     thin = any(_thin(guess, clean[guess.name]) for guess in seen if guess.name not in crowded)
-    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded), thin)
+    left = (settled.asked, settled.alone, settled.unique)
+    return Proposal(len(frame), columns, codes, words, found, method, tuple(crowded), thin, *left)
 
 
 def _crowded(guess: Guess, series: pd.Series) -> bool:
@@ -202,27 +186,44 @@ def _kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
     return Guess(name, Role.KEEP, nature.kind, levels=nature.levels, evidence=tuple(evidence), decide=tuple(decide))
 
 
-def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: bool) -> Guess:
+def _keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: int) -> Guess:
     """Return a key: replaced when the method can, else kept, or dropped where keeping would name people."""
-    guess = replace(guess, key=True, evidence=(*guess.evidence, f"likely a key: {key.evidence}"))
-    if guess.numeric:
-        places, _ = kinds.decimals(_numbers(series))
-        guess = replace(guess, tolerance=kinds.tolerance(_numbers(series), places))
-    obstacle = None if method == "cart" else _obstacle(guess, series, method)
+    guess = _known(guess, series, key.evidence)
+    obstacle = _obstacle(guess, series, method)
     if obstacle is None and not full:
         return _replaced(guess, series)
     if guess.kind is Kind.DATE and names.topic(guess.name) == "birth":
         why = f"a date of birth, and {method} cannot replace dates; --method cart can."
-        return replace(guess, role=Role.DROP, key=False, decide=(*guess.decide, why))
+        return replace(guess, role=Role.DROP, key=None, decide=(*guess.decide, why))
     other = "copula" if method == "regression" and series.isna().any() and guess.kind is not Kind.DATE else "cart"
     cure = "replace it instead of another" if obstacle is None else f"try --method {other}"
-    obstacle = obstacle or f"{MOST_KEYS} columns are replaced already"
+    obstacle = obstacle or f"{full} columns are replaced already"
     sentence = f"a likely key that is kept, because {obstacle}; {_COARSER}, or {cure}."
     return replace(guess, decide=(*guess.decide, sentence))
 
 
+def _known(guess: Guess, series: pd.Series, evidence: str) -> Guess:
+    """Return a guess that intruders may know the column, and how well."""
+    guess = replace(guess, key=True, evidence=(*guess.evidence, f"likely a key: {evidence}"))
+    if not guess.numeric:
+        return guess
+    places, _ = kinds.decimals(_numbers(series))
+    return replace(guess, tolerance=kinds.tolerance(_numbers(series), places))
+
+
+def _following(guess: Guess, series: pd.Series, sources: Sequence[str]) -> Guess:
+    """Return a kept column that follows from others as the key that its name makes it."""
+    topic = names.topic(guess.name)
+    if guess.role is not Role.KEEP or guess.key or topic is None:
+        return guess
+    sentence = f"a likely key that is kept, because it follows from {' and '.join(sources)}; {_COARSER}."
+    return _known(replace(guess, decide=(*guess.decide, sentence)), series, f"its name says {topic}")
+
+
 def _obstacle(guess: Guess, series: pd.Series, method: Method) -> str | None:
-    """Return why regression, or a copula, cannot replace a column, or None."""
+    """Return why a method cannot replace a column, or None; trees replace every column."""
+    if method == "cart":
+        return None
     if guess.kind is Kind.DATE:
         return f"{method} cannot replace dates"
     if method == "copula":

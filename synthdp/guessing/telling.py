@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+from synthdp.evaluation.risk.kept_sets import SHARE
 from synthdp.guessing.proposal import Proposal
 from synthdp.schema import Role
+
+MOST_ASKED = 5
 
 
 def tell(proposal: Proposal) -> Iterator[str]:
@@ -20,10 +23,31 @@ def tell(proposal: Proposal) -> Iterator[str]:
     if skipped:
         yield f"  not asked of everyone: {', '.join(skipped)}"
     questions = [(guess.name, sentence) for guess in proposal.columns for sentence in guess.decide]
-    if questions:
+    if questions or proposal.alone or proposal.asked:
         yield "To decide:"
     for name, sentence in questions:
         yield f"  {name}: {sentence}"
+    yield from _exposed(proposal)
+
+
+def _exposed(proposal: Proposal) -> Iterator[str]:
+    """Yield what the kept columns give away, and who may know them: the first few questions in full."""
+    if proposal.alone:
+        keys = [guess.name for guess in proposal.having(Role.KEEP) if guess.key]
+        yield (
+            f"  {proposal.alone:,} records are alone on the kept keys ({', '.join(keys)}): who knows these finds "
+            "them with certainty, and run refuses that (release.max_exposed). Replace, drop or coarsen some."
+        )
+    questions = {guess.name: guess.question for guess in proposal.columns}
+    for name in proposal.asked[:MOST_ASKED]:
+        yield f"  {name}: {questions[name]}"
+    if rest := proposal.asked[MOST_ASKED:]:
+        yield f"  The same is to be decided of {', '.join(rest)}; the config holds the figures."
+    if proposal.unique > SHARE:
+        yield (
+            f"  {proposal.unique:.0%} of the records are unique on all kept columns together: say key: true for every "
+            "one that somebody outside may know."
+        )
 
 
 _WORDS = {Role.REPLACE: "replaced", Role.DERIVED: "recomputed", Role.DROP: "dropped", Role.KEEP: "kept"}

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 
-from synthdp.guessing.proposal import Guess, Proposal
+from synthdp.guessing.guesses import Guess
+from synthdp.guessing.proposal import Proposal
 from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.io import Dialect
 from synthdp.schema import Kind, Level, Role
 
 _PLAIN = re.compile(r"^[A-Za-zÀ-ɏ_][\w]*( [\w]+)*$")
+WIDTH = 118
 PRIOR_SHARE = 0.1  # of the records
 _SPECIAL = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 MASKS: Mapping[Kind, str] = {
@@ -38,7 +41,7 @@ def to_yaml(
         *_codes(proposal),
         "",
         "# replace: drawn anew. keep: released as it is. drop: gone before anything else happens.",
-        "# key: an intruder may know it.",
+        "# key: an intruder may know it (true, false, or null: nobody has decided, and run asks).",
         "variables:",
     ]
     for guess in proposal.columns:
@@ -101,7 +104,7 @@ def _codes(proposal: Proposal) -> list[str]:
 
 
 def _variable(guess: Guess, proposal: Proposal) -> list[str]:
-    comments = [f"  # {'; '.join(guess.evidence)}"] if guess.evidence else []
+    comments = _comment("; ".join(guess.evidence)) if guess.evidence else []
     skip = proposal.skips.get(guess.name)
     if skip is not None and guess.role is not Role.DROP:
         exactly = "always" if skip.exceptions == 0 else f"but for {skip.exceptions} records"
@@ -111,9 +114,15 @@ def _variable(guess: Guess, proposal: Proposal) -> list[str]:
         )
         if skip.exceptions:
             comments.append(f"  # once those are corrected: applies_when: {scalar(one_line(skip.applies_when()))}")
-    comments += [f"  # DECIDE: {sentence}" for sentence in guess.decide]
+    asked = [guess.question] if guess.question is not None else []
+    comments += [line for sentence in (*guess.decide, *asked) for line in _comment(f"DECIDE: {sentence}")]
     settings = ", ".join(f"{name}: {value}" for name, value in _settings(guess))
     return [*comments, f"  {scalar(guess.name)}: {{{settings}}}"]
+
+
+def _comment(text: str) -> list[str]:
+    """Return a text as lines of a comment on a variable."""
+    return wrap(one_line(text), WIDTH, initial_indent="  # ", subsequent_indent="  #   ", break_long_words=False)
 
 
 def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
@@ -126,8 +135,7 @@ def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
         yield "derived", scalar(guess.derived)
     else:
         yield "role", str(guess.role)
-    if guess.key:
-        yield "key", "true"
+    yield "key", "null" if guess.key is None else scalar(guess.key)
     if guess.levels:
         yield "levels", f"[{', '.join(scalar(level) for level in guess.levels)}]"
     if guess.role is Role.REPLACE and guess.numeric:

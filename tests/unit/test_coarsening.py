@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from synthdp import api, cautions, io
-from synthdp.coarsening import coarsen
+from synthdp import api, cautions, io, release
+from synthdp.coarsening import coarsen, period_start
 from synthdp.config import load, parse
 from synthdp.errors import InputError
+from synthdp.foreign import File, harmonise
 from synthdp.intake import prepare
+from synthdp.microdata import numbers, resolve
 from synthdp.pipeline import check, plan_of, run
 from synthdp.schema import Kind, Variable
 
@@ -111,6 +113,15 @@ def test_numeric_codes_of_a_nominal_column_become_text():
             "variables.job.rare: would leave a single level; choose a smaller number, or drop the column.",
         ),
         ({"nobody": {"topcode": 3}}, "variables.nobody: no such column in the data."),
+        (
+            {"code": {"round": "month"}},
+            "variables.code.round: month needs dates, found numbers; round to a number, or say in data.dates how the "
+            "dates are written.",
+        ),
+        (
+            {"job": {"round": "year"}},
+            "variables.job.round: year needs dates, found values that are not; say in data.dates how they are written.",
+        ),
     ],
 )
 def test_what_cannot_be_made_coarser(variables, sentence):
@@ -122,7 +133,13 @@ def test_what_cannot_be_made_coarser(variables, sentence):
     [
         ({"topcode": 1, "bottomcode": 1}, "bottomcode must be below topcode"),
         ({"kind": "nominal", "topcode": 1}, "topcode is for numeric columns, this one is nominal; use recode"),
-        ({"kind": "date", "round": 1}, "round is for numeric columns, this one is date"),
+        ({"kind": "date", "round": 1}, "this one is date; round dates to month, quarter or year"),
+        ({"kind": "date", "topcode": 1}, "topcode is for numeric columns, this one is date"),
+        ({"kind": "count", "round": "month"}, "round: month is for dates, this column has numbers; round to a number"),
+        ({"kind": "nominal", "round": "month"}, "round is for numeric columns, this one is nominal"),
+        ({"round": "year", "topcode": 9}, "topcode and bottomcode are for numeric columns, and round: month"),
+        ({"round": "week"}, "must be a number greater than 0, or month, quarter or year for dates"),
+        ({"round": True}, "must be a number greater than 0, or month, quarter or year for dates"),
         ({"kind": "binary", "rare": 3}, "rare is for nominal and ordinal columns, this one is binary"),
         ({"round": 0}, "greater than 0"),
         ({"rare": 1}, "greater than or equal to 2"),
@@ -206,3 +223,112 @@ def test_check_says_everything_at_once_and_warns(tmp_path):
     messages = " ".join(check(load(tmp_path / "good.yaml")).messages)
     assert "Made coarser before anything else: income (topcode)." in messages
     assert "takes account of them in its standard errors" in messages
+
+
+DAYS = pd.Series(pd.to_datetime(["2020-02-29", "2020-12-31", None, "1959-11-11", "1970-01-01"]))
+
+
+@pytest.mark.parametrize(
+    ("period", "starts"),
+    [
+        ("month", ["2020-02-01", "2020-12-01", None, "1959-11-01", "1970-01-01"]),
+        ("quarter", ["2020-01-01", "2020-10-01", None, "1959-10-01", "1970-01-01"]),
+        ("year", ["2020-01-01", "2020-01-01", None, "1959-01-01", "1970-01-01"]),
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Warsaw"])
+def test_dates_go_to_the_first_day(period, starts, zone):
+    dates = DAYS.dt.tz_localize(zone)
+    made, settled = coarsen(pd.DataFrame({"x": dates}), {"x": Variable(round=period)})
+    expected = pd.Series(pd.to_datetime(starts)).dt.tz_localize(zone).astype(dates.dtype)
+    pd.testing.assert_series_equal(made["x"], expected, check_names=False)
+    assert settled["x"].kind is Kind.DATE
+    text = coarsen(pd.DataFrame({"x": DAYS.dt.strftime("%Y-%m-%d")}), {"x": Variable(round=period)})[0]["x"]
+    assert [None if pd.isna(value) else value for value in text] == starts
+    # pandas says the same
+    whole = DAYS.dt.to_period({"month": "M", "quarter": "Q", "year": "Y"}[period]).dt.start_time
+    assert (expected.dt.tz_localize(None) == whole).tolist() == DAYS.notna().tolist()
+
+
+def test_the_nearest_first_day():
+    days = np.array([0.0, 15.0, 16.0, 31.0 + 13, 31.0 + 15, np.nan])
+    np.testing.assert_array_equal(period_start(days, "month", nearest=True), [0, 0, 31, 31, 59, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"), [({"round": 5}, "round: month, quarter"), ({"topcode": 5}, "leave it out")]
+)
+def test_numbers_do_not_make_dates_coarser(given, wrong):
+    with pytest.raises(InputError, match=wrong):
+        coarsen(DAYS.to_frame("x"), {"x": Variable(**given)})
+
+
+@pytest.mark.parametrize("format", io.FORMATS)
+def test_a_coarser_date_is_a_date_in_every_format(format, tmp_path):
+    data = prepare(
+        DAYS.to_frame("x").assign(y=[1, 2, 3, 4, 5]),
+        parse({"data": {"path": "x.csv"}, "variables": {"x": {"round": "month"}, "y": {"role": "replace"}}}),
+    )
+    column = data.schema["x"]
+    assert (column.kind, column.period, column.coarsened) == (Kind.DATE, "month", ("round: month",))
+    io.write(data.frame, tmp_path / f"x.{format}", format=format)
+    found = numbers(io.read(tmp_path / f"x.{format}")["x"], column)
+    np.testing.assert_array_equal(found, data.numbers("x"))
+
+
+def visits(n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    day = pd.Timestamp("2018-01-01") + pd.to_timedelta(rng.integers(0, 1000, n), unit="D")
+    age = rng.integers(18, 90, n)
+    return pd.DataFrame({"age": age, "seen": day, "year": day.year, "left": day + pd.to_timedelta(age, unit="D")})
+
+
+def test_replaced_and_kept_dates_are_first_days_in_the_copies():
+    variables = {
+        "age": {"role": "replace", "key": True},
+        "seen": {"role": "replace", "round": "month"},
+        "left": {"round": "quarter"},
+        "year": {"role": "drop"},
+    }
+    settings = {"variables": variables, "synthesis": {"method": "sequential", "model": {"method": "cart"}, "copies": 2}}
+    made = api.synthesize(visits(), settings, seed=1)
+    for copy in made.copies:
+        assert copy["seen"].dtype == visits()["seen"].dtype
+        assert (copy["seen"].dt.day == 1).all()
+        assert set(copy["left"].dt.month) <= {1, 4, 7, 10}
+        assert (copy["left"].dt.day == 1).all()
+    assert not made.copies[0]["seen"].equals(visits()["seen"].dt.to_period("M").dt.start_time)
+
+
+def test_dates_of_other_files_are_made_as_coarse():
+    data, variables = visits(), {"seen": Variable(role="replace", round="year"), "age": Variable(key=True)}
+    coarse = resolve(*coarsen(data, variables))
+    (found,), findings = harmonise([File("their.csv", data)], coarse, variables)
+    assert found["seen"].equals(coarse.frame["seen"])
+    assert findings.cautions == ("their.csv: seen was made coarser as the original was (round).",)
+
+
+def test_a_formula_reads_the_date_before_it_is_made_coarser():
+    variables = {"seen": {"round": "month"}, "age": {"role": "replace"}, "left": {"role": "drop"}}
+    variables |= {"year": {"role": "drop"}, "late": {"derived": "where(seen >= '2019-01-15', 1, 0)"}}
+    table = visits().assign(late=lambda frame: (frame["seen"] >= "2019-01-15").astype(int))
+    data = prepare(table, parse({"data": {"path": "x.csv"}, "variables": variables}))
+    # true of the days, and recomputed from what is released
+    assert (data.frame["late"] == (data.frame["seen"] >= "2019-01-15")).all()
+    assert not data.frame["late"].equals(table["late"])
+
+
+def test_the_codebook_says_how_a_column_was_made_coarser():
+    data = resolve(*coarsen(visits(), {"seen": Variable(round="month"), "age": Variable(topcode=80, round=5)}))
+    told = release.codebook(data.schema, [data.frame]).set_index("name")["coarsened"]
+    assert told["seen"] == "round: month"
+    assert told["age"] == "topcode, round"
+    assert told.isna().sum() == 2
+
+
+def test_a_key_is_true_false_or_undecided():
+    given = {"a": Variable(key=True), "b": Variable(key=False), "c": Variable(), "d": Variable(role="replace")}
+    schema = resolve(pd.DataFrame({name: range(20) for name in given}), given).schema
+    undecided = (False, False)
+    found = [(column.key, column.key_decided) for column in schema.columns]
+    assert found == [(True, True), (False, True), undecided, undecided]

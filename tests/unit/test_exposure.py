@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk import exposure
+from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.schema import Schema, Variable
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -79,3 +80,38 @@ def test_a_date_and_a_missing_value() -> None:
     frame = pd.DataFrame({"born": pd.to_datetime(["2000-01-01", "2000-01-01", None, "2001-05-05"])})
     found = evaluate_exposure(compare(frame, born=Variable(key=True)))
     assert found.unique.tolist() == [False, False, True, True]
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows)
+def test_who_is_alone_on_the_kept_keys(drawn) -> None:
+    frame = pd.DataFrame(drawn, columns=NAMES)
+    frame.loc[0, "b"] = 2.0
+    variables = {"a": Variable(kind="nominal", key=True), "b": Variable(kind="continuous", key=True)}
+    variables |= {"c": Variable(kind="nominal"), "d": Variable(kind="nominal", key=False)}
+    comparison = compare(frame, **variables)
+    found = evaluate_exposure(comparison)
+    assert found.alone.tolist() == found.alone_undecided.tolist() == alone(frame, ["a", "b"]).tolist()
+    # c counts as a key, but nobody has said so
+    columns = [column.model_copy(update={"key": column.name != "d"}) for column in comparison.schema.columns]
+    judged = Comparison(comparison.original, (), Schema(columns=tuple(columns)), aligned=True)
+    found = evaluate_exposure(judged)
+    assert found.alone.tolist() == alone(frame, ["a", "b"]).tolist()
+    assert found.alone_undecided.tolist() == alone(frame, ["a", "b", "c"]).tolist()
+    assert found.individual.tolist() == found.alone_undecided.astype(float).tolist()
+    section = found.section()
+    assert section["alone"] == found.alone.sum()
+    assert section["alone_rate"] == found.alone.mean()
+    assert section["alone_undecided"] == found.alone_undecided.sum()
+
+
+def test_who_is_alone_is_listed_among_the_records_at_risk() -> None:
+    comparison = compare(pd.DataFrame({"region": list("NNNSW"), "x": range(5)}), region=Variable(key=True))
+    listed = records_at_risk(comparison, {"exposure": evaluate_exposure(comparison)})
+    assert listed["record"].tolist() == [4, 5]
+    assert set(listed["risk"]) == {1.0}
+
+
+def test_nobody_is_alone_where_no_key_is_kept() -> None:
+    found = evaluate_exposure(compare(pd.DataFrame({"x": range(5)}), x=Variable(key=False))).section()
+    assert (found["unique"], found["alone"], found["alone_undecided"]) == (5, 0, 0)

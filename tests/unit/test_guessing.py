@@ -210,7 +210,28 @@ def test_identifiers(values, name, why):
         ("NewWhite", "origin"),
         ("native-country", "origin"),
         ("zip.code", "place"),
+        ("AGEP", "age"),
+        ("RAC1P", "origin"),
+        ("HISP", "origin"),
+        ("MSP", "marital"),
+        ("PUMA", "place"),
+        ("DENSITY", "place"),
+        ("INDP_CAT", "occupation"),
+        ("EDU", "education"),
+        ("PINCP_DECILE", "income"),
+        ("OWN_RENT", "housing"),
+        ("HOUSING_TYPE", "housing"),
+        ("NOC", "household"),
+        ("DVET", "veteran"),
+        ("DEYE", "disability"),
+        ("Behinderung", "disability"),
+        ("niepełnosprawność", "disability"),
+        ("burgerlijke_staat", "marital"),
+        ("nivel_ingresos", "income"),
+        ("type_ménage", "household"),
         ("cholesterol", None),
+        ("bone_density", None),
+        ("mars", None),
         ("agent", None),
     ],
 )
@@ -228,6 +249,7 @@ def test_at_most_six_columns_are_replaced():
     frame = pd.DataFrame({word: RNG.integers(0, 5, N) for word in words})
     proposal = propose(frame)
     assert len(proposal.having(Role.REPLACE)) == 6
+    assert proposal.alone == 0
     assert all("6 columns are replaced already" in guess.decide[-1] for guess in proposal.having(Role.KEEP))
 
 
@@ -253,6 +275,74 @@ def test_a_date_of_birth_is_never_kept():
     frame = pd.DataFrame({"birth_date": born, "age": RNG.integers(18, 90, N)})
     assert guess_of(frame, "birth_date").role is Role.DROP
     assert guess_of(frame, "birth_date", method="cart").role is Role.REPLACE
+
+
+def test_more_are_replaced_while_somebody_is_alone_on_the_kept_keys():
+    words = ["age", "sex", "race", "region", "education", "marital", "occupation", "children", "salary"]
+    frame = pd.DataFrame({word: RNG.integers(0, 20, N) for word in words})
+    proposal = propose(frame)
+    assert len(proposal.having(Role.REPLACE)) == 8
+    assert proposal.alone == 0
+
+
+def test_every_column_is_said_to_be_a_key_or_not_or_is_asked_about():
+    n = 3000
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "age": RNG.integers(18, 90, n),
+            "agegr": "",
+            "score": RNG.normal(size=n),
+            "visits": RNG.integers(0, 3, n),
+        }
+    )
+    frame["agegr"] = np.where(frame["age"] < 40, "18-39", np.where(frame["age"] < 65, "40-64", "65+"))
+    proposal = propose(frame)
+    text = to_yaml(proposal, "x.csv")
+    written = yaml.load(text, Loader)["variables"]
+    assert {name: settings.get("key", "nothing") for name, settings in written.items()} == {
+        "id": "nothing",
+        "age": True,
+        "agegr": False,
+        "score": None,
+        "visits": False,
+    }
+    assert proposal.asked == ("score",)
+    assert f"# DECIDE: score, which is kept, makes {n:,} records (100%) unique by itself." in text
+    assert "key: null" in text
+    assert "visits" not in "".join(tell(proposal))
+    shown = " ".join(text.replace("#", " ").split())
+    assert "no key: no set of up to 3 kept columns with it makes more than 5% unique visits: {" in shown
+    assert "no key of its own: its sources are judged agegr: {" in shown
+    assert parse(yaml.load(text, Loader)).variables["score"].key is None
+
+
+def test_a_known_name_that_follows_from_a_kept_column_is_a_key_too():
+    code = np.where(RNG.random(N) < 0.3, np.nan, RNG.integers(0, 40, N))
+    frame = pd.DataFrame({"INDP": code, "INDP_CAT": np.floor(code / 10), "age": RNG.integers(18, 90, N)})
+    guess = guess_of(frame, "INDP_CAT")
+    assert (guess.role, guess.key) == (Role.KEEP, True)
+    assert "because it follows from INDP" in guess.decide[-1]
+
+
+def test_kept_keys_that_leave_somebody_alone_are_told_of():
+    values = {word: np.where(RNG.random(N) < 0.1, np.nan, RNG.integers(0, 30, N)) for word in ("age", "region")}
+    frame = pd.DataFrame({**values, "sex": RNG.integers(0, 2, N)})
+    proposal = propose(frame)
+    alone = int((~frame.duplicated(["age", "region"], keep=False)).sum())
+    assert proposal.alone == alone > 0
+    assert f"  {alone} records are alone on the kept keys (age, region)" in "\n".join(tell(proposal))
+    assert "unique on all kept columns together" in "\n".join(tell(proposal))
+
+
+def test_many_questions_are_told_of_in_short():
+    frame = pd.DataFrame(RNG.normal(size=(N, 9)), columns=list("abcdefghi")).assign(age=RNG.integers(18, 90, N))
+    proposal = propose(frame)
+    assert len(proposal.asked) == 9
+    lines = list(tell(proposal))
+    assert sum("May an intruder know" in line for line in lines) == 5
+    assert "  The same is to be decided of f, g, h, i; the config holds the figures." in lines
+    assert to_yaml(proposal, "x.csv").count("key: null") == 9
 
 
 # skips and derived columns
@@ -424,6 +514,30 @@ def test_sd2011():
     assert found["wkabintdur"].applies_when == "wkabint != 'NO' or isnull(wkabint)"
     assert found["nociga"].applies_when is None
     assert {guess.name for guess in proposal.having(Role.REPLACE)} == {"sex", "age", "placesize", "region"}
+    assert all(found[name].key for name in ("edu", "socprof", "income", "marital"))
+    assert {"weight", "height", "ymarr"} <= set(proposal.asked)
+
+
+TEN = ["AGEP", "SEX", "MSP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "PINCP_DECILE", "DVET", "DEYE"]
+
+
+def test_the_census_extract_is_not_kept_as_it_is():
+    path = DATA / "nist" / "national2019.csv"
+    if not path.exists():
+        pytest.skip(f"needs {path.name}, which is not here")
+    frame = pd.read_csv(path)
+    ten = propose(frame[TEN])
+    assert all(guess.key for guess in ten.columns)
+    kept = {guess.name for guess in ten.having(Role.KEEP)}
+    # those have gaps, which regression cannot replace, and a person is told so
+    assert kept == {"MSP", "EDU", "PINCP_DECILE"}
+    assert ten.alone > 0
+    copula = propose(frame[TEN], method="copula")
+    assert {guess.name for guess in copula.having(Role.KEEP)} == {"DVET"}
+    assert copula.alone == 0
+    every = propose(frame)
+    assert set(every.asked) == {"PWGTP", "WGTP"}
+    assert all(guess.key is not None for guess in every.columns if guess.name not in ("PWGTP", "WGTP", "DENSITY"))
 
 
 def test_a_copula_is_helped_where_few_answer():

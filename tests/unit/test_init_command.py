@@ -73,7 +73,7 @@ def test_a_survey(tmp_path):
     assert "dropped: id, name" in result.output
     assert "missing codes in: hours" in result.output
     assert "hours (by employed)" in result.output
-    assert "accepts it as it is" in result.output
+    assert "accepts it as it is. Read it before you run it: run asks about" in result.output
     text = (tmp_path / "survey.yaml").read_text(encoding="utf-8")
     assert not any(secret in text + result.output for secret in SECRETS)
     assert accepted(tmp_path / "survey.yaml")
@@ -157,11 +157,17 @@ def test_nothing_is_overwritten(tmp_path):
         (("init", "data.csv", "--method", "magic"), "--method: must be regression, cart or copula, found 'magic'."),
         (("init", "data.csv", "-o", "no/such/folder.yaml"), "folder.yaml: the file cannot be written."),
         (("init", "broken.csv"), "a quotation mark is never closed"),
+        (("init", "nothing.csv"), "nothing.csv: the file is empty."),
+        (("init", "lines.csv"), "lines.csv: the file is empty."),
+        (("init", "names.csv"), "names.csv: the file has column names but no records."),
+        (("init", "gaps.csv"), "gaps.csv: no column holds a value, so there is nothing to guess from"),
     ],
 )
 def test_what_cannot_be_done_is_said(tmp_path, args, sentence):
     survey(np.random.default_rng(7)).to_csv("data.csv", index=False)
     (tmp_path / "broken.csv").write_text('age,sex\n30,"F\n')
+    for name, text in {"nothing": "", "lines": "\n\n", "names": "age,sex\n", "gaps": "age,sex\n,\n,\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
     result = invoke(*args)
     assert result.exit_code == 2
     assert sentence in re.sub(r"\s+", " ", result.output)

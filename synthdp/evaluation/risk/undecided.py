@@ -129,15 +129,15 @@ def _question(data: Microdata, one: Undecided) -> str:
     about = "" if worst.exact else "about "
     many = f"{about}{worst.unique:,} records ({_percent(worst.share)}) unique"
     if len(worst.columns) == 1:
-        who = f"{one.name}, which is kept, makes {many} by itself."
+        who = f"{_name(one.name)}, which is kept, makes {many} by itself."
     else:
         who = f"{_listed(worst.columns)}, {'both' if len(worst.columns) == 2 else 'all'} kept, make {many}."
     more = f" It is in {len(one.sets)} such sets." if len(one.sets) > 1 else ""
-    return f"{who}{more} May an intruder know {one.name}? Decide: {_choices(data, column, worst)}."
+    return f"{who}{more} May an intruder know {_name(one.name)}? Decide: {_choices(data, column, worst)}."
 
 
 def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
-    where = f"variables.{column.name}"
+    where = f"variables.{_name(column.name)}"
     # a column of the survey's design must be kept as it is
     kept = column.design is not None
     choices = [
@@ -154,8 +154,17 @@ def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 or share == 0 else "under 1%"
+    if 0 < share < 0.01:
+        return "under 1%"
+    # near the limit a digit more says on which side
+    return f"{share:.1%}" if round(share, 2) == SHARE else f"{share:.0%}"
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    shown = [_name(name) for name in names]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+
+
+def _name(name: str) -> str:
+    # a question is one line
+    return name if name.isprintable() else repr(name)
