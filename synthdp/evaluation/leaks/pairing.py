@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.spatial import KDTree
 
+from synthdp.evaluation.combinations import merge
 from synthdp.evaluation.leaks.finding import NEIGHBOURS
 from synthdp.microdata import Codes, Floats, codes, numbers
 from synthdp.schema import Column, Schema
@@ -43,9 +44,7 @@ class Beside:
 
     def codes(self) -> tuple[Codes, Codes]:
         """Return one number for each combination of replaced values, in the original and in the released file."""
-        both = [np.concatenate([self.original[name], self.copy[name]]) for name in self.original]
-        table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in both])
-        joint = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        joint = _joint([np.concatenate([self.original[name], self.copy[name]]) for name in self.original])
         return joint[: len(self.kept)], joint[len(self.kept) :]
 
 
@@ -53,16 +52,12 @@ def beside(name: str, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema
     """Return a released file beside the original; ``passive`` columns (derived ones) link nobody."""
     kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
     replaced = [column for column in schema.replaced() if column.name in copy.columns]
-    joint = [np.concatenate([_values(original, column), _values(copy, column)]) for column in kept]
-    if joint:
-        table = np.column_stack([np.unique(values, return_inverse=True)[1] for values in joint])
-        combined = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    else:
-        combined = np.full(len(original) + len(copy), -1, dtype=np.int64)
+    joint = [np.concatenate([column_values(original, column), column_values(copy, column)]) for column in kept]
+    combined = _joint(joint) if joint else np.full(len(original) + len(copy), -1, dtype=np.int64)
     return Beside(
         name=name,
-        original={column.name: _values(original, column) for column in replaced},
-        copy={column.name: _values(copy, column) for column in replaced},
+        original={column.name: column_values(original, column) for column in replaced},
+        copy={column.name: column_values(copy, column) for column in replaced},
         kept=combined[: len(original)],
         kept_copy=combined[len(original) :],
     )
@@ -104,7 +99,7 @@ def mark(pair: Beside, rows: Codes, near: Codes) -> Marks:
 def replaced_values(original: pd.DataFrame, schema: Schema, pairs: Sequence[Beside]) -> Floats:
     """Return the replaced columns that every file has, each in units of its standard deviation."""
     shared = [column for column in schema.replaced() if all(column.name in pair.copy for pair in pairs)]
-    columns = [scaled(_values(original, column)) for column in shared]
+    columns = [scaled(column_values(original, column)) for column in shared]
     return np.column_stack(columns) if columns else np.empty((len(original), 0))
 
 
@@ -135,13 +130,22 @@ def unlike_stand_ins(x: Floats, *, rng: np.random.Generator, rows: Codes, most: 
     return np.asarray(order[first][stand_ins(combinations, rng=rng, rows=place[rows], most=most)], dtype=np.int64)
 
 
+def _joint(columns: Sequence[Floats]) -> Codes:
+    """Return one number for each combination of values, NaN equal to NaN. O(n) for each column."""
+    joint = np.zeros(len(columns[0]), dtype=np.int64)
+    for values in columns:
+        joint = merge(joint, np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64))
+    return joint
+
+
 def _once(ids: Codes) -> Codes:
     """Return where the numbers stand that occur once."""
     _, first, counts = np.unique(ids, return_index=True, return_counts=True)
     return np.asarray(first[counts == 1], dtype=np.int64)
 
 
-def _values(frame: pd.DataFrame, column: Column) -> Floats:
+def column_values(frame: pd.DataFrame, column: Column) -> Floats:
+    """Return a column as numbers that are equal when the values are; missing is NaN."""
     if not column.kind.categorical:
         return numbers(frame[column.name], column)
     found = codes(frame[column.name], column).astype(np.float64)

@@ -12,6 +12,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import chance_limit
 from synthdp.evaluation.leaks.pairing import Beside, beside, mark, replaced_values, stand_ins, unlike_stand_ins
 from synthdp.evaluation.leaks.records import FEW
+from synthdp.evaluation.leaks.values import count_values, lonely, value_line
 
 # a clean release is refused for its verbatim rows by chance once in a hundred times; the scan for leaks, which every
 # release passes too, is ten times as patient and would let three planted rows pass where a coincidence is among them
@@ -60,7 +61,7 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     """
     if not comparison.copies:
         raise InputError("verbatim: needs at least one copy, found none.")
-    pairs = _pairs(comparison)
+    pairs = side_by_side(comparison)
     values = replaced_values(comparison.original, comparison.schema, pairs)
     if not values.shape[1] or len(values) < FEW:
         raise InputError(f"verbatim: needs a replaced column and {FEW} records, else equal rows say nothing.")
@@ -75,7 +76,9 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
         "chance": limits[worst],
         "excess": max(0, rows[worst] - limits[worst]),
     }
-    found |= {"per_copy": rows, "in_all": None}
+    lines = _value_lines(comparison, pairs)
+    found |= {"per_copy": rows, "in_all": None, "values": lines}
+    found["excess"] = max([found["excess"], *(line["excess"] for line in lines)])
     if len(pairs) == 1:
         return found
     everywhere = np.all([one.own for one in marks], axis=0)
@@ -93,7 +96,17 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     return found | {"in_all": {"rows": count, "chance": limit}, "excess": max(found["excess"], count - limit)}
 
 
-def _pairs(comparison: Comparison) -> list[Beside]:
+def _value_lines(comparison: Comparison, pairs: Sequence[Beside]) -> list[dict[str, Any]]:
+    """Return for each replaced column with values that one record has how many of them came back."""
+    columns = [column for column in comparison.schema.replaced() if all(column.name in pair.copy for pair in pairs)]
+    found = [one for column in columns if (one := lonely(column, pairs[0].original[column.name])) is not None]
+    return [
+        value_line(one, count_values(one, pairs, aligned=comparison.aligned), draws=1, level=LEVEL / len(found))
+        for one in found
+    ]
+
+
+def side_by_side(comparison: Comparison) -> list[Beside]:
     """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place."""
     passive = {column.name for column in comparison.schema.derived()}
     pairs = [
