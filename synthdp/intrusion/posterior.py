@@ -50,6 +50,8 @@ ENOUGH, MOST = 4000, 100_000
 FEWEST_TIMES, MOST_TIMES = 2, 10
 # a risk group with fewer records is learnt from everybody
 SMALLEST_GROUP = 100
+# numbers that laws have read and that are kept: 200 MB, and what one fold takes
+MOST_KEPT = 25 * 10**6
 
 Remake = Callable[[Streams], Sequence[pd.DataFrame]]
 
@@ -123,7 +125,7 @@ class Posterior:
     laws
         ``laws[fold][group][key]`` was learnt without the records of the fold.
     memory
-        What laws read in the rows, of the fold asked for last: targets come a few at a time.
+        What laws read in the rows: targets come a few at a time.
     """
 
     keys: tuple[Key, ...]
@@ -152,10 +154,10 @@ class Posterior:
         return found
 
     def _read(self, fold: int, group: int) -> list[Floats]:
-        """Return what each law reads in all rows; those of one fold are kept until another is asked for."""
-        if self.memory.keys() - {(fold, group) for group in range(len(self.laws[fold]))}:
-            self.memory.clear()
+        """Return what each law reads in all rows, and keep it while there is room."""
         if (fold, group) not in self.memory:
+            if sum(read.size for kept in self.memory.values() for read in kept) > MOST_KEPT:
+                self.memory.clear()
             self.memory[fold, group] = [law.read(self.shown) for law in self.laws[fold][group]]
         return self.memory[fold, group]
 
