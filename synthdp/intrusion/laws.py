@@ -23,8 +23,11 @@ PENALTIES = (1e-6, 1.0, 30.0, 1000.0)
 class Law(Protocol):
     """The density of a key given the keys before it and a row."""
 
-    def log_density(self, x: Floats, known: Floats, shown: Floats) -> Floats:
-        """Return log p(x_i | known_i, shown_r), shape (targets, rows); zero where x is missing.
+    def read(self, shown: Floats) -> Floats:
+        """Return all that this law takes from rows, worked out once for many targets; ``shown`` has shape (rows, p)."""
+
+    def log_density(self, x: Floats, known: Floats, read: Floats) -> Floats:
+        """Return log p(x_i | known_i, row r), shape (targets, rows); zero where x is missing.
 
         Parameters
         ----------
@@ -32,8 +35,8 @@ class Law(Protocol):
             The key of the targets; positions of levels for a categorical one.
         known
             Their keys before this one, shape (targets, j).
-        shown
-            What the rows show, shape (rows, p).
+        read
+            What :meth:`read` returned for the rows.
         """
 
 
@@ -48,11 +51,19 @@ class Line:
     def __repr__(self) -> str:
         return f"Line({len(self.shown)} features)"
 
-    def log_density(self, x: Floats, known: Floats, shown: Floats) -> Floats:
-        """Return log p(x | known, shown) but for the constant of the normal."""
-        here, there = x - known @ self.known, shown @ self.shown
-        e = (here[:, None] - there[None, :]) / self.sd
-        return np.where(np.isnan(e), 0.0, -0.5 * e**2 - np.log(self.sd))
+    def read(self, shown: Floats) -> Floats:
+        """Return shown · β, in standard deviations of e."""
+        return np.asarray(shown @ self.shown / self.sd)
+
+    def log_density(self, x: Floats, known: Floats, read: Floats) -> Floats:
+        """Return log p(x | known, row) but for the constant of the normal."""
+        here = (x - known @ self.known) / self.sd
+        found = here[:, None] - read[None, :]
+        found *= found
+        found *= -0.5
+        found -= np.log(self.sd)
+        found[np.isnan(here)] = 0.0
+        return found
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,18 +82,24 @@ class Logit:
     def __repr__(self) -> str:
         return f"Logit({len(self.frequency)} levels)"
 
-    def log_density(self, x: Floats, known: Floats, shown: Floats) -> Floats:
-        """Return log Pr(x | known, shown); targets who share what is known are worked out once."""
-        held, place = np.unique(known, axis=0, return_inverse=True)
-        there = shown @ self.shown.T + self.constant
-        level = x.astype(np.int64)
-        found = np.zeros((len(x), len(shown)))
-        for number, before in enumerate(held):
-            scores = there + self.known @ before
-            probability = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-            table = np.log((1 - self.share) * probability + self.share * self.frequency)
-            mine = np.flatnonzero((place.ravel() == number) & (level != MISSING))
-            found[mine] = table.T[level[mine]]
+    def read(self, shown: Floats) -> Floats:
+        """Return exp(c + shown · β) by level, against the largest of the row; shape (rows, levels)."""
+        scores = shown @ self.shown.T + self.constant
+        return np.asarray(np.exp(scores - scores.max(axis=1, keepdims=True)))
+
+    def log_density(self, x: Floats, known: Floats, read: Floats) -> Floats:
+        """Return log Pr(x | known, row)."""
+        weight = known @ self.known.T
+        weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+        missing = x == MISSING
+        level = np.where(missing, 0, x).astype(np.int64)
+        found: Floats = weight[np.arange(len(x)), level][:, None] * read.T[level]
+        # all weights may be on levels that the row rules out; the mixture then speaks alone
+        found /= np.maximum(weight @ read.T, np.finfo(np.float64).tiny)
+        found *= 1 - self.share
+        found += self.share * self.frequency[level][:, None]
+        np.log(found, out=found)
+        found[missing] = 0.0
         return found
 
 

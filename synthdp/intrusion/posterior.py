@@ -1,7 +1,8 @@
-"""What a released row says about the true keys of the person behind it, learnt by making the copies again.
+"""What a released row says about the true keys of the person behind it, learnt from other draws of the copies.
 
-The plan is synthesised a few more times with fresh streams; every time, each record gives one pair of true keys x and a
-released row: the kept columns z, and of every replaced column the mean over the copies, or the share of each level.
+Copies of the plan are made a few more times, or have been already (by a gate that judges the plan and not one draw of
+it). Every time, each record gives one pair of true keys x and a released row: the kept columns z, and of every replaced
+column the mean over the copies, or the share of each level.
 From these pairs the posterior is learnt key by key, categorical keys first,
 
     p(x | row)  =  Π_k p(x_k | x_1 … x_{k−1}, row),
@@ -26,31 +27,31 @@ Nobody's own record teaches the intruder: everyone is scored with what was learn
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
-from synthdp import expressions
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.imputation import predictors
+from synthdp.intrusion.features import Key, keys_of, shown_by
 from synthdp.intrusion.laws import Law, lines, logits
-from synthdp.links import Link
-from synthdp.microdata import MISSING, Codes, Floats, Microdata, codes, numbers
-from synthdp.schema import Column, Role
+from synthdp.microdata import Codes, Floats
+from synthdp.neighbours.loops import Booleans
 from synthdp.seeding import Streams
 from synthdp.synthesis.protocol import Plan
 
 # pairs of keys and row that are learnt from: small files are made again more often, large ones are sampled
 ENOUGH, MOST = 4000, 100_000
 FEWEST_TIMES, MOST_TIMES = 2, 10
-MOST_LEVELS = 30
 # a risk group with fewer records is learnt from everybody
 SMALLEST_GROUP = 100
+# numbers that laws have read and that are kept: 200 MB, and what one fold takes
+MOST_KEPT = 25 * 10**6
 
 Remake = Callable[[Streams], Sequence[pd.DataFrame]]
 
@@ -58,12 +59,14 @@ Remake = Callable[[Streams], Sequence[pd.DataFrame]]
 class Informed(Protocol):
     """The attack of an intruder who can make the copies again."""
 
-    def __call__(self, comparison: Comparison, *, rng: np.random.Generator) -> LikelihoodRisk:
-        """Attack the copies."""
+    def __call__(
+        self, comparison: Comparison, *, rng: np.random.Generator, targets: Codes | None = None
+    ) -> LikelihoodRisk:
+        """Attack the copies; all records, or a sample where that is too much work, or the targets named."""
 
 
 def informed_intruder(plan: Plan, remake: Remake) -> Informed:
-    """Return the attack of somebody who knows how the copies of a plan are made.
+    """Return the attack of somebody who knows how the copies of a plan are made, and makes them again.
 
     Parameters
     ----------
@@ -71,26 +74,40 @@ def informed_intruder(plan: Plan, remake: Remake) -> Informed:
         Makes copies of the plan from streams of its own, all that is done to a release included.
     """
 
-    def attack(comparison: Comparison, *, rng: np.random.Generator) -> LikelihoodRisk:
-        return evaluate_bayes(comparison, learn(plan, comparison.copies, remake, rng=rng), rng=rng)
+    def attack(comparison: Comparison, *, rng: np.random.Generator, targets: Codes | None = None) -> LikelihoodRisk:
+        again = make_again(plan, remake, len(comparison.copies), rng=rng)
+        return evaluate_bayes(comparison, learn(plan, comparison.copies, again, rng=rng), rng=rng, targets=targets)
 
     return attack
 
 
-@dataclass(frozen=True, repr=False)
-class Key:
-    """A key that is not released as it is: true values, and the columns by which they predict other keys.
+def learnt_intruder(plan: Plan, draws: Sequence[Sequence[pd.DataFrame]], *, rng: np.random.Generator) -> Informed:
+    """Return the same attack, learnt from draws of the copies that exist already.
 
-    ``values`` are positions of levels (−1 where missing) or numbers on the working scale (NaN where missing);
-    ``levels`` is 0 for a number.
+    Parameters
+    ----------
+    draws
+        Copies of the plan made several times, each time with streams of its own, row i from record i.
+    rng
+        For folds and samples of what is learnt.
+
+    Notes
+    -----
+    Learnt once for each number of copies attacked (a release, or several together), whatever the order of attacks, so
+    that attacking many draws costs no more learning than one. The draw that is attacked may be one of those that were
+    learnt from: a record is scored by what other records taught, so its own row still teaches nothing about it.
     """
+    seed = int(rng.integers(2**63))
+    learnt: dict[int, Learnt] = {}
 
-    values: Floats
-    columns: Floats
-    levels: int
+    def attack(comparison: Comparison, *, rng: np.random.Generator, targets: Codes | None = None) -> LikelihoodRisk:
+        count = len(comparison.copies)
+        if count not in learnt:
+            again = _gathered(draws, count, _times(len(plan.data)))
+            learnt[count] = teach(plan, again, rng=np.random.default_rng([seed, count]))
+        return evaluate_bayes(comparison, learnt[count].reading(plan, comparison.copies), rng=rng, targets=targets)
 
-    def __repr__(self) -> str:
-        return f"Key({len(self.values)} records)"
+    return attack
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +124,8 @@ class Posterior:
         Of records and of rows.
     laws
         ``laws[fold][group][key]`` was learnt without the records of the fold.
+    memory
+        What laws read in the rows: targets come a few at a time.
     """
 
     keys: tuple[Key, ...]
@@ -114,6 +133,7 @@ class Posterior:
     folds: Codes
     groups: Codes
     laws: tuple[tuple[tuple[Law, ...], ...], ...]
+    memory: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"Posterior({len(self.shown)} rows, {len(self.keys)} keys)"
@@ -127,44 +147,91 @@ class Posterior:
             for group in np.unique(self.groups[rows]):
                 theirs = np.flatnonzero(self.groups[rows] == group)
                 part, known = np.zeros((len(mine), len(theirs))), np.empty((len(mine), 0))
-                for key, law in zip(self.keys, self.laws[fold][group], strict=True):
-                    part += law.log_density(key.values[people], known, self.shown[rows[theirs]])
+                for key, law, read in zip(self.keys, self.laws[fold][group], self._read(fold, group), strict=True):
+                    part += law.log_density(key.values[people], known, read[rows[theirs]])
                     known = np.hstack([known, key.columns[people]])
                 found[np.ix_(mine, theirs)] = part
         return found
 
+    def _read(self, fold: int, group: int) -> list[Floats]:
+        """Return what each law reads in all rows, and keep it while there is room."""
+        if (fold, group) not in self.memory:
+            if sum(read.size for kept in self.memory.values() for read in kept) > MOST_KEPT:
+                self.memory.clear()
+            self.memory[fold, group] = [law.read(self.shown) for law in self.laws[fold][group]]
+        return self.memory[fold, group]
 
-def learn(plan: Plan, copies: Sequence[pd.DataFrame], remake: Remake, *, rng: np.random.Generator) -> Posterior:
-    """Learn what the rows of copies say about the true keys.
+
+@dataclass(frozen=True, repr=False)
+class Learnt:
+    """What rows of a plan's copies say, before any particular copies are looked at; fields as in :class:`Posterior`."""
+
+    keys: tuple[Key, ...]
+    kept: Floats
+    folds: Codes
+    groups: Codes
+    laws: tuple[tuple[tuple[Law, ...], ...], ...]
+
+    def __repr__(self) -> str:
+        return f"Learnt({len(self.kept)} records, {len(self.keys)} keys)"
+
+    def reading(self, plan: Plan, copies: Sequence[pd.DataFrame]) -> Posterior:
+        """Return the posterior given these copies, row i made from record i."""
+        shown = np.hstack([self.kept, shown_by(copies, plan.data)])
+        return Posterior(self.keys, shown, self.folds, self.groups, self.laws)
+
+
+def learn(
+    plan: Plan,
+    copies: Sequence[pd.DataFrame],
+    again: Sequence[Sequence[pd.DataFrame]],
+    *,
+    rng: np.random.Generator,
+) -> Posterior:
+    """Learn from other draws what the rows of these copies say about the true keys.
 
     Parameters
     ----------
     copies
         What the intruder holds: one release of the plan, or several together, row i made from record i.
-
-    Notes
-    -----
-    Cost: 2 to 10 syntheses, the fewer the larger the file; then O(n p²) for p features.
+    again
+        The same number of copies, drawn anew, as often as there are entries.
     """
+    return teach(plan, again, rng=rng).reading(plan, copies)
+
+
+def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random.Generator) -> Learnt:
+    """Learn what rows say about the true keys: O(n p²) for p features, from at most 100,000 pairs.
+
+    Raises
+    ------
+    ValueError
+        If there is no draw to learn from.
+    """
+    if not again:
+        raise ValueError("teach: needs at least one draw of the copies to learn from.")
     n = len(plan.data)
     kept = predictors.build(plan.data).matrix
-    times = int(np.clip(np.ceil(ENOUGH / n), FEWEST_TIMES, MOST_TIMES))
-    again = [np.hstack([kept, _shown(_held(remake, len(copies), rng), plan.data)]) for _ in range(times)]
-    keys = _keys(plan.released)
+    keys = keys_of(plan.released)
     folds = rng.permutation(n) % FOLDS
     groups, teachers = _groups(plan)
-    some = np.zeros(n, dtype=bool)
-    some[rng.choice(n, min(n, MOST // times), replace=False)] = True
-    by_group = [_laws(keys, again, np.flatnonzero(some & here), folds, rng) for here in teachers]
+    some = np.sort(rng.choice(n, min(n, MOST // len(again)), replace=False))
+    shown = [np.hstack([kept[some], shown_by(copies, plan.data, some)]) for copies in again]
+    by_group = [_laws(keys, shown, some, here[some], folds, rng) for here in teachers]
     laws = tuple(tuple(tuple(law[fold] for law in learnt) for learnt in by_group) for fold in range(FOLDS))
-    return Posterior(keys, np.hstack([kept, _shown(copies, plan.data)]), folds, groups, laws)
+    return Learnt(keys, kept, folds, groups, laws)
 
 
 def _laws(
-    keys: Sequence[Key], again: Sequence[Floats], records: Codes, folds: Codes, rng: np.random.Generator
+    keys: Sequence[Key],
+    again: Sequence[Floats],
+    records: Codes,
+    wanted: Booleans,
+    folds: Codes,
+    rng: np.random.Generator,
 ) -> list[tuple[Law, ...]]:
-    """Return the law of every key by fold, learnt from these records."""
-    shown = [made[records] for made in again]
+    """Return the law of every key by fold, learnt from the wanted ones of these records."""
+    shown, records = [made[wanted] for made in again], records[wanted]
     known = np.empty((len(records), 0))
     found = []
     for key in keys:
@@ -176,67 +243,33 @@ def _laws(
     return found
 
 
-def _held(remake: Remake, count: int, rng: np.random.Generator) -> list[pd.DataFrame]:
-    """Return as many copies as the intruder holds, from as many releases as that takes."""
-    made: list[pd.DataFrame] = []
-    while len(made) < count:
-        made += remake(Streams(int(rng.integers(2**63))))
-    return made[:count]
+def make_again(plan: Plan, remake: Remake, count: int, *, rng: np.random.Generator) -> list[Sequence[pd.DataFrame]]:
+    """Return ``count`` copies of a plan, made anew 2 to 10 times: the fewer, the larger the file."""
+    made: list[Sequence[pd.DataFrame]] = []
+    for _ in range(_times(len(plan.data))):
+        held: list[pd.DataFrame] = []
+        # releases together hold more copies than one making gives
+        while len(held) < count:
+            held += remake(Streams(int(rng.integers(2**63))))
+        made.append(held[:count])
+    return made
 
 
-def _keys(data: Microdata) -> tuple[Key, ...]:
-    """Return the keys that copies may change, categorical ones first; those that follow from other keys left out."""
-    names = {column.name for column in data.schema.keys()}
-    found = []
-    for column in data.schema.keys():
-        follows = column.role is Role.DERIVED and expressions.names(str(column.derived)) <= names
-        if column.role is Role.KEEP or follows or data.frame[column.name].nunique() < 2:
-            continue
-        if column.kind.categorical:
-            levels, merged = _merged(data.codes(column.name))
-            columns = (merged[:, None] == np.arange(1, levels)).astype(np.float64)
-            found.append(Key(merged.astype(np.float64), columns, levels))
-        else:
-            values = Link.of(data, column.name).forward(data.numbers(column.name))
-            found.append(Key(values, np.nan_to_num(values)[:, None], 0))
-    return tuple(sorted(found, key=lambda key: not key.levels))
+def _times(n: int) -> int:
+    return int(np.clip(np.ceil(ENOUGH / n), FEWEST_TIMES, MOST_TIMES))
 
 
-def _merged(positions: Codes) -> tuple[int, Codes]:
-    """Return how many levels there are and which each record has, the rarest ones one where there are too many."""
-    present = positions[positions != MISSING]
-    by_size = np.argsort(-np.bincount(present, minlength=1), kind="stable")
-    rank = np.empty(len(by_size), dtype=np.int64)
-    rank[by_size] = np.minimum(np.arange(len(by_size)), MOST_LEVELS - 1)
-    return int(rank.max()) + 1, np.where(positions == MISSING, MISSING, rank[positions])
+def _gathered(draws: Sequence[Sequence[pd.DataFrame]], count: int, times: int) -> list[Sequence[pd.DataFrame]]:
+    """Return as many copies as the intruder holds, a few times, each time beginning with another draw."""
+    found: list[Sequence[pd.DataFrame]] = []
+    for begin in range(min(times, len(draws))):
+        # round and round: a draw stands in for a release more than once where there are too few
+        order = [copy for turn in range(len(draws)) for copy in draws[(begin + turn) % len(draws)]]
+        found.append([order[place % len(order)] for place in range(count)])
+    return found
 
 
-def _shown(copies: Sequence[pd.DataFrame], data: Microdata) -> Floats:
-    """Return what copies show of the replaced columns, side by side: means, shares of levels and of missing values."""
-    parts = [np.empty((len(data), 0))]
-    for column in data.schema.replaced():
-        if column.kind.categorical:
-            parts.append(_shares(copies, column, data))
-            continue
-        link = Link.of(data, column.name)
-        values = np.stack([link.forward(numbers(copy[column.name], column)) for copy in copies])
-        present = np.isfinite(values)
-        mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-        parts.append(np.column_stack([mean, 1 - present.mean(axis=0)]))
-    return np.hstack(parts)
-
-
-def _shares(copies: Sequence[pd.DataFrame], column: Column, data: Microdata) -> Floats:
-    frequent = np.argsort(-np.bincount(data.codes(column.name) + 1, minlength=len(column.levels) + 1), kind="stable")
-    # the most frequent one is left out, for shares sum to one
-    wanted = frequent[1 : MOST_LEVELS + 1] - 1
-    share = np.zeros((len(data), len(wanted)))
-    for copy in copies:
-        share += codes(copy[column.name], column)[:, None] == wanted
-    return share / len(copies)
-
-
-def _groups(plan: Plan) -> tuple[Codes, list["np.ndarray[tuple[int], np.dtype[np.bool_]]"]]:
+def _groups(plan: Plan) -> tuple[Codes, list[Booleans]]:
     """Return the group of each row, and of which records it is learnt from: one for all where masks do not differ."""
     everybody = np.ones(len(plan.data), dtype=bool)
     if not plan.masks_by_group:

@@ -1,6 +1,7 @@
 """The intruder who knows mask, model and parameters: the posterior's closed form, its ends, and the way to the gate."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likeliho
 from synthdp.gating import decide
 from synthdp.intake import prepare
 from synthdp.intrusion.laws import Line, Logit, lines, logits
-from synthdp.intrusion.posterior import Posterior, informed_intruder, learn
+from synthdp.intrusion.posterior import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
 from synthdp.microdata import Floats
 from synthdp.planning import plan_of
 from synthdp.seeding import Streams
@@ -65,6 +66,11 @@ def built(config: Config, frame: pd.DataFrame, seed: int = 7) -> tuple[Plan, Com
     return plan, Comparison(data.frame, copies, data.schema, aligned=True, groups=plan.tags.labels), remake
 
 
+def learnt(plan: Plan, comparison: Comparison, remake: Any) -> Posterior:
+    draw = rng()
+    return learn(plan, comparison.copies, make_again(plan, remake, len(comparison.copies), rng=draw), rng=draw)
+
+
 def closed_form(frame: pd.DataFrame, comparison: Comparison, sd: float, mask_draw: str) -> GaussianChannel:
     """The channel of one key under a linear regression and a Gaussian mask, parameters at their estimates."""
     design = np.column_stack([np.ones(len(frame)), frame["z"]])
@@ -99,7 +105,7 @@ def test_the_learnt_posterior_is_the_closed_form(sd: float, mask_draw: str) -> N
     n = 4000
     frame = regression(n, seed=1)
     plan, comparison, remake = world(frame, sd, mask_draw)
-    posterior = learn(plan, comparison.copies, remake, rng=rng())
+    posterior = learnt(plan, comparison, remake)
     exact = closed_form(frame, comparison, sd, mask_draw)
     told = exact.slope**2 / (exact.sd**2 / COPIES + exact.common**2)
     variance = 1 / (exact.prior_sd**-2 + told)
@@ -122,7 +128,7 @@ def test_the_mask_is_told_from_the_draw() -> None:
     found = {}
     for mask_draw in ("per_copy", "once"):
         plan, comparison, remake = world(frame, 1.0, mask_draw)
-        posterior = learn(plan, comparison.copies, remake, rng=rng())
+        posterior = learnt(plan, comparison, remake)
         found[mask_draw] = line_of(posterior, 1.0, 0)[2]
     assert found["once"] > 1.1 * found["per_copy"]
 
@@ -195,7 +201,7 @@ def test_keys_of_every_kind_and_groups_with_masks_of_their_own() -> None:
         "masks_by_group": {"young": {"age": {"method": "gaussian", "sd": 0.05}}},
     }
     plan, comparison, remake = built(parse(MIXED | groups), frame)
-    posterior = learn(plan, comparison.copies, remake, rng=rng())
+    posterior = learnt(plan, comparison, remake)
     assert repr(posterior) == "Posterior(600 rows, 4 keys)"  # race is kept, and old follows from age
     assert repr(posterior.keys[0]) == "Key(600 records)"
     assert [key.levels > 0 for key in posterior.keys] == [True, True, False, False]
@@ -219,6 +225,35 @@ def test_several_releases_together_are_stronger() -> None:
     assert found[1] > 1.2 * found[0]
 
 
+def test_what_other_draws_taught_is_as_strong_as_making_the_copies_again() -> None:
+    frame = regression(500, 6)
+    plan, comparison, remake = world(frame, 0.2, "per_copy")
+    draws = [remake(Streams(100 + number)) for number in range(6)]
+    attack_ = learnt_intruder(plan, draws, rng=rng(1))
+    before = informed_intruder(plan, remake)(comparison, rng=rng(1))
+    after = attack_(comparison, rng=rng(1))
+    # the same row posterior but for the error of learning it
+    assert abs(after.expected_links - before.expected_links) < 4 * np.sqrt(before.expected_links)
+    assert after.mean_posterior == pytest.approx(before.mean_posterior, rel=0.1)
+    # what is learnt depends on neither the order of attacks nor their number
+    files = [replace(comparison, copies=draw) for draw in draws[:2]]
+    there = [attack_(file, rng=rng(2)) for file in files]
+    other = learnt_intruder(plan, draws, rng=rng(1))
+    back = [other(file, rng=rng(2)) for file in reversed(files)]
+    for one, two in zip(there, reversed(back), strict=True):
+        np.testing.assert_array_equal(one.posterior, two.posterior)
+    # a draw that was learnt from is no easier than one that was not
+    assert there[0].mean_posterior == pytest.approx(after.mean_posterior, rel=0.15)
+    both = replace(comparison, copies=(*comparison.copies, *draws[0]))
+    assert attack_(both, rng=rng()).predicted_links > 1.2 * after.predicted_links
+    few = attack_(comparison, rng=rng(), targets=np.array([3, 1]))
+    assert np.flatnonzero(np.isfinite(few.posterior)).tolist() == [1, 3]
+    np.testing.assert_allclose(few.posterior[[1, 3]], after.posterior[[1, 3]])
+    assert repr(teach(plan, draws, rng=rng())) == "Learnt(500 records, 1 keys)"
+    with pytest.raises(ValueError, match=r"^teach: needs at least one draw of the copies to learn from\.$"):
+        teach(plan, [], rng=rng())
+
+
 # the laws
 
 
@@ -236,7 +271,7 @@ def test_a_law_of_levels_is_a_distribution_and_follows_its_definition() -> None:
     few, rows = known[10:14], shown[0][:6]
     total = np.zeros((4, 6))
     for level in range(levels):
-        found = law.log_density(np.full(4, float(level)), few, rows)
+        found = law.log_density(np.full(4, float(level)), few, law.read(rows))
         for i in range(4):
             for r in range(6):
                 scores = law.constant + law.known @ few[i] + law.shown @ rows[r]
@@ -245,9 +280,10 @@ def test_a_law_of_levels_is_a_distribution_and_follows_its_definition() -> None:
                 assert found[i, r] == pytest.approx(np.log(mixture), abs=1e-12)
         total += np.exp(found)
     np.testing.assert_allclose(total, 1.0)
-    assert np.all(law.log_density(np.full(4, -1.0), few, rows) == 0)
+    assert np.all(law.log_density(np.full(4, -1.0), few, law.read(rows)) == 0)
     # one level only: nothing to tell apart
-    same = logits(np.zeros(n), 2, known, shown, np.arange(n) % 5, rng=rng())[0].log_density(np.zeros(4), few, rows)
+    only = logits(np.zeros(n), 2, known, shown, np.arange(n) % 5, rng=rng())[0]
+    same = only.log_density(np.zeros(4), few, only.read(rows))
     assert np.all(np.exp(same) > 0.99)
 
 
@@ -265,7 +301,7 @@ def test_a_law_of_numbers_is_least_squares_without_its_own_fold() -> None:
     others = np.isfinite(x) & (folds != 2)
     wanted = np.linalg.lstsq(np.hstack([known, shown])[others], x[others])[0]
     np.testing.assert_allclose(np.concatenate([law.known, law.shown]), wanted, atol=1e-6)
-    found = law.log_density(x[6:8], known[6:8], shown[:3])
+    found = law.log_density(x[6:8], known[6:8], law.read(shown[:3]))
     error = (x[6] - known[6] @ law.known - shown[:3] @ law.shown) / law.sd
     np.testing.assert_allclose(found[0], -0.5 * error**2 - np.log(law.sd))
     assert np.all(found[1] == 0)  # what is missing says nothing
@@ -354,7 +390,7 @@ def test_advice_follows_from_links_too(name: str) -> None:
 def test_sampled_targets_give_an_interval_around_the_whole() -> None:
     frame = regression(1500, 3)
     plan, comparison, remake = world(frame, 0.05, "per_copy")
-    posterior = learn(plan, comparison.copies, remake, rng=rng())
+    posterior = learnt(plan, comparison, remake)
     whole = evaluate_bayes(comparison, posterior, rng=rng())
     part = evaluate_bayes(comparison, posterior, rng=rng(), most_pairs=10**6)
     assert whole.sampled is None

@@ -7,13 +7,14 @@ import numpy as np
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import chance_hits, refuse_unless_aligned
-from synthdp.evaluation.risk.likelihood import FEWEST_TARGETS, LikelihoodRisk, summarise
+from synthdp.evaluation.risk.likelihood import LikelihoodRisk, summarise
 from synthdp.evaluation.risk.traces import unchanged
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.scoring import TIE
 
 NAME = "identity_bayes"
 MOST_PAIRS = 2 * 10**7
+FEWEST_TARGETS = 200
 # pairs of a target and a row looked at in one go: 16 MB an array
 AT_ONCE = 2 * 10**6
 
@@ -38,6 +39,7 @@ def evaluate_bayes(
     rng: np.random.Generator,
     permutations: int = 200,
     most_pairs: int = MOST_PAIRS,
+    targets: Codes | None = None,
 ) -> LikelihoodRisk:
     """Attack aligned copies with the posterior of a person's keys given the rows.
 
@@ -57,6 +59,8 @@ def evaluate_bayes(
     most_pairs
         How many pairs of a target and a row may be asked for; above, targets are sampled (never fewer than give an
         interval) and an interval given.
+    targets
+        Which records to attack; by default all, or a sample where that is too much work.
 
     Raises
     ------
@@ -82,8 +86,13 @@ def evaluate_bayes(
     refuse_unless_aligned(comparison, NAME)
     n = len(comparison.original)
     block = unchanged(comparison)
-    size = min(n, max(FEWEST_TARGETS, most_pairs // n))
-    targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    if targets is None:
+        size = min(n, max(FEWEST_TARGETS, most_pairs // n))
+        targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    # what a posterior learnt for one fold of records is used up before the next is asked for
+    folds = getattr(log_posterior, "folds", np.zeros(n, dtype=np.int64))
+    targets = targets[np.argsort(folds[targets], kind="stable")]
+    size = len(targets)
     share, posterior, predicted = np.empty(size), np.empty(size), np.empty(size)
     winner = np.empty(size, dtype=np.int64)
     everyone = np.arange(n)

@@ -28,11 +28,10 @@ class Cells:
     def __repr__(self) -> str:
         return f"Cells({len(self.label)} rows)"
 
-    def of_size(self, size: int, rows: Codes | None = None) -> Codes:
-        """Return the rows of cells of one size, shape (cells, size); only cells whose first row is among ``rows``."""
+    def of_size(self, size: int) -> Codes:
+        """Return the rows of cells of one size, shape (cells, size)."""
         mine = np.flatnonzero(self.size == size)
-        mine = mine[np.argsort(self.label[mine], kind="stable")].reshape(-1, size)
-        return mine if rows is None else mine[np.isin(mine[:, 0], rows)]
+        return np.asarray(mine[np.argsort(self.label[mine], kind="stable")]).reshape(-1, size)
 
 
 def cells_of(frame: pd.DataFrame, kept: Sequence[Column]) -> Cells:
@@ -40,7 +39,7 @@ def cells_of(frame: pd.DataFrame, kept: Sequence[Column]) -> Cells:
     exact = [column.model_copy(update={"tolerance": 0.0}) for column in kept]
     (keys,) = encode_keys([frame], exact)
     table = pd.DataFrame(np.column_stack([keys.cells, keys.numbers]))
-    label = table.groupby(list(table.columns), sort=False).ngroup().to_numpy(dtype=np.int64)
+    label = np.asarray(table.groupby(list(table.columns), sort=False).ngroup(), dtype=np.int64)
     return Cells(label, np.bincount(label)[label])
 
 

@@ -122,8 +122,8 @@ def evaluate_extremes(
     The confidence is worked out from the copies alone. With b the share of variance that copies have in common, and in
     units of the column's sd, the average of M copies is a x + e, where a = √b and Var e = (1 − b)/M for masks drawn per
     copy (or noise), a = b and Var e = b(1 − b) + (1 − b)/M for masks drawn once (see ``risk.channel``); from one copy b
-    cannot be seen and is taken for a half. The x are normal, but for an outlier in every third file, ten times as far out,
-    so that one is taken for one. Every row is drawn 200 times from this posterior, and the confidence is how
+    cannot be seen and is taken for a half. The x are normal, but for an outlier in every third file, ten times as far
+    out, so that one is taken for one. Every row is drawn 200 times from this posterior, and the confidence is how
     often the row pointed at has its rank again. For copies that share nothing it is about one in the number of rows;
     for outliers that masks hide well it errs on the timid side. Cost: O(M n log n) for each column.
 

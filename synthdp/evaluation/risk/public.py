@@ -183,3 +183,13 @@ def _chosen(public: Public, block: Codes, rng: np.random.Generator) -> Channel:
         _, _, mine, _ = rows.score(np.arange(len(few))[:TUNED_ON], TEMPERATURES[None, :].copy(), rng)
         worth.append(np.maximum(mine, WORST_LOG).sum(axis=0).max())
     return public.channels[int(np.argmax(worth))]
+
+
+def learn_public(
+    comparison: Comparison, *, mask_draw: MaskDraw | None = "per_copy", rng: np.random.Generator
+) -> PublicPosterior:
+    """Return the posterior that :func:`evaluate_public` scores rows by, for attacks on several rows together."""
+    refuse_without_keys(comparison, NAME)
+    files = comparison if comparison.aligned else line_up(comparison, rng=rng)
+    public = study(files, mask_draw=mask_draw, rng=rng)
+    return posterior_of(public, _chosen(public, unchanged(files), rng), rng=rng)

@@ -1,0 +1,162 @@
+"""The risk of persons, where several rows are one person's or household's and the file says which belong together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.holdout import clusters
+from synthdp.evaluation.risk.identity import WIDTH
+from synthdp.microdata import Codes, Floats
+from synthdp.neighbours.loops import Booleans
+
+NAME = "persons"
+
+
+class Claims(Protocol):
+    """An identity finding, record by record."""
+
+    @property
+    def individual(self) -> Floats:
+        """The probability given to each record's own row; NaN for records that were not attacked."""
+
+    @property
+    def confidence(self) -> Floats:
+        """The probability given to the row pointed at; NaN without a claim."""
+
+    @property
+    def right(self) -> Floats:
+        """The probability that the claim is right."""
+
+
+@dataclass(frozen=True, repr=False)
+class PersonsRisk:
+    """What an intruder achieves against persons who have several rows.
+
+    Parameters
+    ----------
+    persons
+        How many persons (or households) there are.
+    expected_links, expected_links_rate
+        Persons found, and the same per person.
+    expected_links_chance
+        The 95% point when persons are permuted; None where single rows were attacked, which have their own.
+    predicted_links
+        Persons that the intruder takes to have found.
+    individual, confidence, right
+        Record by record, each with its person's value; confidential, not part of :meth:`section`.
+    sampled
+        None, or how many persons the figures rest on and a 95% interval.
+    """
+
+    persons: int
+    expected_links: float
+    expected_links_rate: float
+    expected_links_chance: float | None
+    predicted_links: float
+    individual: Floats
+    confidence: Floats
+    right: Floats
+    sampled: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"PersonsRisk({self.persons} persons)"
+
+    @property
+    def predicted(self) -> Floats:
+        """What the intruder takes the claim for."""
+        return self.confidence
+
+    @property
+    def found(self) -> Floats:
+        """The probability that the claim is right."""
+        return self.right
+
+    @property
+    def true_match_mask(self) -> Booleans:
+        """Whether the claim is right beyond doubt."""
+        return np.asarray(self.right == 1.0)
+
+    def section(self) -> dict[str, Any]:
+        """Return the attack's section of metrics.json: numbers about the file, none about a person."""
+        links = ("expected_links", "expected_links_rate", "expected_links_chance", "predicted_links")
+        section: dict[str, Any] = {name: getattr(self, name) for name in ("persons", *links)}
+        section["max_posterior"] = float(np.nanmax(self.individual)) if np.isfinite(self.individual).any() else 0.0
+        return section if self.sampled is None else section | {"sampled": dict(self.sampled)}
+
+
+def persons_of(comparison: Comparison, identifier: str | None = None) -> Codes | None:
+    """Return whose each record is, as codes from 0, or None where every record is a person's only one.
+
+    Parameters
+    ----------
+    identifier
+        A column whose repeated values tie records together; by default the survey's cluster. Who has none is alone.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
+    if identifier is None:
+        label = clusters(comparison)
+    elif identifier in comparison.original.columns:
+        label = np.asarray(pd.factorize(comparison.original[identifier])[0], dtype=np.int64)
+    else:
+        raise InputError(f"{NAME}: there is no column {identifier!r} that could tie records together; name another.")
+    if label is None:
+        return None
+    alone = label < 0
+    label = np.where(alone, label.max(initial=-1) + np.cumsum(alone), label)
+    person = np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
+    return person if person.max() + 1 < len(person) else None
+
+
+def any_row(finding: Claims, person: Codes) -> PersonsRisk:
+    """Return the risk that at least one row of a person is found, by an intruder who looks for one at a time.
+
+    Notes
+    -----
+    Rows are taken as found independently of each other, 1 − Π (1 − p): between the largest p and their sum. Rows that
+    were not attacked count as not found, and persons of whom no row was attacked have no value.
+    """
+    count = int(person.max()) + 1
+    attacked = np.bincount(person[np.isfinite(finding.individual)], minlength=count) > 0
+    claimed = np.bincount(person[np.isfinite(finding.confidence)], minlength=count) > 0
+    individual = np.where(attacked, _at_least_one(finding.individual, person, count), np.nan)
+    right = _at_least_one(finding.right, person, count)
+    confidence = np.where(claimed, _at_least_one(finding.confidence, person, count), np.nan)
+    mine = right[attacked]
+    scale = count / max(1, len(mine))
+    return PersonsRisk(
+        persons=count,
+        expected_links=float(mine.sum()) * scale,
+        expected_links_rate=float(mine.mean()) if len(mine) else 0.0,
+        expected_links_chance=None,
+        predicted_links=float(np.nansum(confidence)) * scale,
+        individual=individual[person],
+        confidence=confidence[person],
+        right=right[person],
+        sampled=interval(mine, count),
+    )
+
+
+def _at_least_one(values: Floats, person: Codes, count: int) -> Floats:
+    with np.errstate(divide="ignore"):
+        none = np.log1p(-np.clip(np.nan_to_num(values), 0.0, 1.0))
+    return -np.expm1(np.bincount(person, weights=none, minlength=count))
+
+
+def interval(share: Floats, count: int) -> dict[str, Any] | None:
+    """Return how many persons figures rest on and a 95% interval of those found, or None when all were attacked."""
+    size = len(share)
+    if size in (0, count):
+        return None
+    error = WIDTH * float(share.std()) * np.sqrt((1 - size / count) / size)
+    mean = float(share.mean())
+    interval = {"low": max(0.0, mean - error) * count, "high": float(mean + error) * count}
+    return {"persons": size, "expected_links": interval}
