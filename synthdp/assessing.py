@@ -10,10 +10,12 @@ from synthdp.config import Config
 from synthdp.drawing import repaired
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.measure import Measure, Need, Plain
-from synthdp.evaluation.risk.bayes import NAME as BAYES
-from synthdp.evaluation.risk.registry import IDENTITY_LIMITS, risks
+from synthdp.evaluation.leaks.memorised import evaluate_memorised
+from synthdp.evaluation.measure import Figures, Measure, Need, Plain
+from synthdp.evaluation.risk.registry import risks
+from synthdp.intrusion.halves import refitting
 from synthdp.intrusion.posterior import informed_intruder
+from synthdp.judging import bayes
 from synthdp.release.register import Earlier
 from synthdp.seeding import Streams
 from synthdp.synthesis.making import make
@@ -47,16 +49,16 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
     def remake(streams: Streams) -> Sequence[pd.DataFrame]:
         return repaired(config, plan, make(config.synthesis, plan, streams=streams, jobs=jobs))[0].copies
 
-    attack = informed_intruder(plan, remake)
-    needs = frozenset({Need.KEYS, Need.ROWS, Need.PLAN})
-    bayes = Plain(
-        BAYES,
-        "Whom does somebody find who knows mask, model and parameters?",
-        lambda comparison, rng: attack(comparison, rng=rng),
-        needs,
-        IDENTITY_LIMITS,
+    informed = bayes(informed_intruder(plan, remake))
+    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
+    memorised = Plain(
+        "memorised",
+        "Do copies hold people because they were in the file, and not because people are like that?",
+        lambda files, rng: Figures(evaluate_memorised(files, refit=refit, rng=rng)),
+        frozenset({Need.PLAN}),
+        ("max_memorised",),
     )
-    return {bayes.name: bayes}
+    return {measure.name: measure for measure in (informed, memorised)}
 
 
 def further_sections(

@@ -1,7 +1,7 @@
 """The gate's decision on a run: the mechanism over its draws, earlier releases of the same data, what was accepted."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,25 +10,26 @@ import pandas as pd
 
 from synthdp.assessing import EVALUATION
 from synthdp.config import Config
-from synthdp.drawing import beside, count_of, repeat
+from synthdp.drawing import count_of
+from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Check, Thresholds, Verdict
-from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
+from synthdp.evaluation.gate.judging import Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE
 from synthdp.evaluation.gate.tally import Bound
-from synthdp.evaluation.gate.targets import choose
 from synthdp.evaluation.gate.verdict import check
-from synthdp.evaluation.measure import Measure
+from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.registry import risks
+from synthdp.intrusion.halves import refitting
+from synthdp.judging import over_draws
 from synthdp.planning import open_questions
 from synthdp.release.register import NAME, Earlier, Register
 from synthdp.seeding import Streams
 from synthdp.synthesis.private.settings import Private
-from synthdp.synthesis.protocol import Advance, Plan, Release
-from synthdp.synthesis.sampler import in_order
+from synthdp.synthesis.protocol import Advance, Plan
 
 NONE = "none"
 VARIABLE = "SYNTHDP_REGISTER"
@@ -72,7 +73,6 @@ def judge(
     plan: Plan,
     *,
     streams: Streams,
-    informed: Mapping[str, Measure] | None = None,
     earlier: Sequence[Earlier] = (),
     holdout: pd.DataFrame | None = None,
     accepted: Mapping[str, str] | None = None,
@@ -90,8 +90,6 @@ def judge(
     ----------
     streams
         Of the draws: their names begin with ``draw``, so that no draw shares anything with the published copies.
-    informed
-        Measures that know how the copies are made.
     accepted
         Risks that the signatory accepts, by name, with the reason.
     study
@@ -110,42 +108,40 @@ def judge(
     accepted = accepted or {}
     asked = open_questions(config, plan)
     schema = asked.schema_less(accepted)
-    known = (*asked.checks(study=study), *exposure_checks(plan, limits))
-    inquiry = inquiry_of(config, informed or {})
-    count = draws or count_of(config, len(plan.data))
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
-    chosen = choose(blank, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
-    targets, typical = chosen if chosen is not None else (None, None)
-    alone, together = Averages(typical), Averages(typical)
-    # as many draws are held at once as are worked on
-    batch: list[tuple[int, Release]] = []
-
-    def work(number: int) -> tuple[Drawn, Drawn | None]:
-        place, made = batch[number - 1]
-        files = replace(beside(plan, made, schema=schema), targets=targets, holdout=holdout)
-        mine = streams.within("draw", place)
-        found = inquiry.ask(files, mine, means=place < MEAN_DRAWS)
-        if not earlier:
-            return found, None
-        everything = (*(copy for before in earlier for copy in before.copies), *made.copies)
-        return found, inquiry.ask(replace(files, copies=everything), mine.within("together"), means=False)
-
-    for place, made in enumerate(repeat(config, plan, streams=streams, count=count, jobs=jobs)):
-        batch.append((place, made))
-        if len(batch) < max(1, jobs) and place + 1 < count:
-            continue
-        for found, joint in in_order(work, len(batch), jobs):
-            alone.add(found)
-            if joint is not None:
-                together.add(joint)
-        batch.clear()
-        if advance is not None:
-            advance(place + 1, count)
-    verdict = Verdict((*known, *alone.checks(limits)))
+    known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
+    known += _memorised(config, plan, blank, streams, jobs)
+    found = over_draws(
+        inquiry_of(config),
+        config,
+        plan,
+        blank=replace(blank, holdout=holdout),
+        earlier=earlier,
+        streams=streams,
+        count=draws or count_of(config, len(plan.data)),
+        jobs=jobs,
+        advance=advance,
+    )
+    verdict = Verdict((*known, *found.alone.checks(limits)))
     if earlier:
-        verdict = verdict.beside(Verdict(tuple(together.checks(limits))), len(earlier))
-    notes = (*_changed_defaults(config), *(asked.sentences if asked.columns else ()))
-    return Judged(verdict.accepting(accepted), alone, count, notes)
+        verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), len(earlier))
+    notes = (*_changed_defaults(config), *asked.sentences)
+    return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
+
+
+def _memorised(config: Config, plan: Plan, blank: Comparison, streams: Streams, jobs: int) -> Iterator[Check]:
+    """Fit halves of the file, unless no limit reads it."""
+    limit = config.limits.limit("max_memorised")
+    if limit is None:
+        return
+    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
+    try:
+        found = evaluate_memorised(blank, refit=refit, rng=streams.generator("draw", "memorised"), enough=limit)
+    except SynthdpError:
+        yield check("max_memorised", "memorised", None, limit)
+        return
+    bound = Bound(found["difference"], found["low"], found["judged"], found["held_out"])
+    yield check("max_memorised", "memorised", bound, limit)
 
 
 def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> Judged:
@@ -153,7 +149,7 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
     limits = config.limits
     known = {**found.findings, "attribute": found.risk.get("attribute")}
     averages = Averages()
-    averages.add(inquiry_of(config, {}).ask(comparison, EVALUATION, known=known))
+    averages.add(inquiry_of(config).ask(comparison, EVALUATION, known=known))
     checks = [*_exposed(comparison, limits), *averages.checks(limits)]
     copied = found.risk.get("verbatim") or {}
     limit = limits.limit("max_excess_verbatim")
@@ -162,21 +158,15 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
     return Judged(Verdict(tuple(checks)), averages)
 
 
-def inquiry_of(config: Config, informed: Mapping[str, Measure]) -> Inquiry:
+def inquiry_of(config: Config) -> Inquiry:
     """Return everything the gate asks of a set of copies."""
     return Inquiry(
         limits=config.limits,
-        measures={**risks(config.evaluation.targets), **informed},
+        measures=risks(config.evaluation.targets),
         intruders=config.evaluation.intruders,
         analyses=config.analyses,
         propensity=config.evaluation.propensity,
     )
-
-
-def exposure_checks(plan: Plan, limits: Thresholds) -> tuple[Check, ...]:
-    """Return what needs no draw: who is alone on kept keys."""
-    data = plan.released
-    return _exposed(Comparison(data.frame, (), data.schema, aligned=True), limits)
 
 
 def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:

@@ -1,7 +1,7 @@
 """Judging the mechanism: what every intruder achieves on average over draws, and how useful the draws are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,10 +11,12 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.limits import LIMITS, Thresholds
 from synthdp.evaluation.gate.tally import Booleans, Bound, Identified, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
+from synthdp.evaluation.leaks.draws import VerbatimOverDraws
 from synthdp.evaluation.measure import Measure, lacking
 from synthdp.evaluation.risk.attacks import identifies
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.persons import any_row, persons_of
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
 from synthdp.evaluation.utility.overlap import evaluate_analyses
 from synthdp.evaluation.utility.panel import evaluate_panel
@@ -76,6 +78,10 @@ class Inquiry:
     analyses: Sequence[Analysis] = ()
     propensity: Propensity | None = None
 
+    def with_measures(self, more: Mapping[str, Measure]) -> "Inquiry":
+        """Return an inquiry that takes more measures."""
+        return replace(self, measures={**self.measures, **more}) if more else self
+
     def ask(
         self, comparison: Comparison, streams: Streams, *, means: bool = True, known: Mapping[str, Any] | None = None
     ) -> Drawn:
@@ -105,6 +111,9 @@ class Inquiry:
                     continue
                 findings[name] = cast(Identified, taken)
             findings |= self._own(comparison, streams, given)
+            person = persons_of(comparison)
+            if person is not None:
+                findings |= {f"{name} by person": any_row(found, person) for name, found in findings.items()}
         gains = self._gains(comparison, streams, given, reasons) if means else {}
         return Drawn(findings, gains, self._use(comparison, streams, reasons) if means else {}, reasons)
 
@@ -180,6 +189,16 @@ class Averages:
     gains: dict[str, list[float]] = field(default_factory=dict)
     use: dict[str, list[float]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    verbatim: VerbatimOverDraws = field(default_factory=VerbatimOverDraws)
+
+    def copied(self, comparison: Comparison, limits: Thresholds, *, rng: np.random.Generator) -> None:
+        """Count the rows and values that one draw copies over, where a limit reads it."""
+        if not limits.judged("max_excess_verbatim"):
+            return
+        try:
+            self.verbatim.add(comparison, rng=rng)
+        except InputError as error:
+            self.reasons["verbatim"] = str(error)
 
     def add(self, drawn: Drawn) -> None:
         """Take one draw."""
@@ -211,6 +230,9 @@ class Averages:
             elif name == "max_attribute_gain":
                 for target, gains in self.gains.items():
                     yield check(name, "attribute", over_draws(gains), limit, what=f" for {target!r}")
+            elif name == "max_excess_verbatim":
+                if self.verbatim.draws:
+                    yield check(name, "verbatim", Bound(float(self.verbatim.section()["excess"])), limit)
             elif name == "min_overlap":
                 for of in ("panel", "analyses"):
                     if of in self.use:

@@ -11,6 +11,7 @@ from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.measure import Figures, Finding, Measure, Need, Plain
 from synthdp.evaluation.risk.anonymity import evaluate_anonymity
 from synthdp.evaluation.risk.attribute import default_targets, evaluate_attribute
+from synthdp.evaluation.risk.channel import MaskDraw
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.extremes import evaluate_extremes
 from synthdp.evaluation.risk.identity import evaluate_identity
@@ -20,7 +21,7 @@ from synthdp.evaluation.risk.linking import evaluate_linked
 from synthdp.evaluation.risk.membership import evaluate_membership
 from synthdp.evaluation.risk.peer import evaluate_peer
 from synthdp.evaluation.risk.population import evaluate_population
-from synthdp.evaluation.risk.public import MaskDraw, evaluate_public
+from synthdp.evaluation.risk.public import evaluate_public
 from synthdp.evaluation.risk.singling import evaluate_singling
 
 IDENTITY_LIMITS = ("max_expected_match_rate", "max_individual", "max_claims_right", "max_mean_individual")

@@ -1,0 +1,111 @@
+"""The draws of a mechanism, one after the other, before every intruder that a limit reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from synthdp.config import Config
+from synthdp.drawing import beside, repeat
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
+from synthdp.evaluation.gate.targets import choose
+from synthdp.evaluation.measure import Measure, Need, Plain
+from synthdp.evaluation.risk.bayes import NAME as BAYES
+from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
+from synthdp.intrusion.posterior import Informed, learnt_intruder
+from synthdp.release.register import Earlier
+from synthdp.seeding import Streams
+from synthdp.synthesis.protocol import Advance, Plan, Release
+from synthdp.synthesis.sampler import in_order
+
+# draws that teach the intruder who knows how copies are made: held until all of them are there
+TEACHING = 4
+# cells of the teaching draws: large files teach with fewer
+MOST_TAUGHT = 2 * 10**8
+
+
+@dataclass(frozen=True, repr=False)
+class Found:
+    """What the draws came to: of this release alone, and beside earlier releases of the same data."""
+
+    alone: Averages
+    together: Averages
+
+
+def over_draws(
+    inquiry: Inquiry,
+    config: Config,
+    plan: Plan,
+    *,
+    blank: Comparison,
+    earlier: Sequence[Earlier],
+    streams: Streams,
+    count: int,
+    jobs: int = 1,
+    advance: Advance | None = None,
+) -> Found:
+    """Draw the mechanism ``count`` times and ask every question of every draw.
+
+    Parameters
+    ----------
+    blank
+        The original without copies, with the schema by which the release is judged.
+    earlier
+        Releases of the same data that stand beside every draw as they were published.
+
+    Notes
+    -----
+    The intruder who knows how the copies are made learns from the first few draws, and is then asked of all of them;
+    nobody's own record teaches (see :func:`synthdp.intrusion.posterior.learnt_intruder`). Draws are asked about in
+    ``jobs`` threads; the result does not depend on their number.
+    """
+    chosen = choose(blank, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
+    targets, typical = chosen if chosen is not None else (None, None)
+    found = Found(Averages(typical), Averages(typical))
+    batch: list[tuple[int, Release]] = []
+    informed: dict[str, Measure] = {}
+
+    def work(number: int) -> tuple[Comparison, Drawn, Drawn | None]:
+        place, made = batch[number - 1]
+        files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout)
+        mine, full = streams.within("draw", place), inquiry.with_measures(informed)
+        asked = full.ask(files, mine, means=place < MEAN_DRAWS)
+        if not earlier:
+            return files, asked, None
+        copies = (*(copy for before in earlier for copy in before.copies), *made.copies)
+        return files, asked, full.ask(replace(files, copies=copies), mine.within("together"), means=False)
+
+    held = _teaching(plan, config)
+    for place, made in enumerate(repeat(config, plan, streams=streams, count=count, jobs=jobs)):
+        batch.append((place, made))
+        # the first batch holds the draws that teach, the others as many as are worked on
+        if len(batch) < (max(1, jobs) if informed else max(held, jobs)) and place + 1 < count:
+            continue
+        if not informed and blank.schema.keys():
+            teachers = [release.copies for _, release in batch[:held]]
+            attack = learnt_intruder(plan, teachers, rng=streams.generator("draw", BAYES))
+            informed[BAYES] = bayes(attack)
+        for number, (files, asked, joint) in enumerate(in_order(work, len(batch), jobs)):
+            found.alone.add(asked)
+            found.alone.copied(files, inquiry.limits, rng=streams.generator("draw", batch[number][0], "verbatim"))
+            if joint is not None:
+                found.together.add(joint)
+        batch.clear()
+        if advance is not None:
+            advance(place + 1, count)
+    return found
+
+
+def bayes(attack: Informed) -> Measure:
+    """Return the measure of an intruder who knows how the copies are made."""
+    return Plain(
+        BAYES,
+        "Whom does somebody find who knows mask, model and parameters?",
+        lambda files, rng: attack(files, rng=rng, targets=files.targets),
+        frozenset({Need.KEYS, Need.ROWS, Need.PLAN}),
+        IDENTITY_LIMITS,
+    )
+
+
+def _teaching(plan: Plan, config: Config) -> int:
+    cells = max(1, len(plan.data) * len(plan.data.schema.columns) * config.synthesis.copies)
+    return max(2, min(TEACHING, MOST_TAUGHT // cells))
