@@ -1,7 +1,7 @@
 """The intruder who knows the keys of all rows of a person or household, and adds up what they say."""
 
+import itertools
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def evaluate_persons(
     person: Codes,
     *,
     rng: np.random.Generator,
-    replicates: int = 200,
+    permutations: int = 200,
     most_pairs: int = MOST_PAIRS,
 ) -> PersonsRisk:
     """Attack persons by all their rows together.
@@ -84,7 +84,7 @@ def evaluate_persons(
         share[place] = 1 / len(tied) if scores[own] >= largest - TIE else 0.0
         posterior[place], predicted[place] = np.exp(scores[own] - total), np.exp(largest - total)
         winner[place] = others[rng.choice(tied)]
-    chance = chance_hits(winner, targets, count, replicates, rng=rng)
+    chance = chance_hits(winner, targets, count, permutations, rng=rng)
     whole = [np.full(count, np.nan), np.full(count, np.nan), np.zeros(count)]
     for all_, part in zip(whole, (posterior, predicted, share), strict=True):
         all_[targets] = part
@@ -133,7 +133,7 @@ def assigned(pairs: Floats) -> Floats:
     size = pairs.shape[1]
     if size > MOST_ASSIGNED:
         return np.asarray(np.logaddexp.reduce(pairs, axis=2).sum(axis=1))
-    orders = np.asarray(list(permutations(range(size))), dtype=np.int64)
+    orders = np.asarray(list(itertools.permutations(range(size))), dtype=np.int64)
     return np.asarray(np.logaddexp.reduce(pairs[:, np.arange(size), orders].sum(axis=2), axis=1))
 
 

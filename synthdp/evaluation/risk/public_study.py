@@ -1,12 +1,13 @@
 """What public files show by themselves: what kept columns predict, and what linked rows of copies have in common."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synthdp import expressions
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.cells import LARGEST_CELL, Cells, cells_of
+from synthdp.evaluation.risk.cells import LARGEST_CELL, Cells, cells_of, pair_cells
 from synthdp.evaluation.risk.channel import Channel, MaskDraw, channel_of, even_channels
 from synthdp.evaluation.risk.coding import Coding, Kept, Place, code_columns, code_kept
 from synthdp.microdata import Codes, Floats, codes, numbers
@@ -17,6 +18,10 @@ MOST_ROWS = 20_000
 # linked cells that it takes to see what copies have in common: some, and some for each column
 FEWEST_CELLS = 50
 CELLS_EACH = 3
+# where rows must be linked by fit: how often, how sure, and what is at least taken to be apart, times √cells
+REFINED = 3
+SURER = 0.9
+ROUGH = 2.0
 # what a row that cannot be linked may tell: the shares of variance tried
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999)
 
@@ -71,12 +76,17 @@ def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.
     slopes = np.linalg.lstsq(known, filled.mean(axis=0))[0]
     residuals = np.where(present, filled - known @ slopes, 0.0)
     freedom = max(1.0, len(rows) - known.shape[1]) / len(rows)
-    channels = _channels(residuals, freedom, rows, cells, mask_draw)
+    channels = _channels(residuals, freedom, rows, cells, mask_draw, rng)
     return Public(comparison, coding, predictors, slopes, cells, tuple(channels), _keys(coding, comparison))
 
 
 def _channels(
-    residuals: Floats, freedom: float, rows: Codes, cells: Cells, mask_draw: MaskDraw | None
+    residuals: Floats,
+    freedom: float,
+    rows: Codes,
+    cells: Cells,
+    mask_draw: MaskDraw | None,
+    rng: np.random.Generator,
 ) -> list[Channel]:
     """Return the channels that the copies leave possible: one where rows can be linked and masks are known."""
     copies, _, width = residuals.shape
@@ -90,21 +100,45 @@ def _channels(
         apart = mine - mine.mean(axis=0)
         within = np.einsum("mni,mnj->ij", apart, apart) / ((copies - 1) * len(alone))
         return [channel_of(total, within, pairs=pairs * len(alone), mask_draw=story) for story in stories]
-    common, count = np.zeros((width, width)), 0
     place = np.full(len(cells.label), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    for size in range(1, LARGEST_CELL + 1) if copies > 1 else ():
-        members = cells.of_size(size)
-        members = members[(place[members] >= 0).all(axis=1)]
-        # sums over a cell need no linking: strangers add nothing to their covariance
-        sums = residuals[:, place[members]].sum(axis=2) / np.sqrt(size)
+    found = [place[cells.of_size(size)] for size in range(1, LARGEST_CELL + 1)] if copies > 1 else []
+    small = [residuals[:, members[(members >= 0).all(axis=1)]] for members in found]
+    count = sum(part.shape[1] for part in small)
+    if count < enough:
+        return even_channels(total, SHARES)
+    within = _apart(small, total, pairs, freedom, rng)
+    return [channel_of(total, within, pairs=pairs * count, mask_draw=story) for story in stories]
+
+
+def _apart(small: Sequence[Floats], total: Floats, pairs: int, freedom: float, rng: np.random.Generator) -> Floats:
+    """Return what rows of one record do not have in common, from cells of a few rows each, (copies, cells, size, q).
+
+    Sums over a cell need no linking, as strangers add nothing to their covariance; but what is left after subtracting
+    it is rough where little is. So rows are linked with that, and differences of the links that are sure are taken.
+    """
+    count = sum(part.shape[1] for part in small)
+    common = np.zeros_like(total)
+    for part in small:
+        sums = part.sum(axis=2) / np.sqrt(part.shape[2])
         everything = sums.sum(axis=0)
         common += everything.T @ everything - np.einsum("mgi,mgj->ij", sums, sums)
-        count += len(members)
-    if count >= enough:
-        common /= 2 * pairs * count * freedom
-        return [channel_of(total, total - common, pairs=pairs * count, mask_draw=story) for story in stories]
-    return even_channels(total, SHARES)
+    apart = total - common / (2 * pairs * count * freedom)
+    for _ in range(REFINED):
+        channel = channel_of(total, apart, pairs=pairs * count)
+        # no surer than sums of so many cells allow
+        channel = replace(channel, apart=np.maximum(channel.apart, ROUGH / np.sqrt(count)))
+        squares, linked, rows = np.zeros_like(total), 0, 0
+        for part in small:
+            for other in part[1:]:
+                chosen, sure = pair_cells(part[0], other, channel, rng=rng)
+                gap = (part[0] - np.take_along_axis(other, chosen[:, :, None], axis=1))[sure > SURER]
+                squares += gap.T @ gap
+                linked, rows = linked + len(gap), rows + sure.size
+        if linked < rows / 2:
+            return channel.root * channel.apart @ channel.root.T
+        apart = squares / (2 * linked * freedom)
+    return apart
 
 
 def _sorted_columns(comparison: Comparison) -> tuple[list[Column], list[Column], list[str]]:
