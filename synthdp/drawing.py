@@ -1,6 +1,6 @@
 """Draws of the mechanism: the copies made again and again from streams of their own, for the gate and its intruders."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from synthdp.config import Config
@@ -12,6 +12,8 @@ from synthdp.synthesis.making import complete, make
 from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import Repaired, repair
 from synthdp.synthesis.sequential import Sequential
+
+Mechanism = Callable[[Plan, Streams], Release]
 
 # cells held at once: draws that share a fit are made together as far as they fit into about 400 MB
 MOST_CELLS = 5 * 10**7
@@ -25,8 +27,15 @@ def count_of(config: Config, records: int) -> int:
     return config.release.draws if asked or records < LARGE else FEWEST_DRAWS
 
 
-def repeat(config: Config, plan: Plan, *, streams: Streams, count: int, jobs: int = 1) -> Iterator[Release]:
+def repeat(
+    config: Config, plan: Plan, *, streams: Streams, count: int, jobs: int = 1, mechanism: Mechanism | None = None
+) -> Iterator[Release]:
     """Yield the copies of a plan ``count`` times, all that is done to a release included.
+
+    Parameters
+    ----------
+    mechanism
+        Whatever else makes the copies of a plan; by default the config's method.
 
     Where copies depend on each other only through the fit, several draws are cut from one long release: that is the
     same law, and the model is fitted once. Where they share a mask, a completed original or a noisy table, everything
@@ -36,6 +45,9 @@ def repeat(config: Config, plan: Plan, *, streams: Streams, count: int, jobs: in
     -----
     Cost: ``count`` times the drawing, and ``count·M·n·p/5·10⁷`` fits, at least one.
     """
+    if mechanism is not None:
+        yield from (mechanism(plan, streams.within("draw", place)) for place in range(count))
+        return
     method = config.synthesis
     together = _together(config, plan, count)
     done = 0

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from synthdp.assessing import EVALUATION
 from synthdp.config import Config
-from synthdp.drawing import count_of
+from synthdp.drawing import Mechanism, count_of
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
@@ -23,8 +24,9 @@ from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.registry import risks
-from synthdp.intrusion.halves import refitting
+from synthdp.intrusion.halves import part_of, refitting
 from synthdp.judging import over_draws
+from synthdp.microdata import Codes
 from synthdp.planning import open_questions
 from synthdp.release.register import NAME, Earlier, Register
 from synthdp.seeding import Streams
@@ -80,6 +82,7 @@ def judge(
     jobs: int = 1,
     advance: Advance | None = None,
     draws: int | None = None,
+    mechanism: Mechanism | None = None,
 ) -> Judged:
     """Judge what the config would publish, over draws that are not published.
 
@@ -96,6 +99,8 @@ def judge(
         Nothing will be published, so nobody has to decide about undecided columns: they count as keys.
     draws
         How many; by default as :func:`synthdp.drawing.count_of` says.
+    mechanism
+        Whatever else makes the copies of a plan; by default the config's method.
 
     Notes
     -----
@@ -110,7 +115,7 @@ def judge(
     schema = asked.schema_less(accepted)
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
     known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
-    known += _memorised(config, plan, blank, streams, jobs)
+    known += _memorised(config, plan, blank, streams, jobs, mechanism)
     found = over_draws(
         inquiry_of(config),
         config,
@@ -121,6 +126,7 @@ def judge(
         count=draws or count_of(config, len(plan.data)),
         jobs=jobs,
         advance=advance,
+        mechanism=mechanism,
     )
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if earlier:
@@ -129,12 +135,20 @@ def judge(
     return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
 
 
-def _memorised(config: Config, plan: Plan, blank: Comparison, streams: Streams, jobs: int) -> Iterator[Check]:
+def _memorised(
+    config: Config, plan: Plan, blank: Comparison, streams: Streams, jobs: int, mechanism: Mechanism | None
+) -> Iterator[Check]:
     """Fit halves of the file, unless no limit reads it."""
     limit = config.limits.limit("max_memorised")
     if limit is None:
         return
     refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
+    if mechanism is not None:
+        made = mechanism
+
+        def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
+            return made(part_of(plan, rows), Streams(int(rng.integers(2**63)))).copies
+
     try:
         found = evaluate_memorised(blank, refit=refit, rng=streams.generator("draw", "memorised"), enough=limit)
     except SynthdpError:

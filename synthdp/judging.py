@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from synthdp.config import Config
-from synthdp.drawing import beside, repeat
+from synthdp.drawing import Mechanism, beside, repeat
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
 from synthdp.evaluation.gate.targets import choose
@@ -42,6 +42,7 @@ def over_draws(
     count: int,
     jobs: int = 1,
     advance: Advance | None = None,
+    mechanism: Mechanism | None = None,
 ) -> Found:
     """Draw the mechanism ``count`` times and ask every question of every draw.
 
@@ -51,6 +52,8 @@ def over_draws(
         The original without copies, with the schema by which the release is judged.
     earlier
         Releases of the same data that stand beside every draw as they were published.
+    mechanism
+        Whatever else makes the copies; by default the config's method.
 
     Notes
     -----
@@ -75,7 +78,8 @@ def over_draws(
         return files, asked, full.ask(replace(files, copies=copies), mine.within("together"), means=False)
 
     held = _teaching(plan, config)
-    for place, made in enumerate(repeat(config, plan, streams=streams, count=count, jobs=jobs)):
+    drawn = repeat(config, plan, streams=streams, count=count, jobs=jobs, mechanism=mechanism)
+    for place, made in enumerate(drawn):
         batch.append((place, made))
         # the first batch holds the draws that teach, the others as many as are worked on
         if len(batch) < (max(1, jobs) if informed else max(held, jobs)) and place + 1 < count:

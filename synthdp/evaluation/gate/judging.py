@@ -17,13 +17,15 @@ from synthdp.evaluation.risk.attacks import identifies
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.risk.persons import any_row, persons_of
-from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
+from synthdp.evaluation.risk.persons_together import evaluate_persons
+from synthdp.evaluation.risk.public import learn_public
+from synthdp.evaluation.risk.registry import IDENTITY_LIMITS, mask_draw_of
 from synthdp.evaluation.utility.overlap import evaluate_analyses
 from synthdp.evaluation.utility.panel import evaluate_panel
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
 
 IDENTITY_READ = (*IDENTITY_LIMITS, "max_excess_true_match")
@@ -114,8 +116,21 @@ class Inquiry:
             person = persons_of(comparison)
             if person is not None:
                 findings |= {f"{name} by person": any_row(found, person) for name, found in findings.items()}
+                findings |= self._persons(comparison, person, streams, reasons)
         gains = self._gains(comparison, streams, given, reasons) if means else {}
         return Drawn(findings, gains, self._use(comparison, streams, reasons) if means else {}, reasons)
+
+    def _persons(
+        self, comparison: Comparison, person: Codes, streams: Streams, reasons: dict[str, str]
+    ) -> dict[str, Identified]:
+        """Return what somebody finds who knows the keys of all rows of a person, and looks for them together."""
+        rng = streams.generator("evaluate", "identity_persons")
+        try:
+            told = learn_public(comparison, mask_draw=mask_draw_of(comparison), rng=rng)
+            return {"identity_persons": evaluate_persons(comparison, told, person, rng=rng)}
+        except InputError as error:
+            reasons["identity_persons"] = str(error)
+            return {}
 
     def _own(self, comparison: Comparison, streams: Streams, given: Mapping[str, Any]) -> dict[str, Identified]:
         if not comparison.aligned:

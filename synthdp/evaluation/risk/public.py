@@ -26,7 +26,7 @@ TEMPERATURES = np.outer(2.0 ** np.arange(-3, 2), [1.0, np.sqrt(2.0)]).ravel()[:9
 TUNING_PAIRS = 3 * 10**7
 FEWEST_TUNED = 100
 # rows and records among which candidates are compared
-COMPARED_ON = 2000
+COMPARED_ON = 500
 
 
 def evaluate_public(

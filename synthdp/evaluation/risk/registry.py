@@ -37,7 +37,7 @@ def _identity(name: str, asks: str, attack: Callable[..., Finding], limits: Sequ
     return Plain(name, asks, take, TRACED if rows else KEYS, tuple(limits))
 
 
-def _mask_draw(files: Comparison) -> MaskDraw | None:
+def mask_draw_of(files: Comparison) -> MaskDraw | None:
     """Return when W was drawn: as the release says, per copy where nothing is known of it, None for no W."""
     known = files.mask_draw if files.rule is not None or files.mask_draw is not None else "per_copy"
     return cast(MaskDraw | None, known)
@@ -58,14 +58,14 @@ IDENTITY: Mapping[str, Measure] = {
             "identity_public",
             "Whom does somebody find who has the public files only: regressions on kept columns, the spread between "
             "copies, and all keys jointly?",
-            lambda files, rng: evaluate_public(files, rng=rng, mask_draw=_mask_draw(files), targets=files.targets),
+            lambda files, rng: evaluate_public(files, rng=rng, mask_draw=mask_draw_of(files), targets=files.targets),
             IDENTITY_LIMITS,
             rows=True,
         ),
         _identity(
             "identity_extremes",
             "Does the largest value of the copies belong to the person who has the largest in truth?",
-            lambda files, rng: evaluate_extremes(files, rng=rng, mask_draw=_mask_draw(files) or "per_copy"),
+            lambda files, rng: evaluate_extremes(files, rng=rng, mask_draw=mask_draw_of(files) or "per_copy"),
             IDENTITY_LIMITS,
             rows=True,
         ),
