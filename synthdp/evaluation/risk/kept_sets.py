@@ -111,12 +111,12 @@ def smallest_sets(
     return tuple(sorted(found, key=lambda one: (len(one.columns), -one.unique)))
 
 
-def unique_records(codes: Sequence[Codes]) -> int:
-    """Return how many records no other record equals on all of several coded columns; counted as in a search."""
+def unique_records(codes: Sequence[Codes]) -> tuple[int, bool]:
+    """Return how many records no other equals on several coded columns, and whether all were counted (or a part)."""
     counter = _Counter(len(codes[0]))
     for one in codes:
         counter.add(one)
-    return counter.unique(range(len(codes)))
+    return counter.unique(range(len(codes))), counter.parts == 1
 
 
 def _candidates(cells: Sequence[int], number: int, *, fewest: float) -> Iterator[tuple[int, ...]]:
