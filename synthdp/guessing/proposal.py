@@ -216,6 +216,9 @@ def _following(guess: Guess, series: pd.Series, sources: Sequence[str]) -> Guess
     topic = names.topic(guess.name)
     if guess.role is not Role.KEEP or guess.key or topic is None:
         return guess
+    if guess.kind is Kind.DATE and topic == "birth":
+        why = f"a date of birth that follows from {' and '.join(sources)}, and is not kept."
+        return replace(guess, role=Role.DROP, decide=(*guess.decide, why))
     sentence = f"a likely key that is kept, because it follows from {' and '.join(sources)}; {_COARSER}."
     return _known(replace(guess, decide=(*guess.decide, sentence)), series, f"its name says {topic}")
 

@@ -40,7 +40,7 @@ def _exposed(proposal: Proposal) -> Iterator[str]:
         )
     questions = {guess.name: guess.question for guess in proposal.columns}
     for name in proposal.asked[:MOST_ASKED]:
-        yield f"  {name}: {questions[name]}"
+        yield f"  {questions[name]}"
     if rest := proposal.asked[MOST_ASKED:]:
         yield f"  The same is to be decided of {', '.join(rest)}; the config holds the figures."
     if proposal.unique > SHARE:

@@ -275,6 +275,8 @@ def test_a_date_of_birth_is_never_kept():
     frame = pd.DataFrame({"birth_date": born, "age": RNG.integers(18, 90, N)})
     assert guess_of(frame, "birth_date").role is Role.DROP
     assert guess_of(frame, "birth_date", method="cart").role is Role.REPLACE
+    later = pd.DataFrame({"first": born, "birth_date": born - pd.Timedelta(days=400), "y": RNG.normal(size=N)})
+    assert guess_of(later, "birth_date").role is Role.DROP
 
 
 def test_more_are_replaced_while_somebody_is_alone_on_the_kept_keys():

@@ -85,9 +85,9 @@ def test_a_part_of_the_cells_estimates_the_whole(monkeypatch) -> None:
 
 
 def test_who_is_unique_is_counted_by_hand() -> None:
-    assert unique_records([np.array([0, 0, 1, 2]), np.array([0, 1, 0, 0])]) == 4
-    assert unique_records([np.array([0, 0, 1])]) == 1
-    assert unique_records([np.array([0])]) == 1
+    assert unique_records([np.array([0, 0, 1, 2]), np.array([0, 1, 0, 0])]) == (4, True)
+    assert unique_records([np.array([0, 0, 1])]) == (1, True)
+    assert unique_records([np.array([0])]) == (1, True)
 
 
 def test_more_sets_than_are_looked_at_are_cut_from_the_end(monkeypatch) -> None:

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.coarsening import coarsen
-from synthdp.evaluation.combinations import classes
-from synthdp.microdata import Codes, Floats, numbers, resolve
+from synthdp.microdata import Codes, Floats, numbers
 from synthdp.schema import PERIODS, Column, Kind, Variable
 
 LADDER = (1.0, 2.0, 5.0)
@@ -39,9 +38,8 @@ class Proposal:
         InputError
             Where it cannot be, as when a single level would be left.
         """
-        table, settled = coarsen(series.to_frame(), {column.name: self.settings})
-        coarse = resolve(table, settled).schema[column.name]
-        return classes([table[column.name]], coarse, exact=True)[0]
+        table, _ = coarsen(series.to_frame(), {column.name: self.settings})
+        return np.asarray(pd.factorize(table[column.name], use_na_sentinel=False)[0], dtype=np.int64)
 
 
 def proposals(series: pd.Series, column: Column) -> Iterator[Proposal]:

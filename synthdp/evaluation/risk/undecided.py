@@ -44,6 +44,7 @@ class Coarser:
     setting: str
     unique: int
     share: float
+    exact: bool
 
 
 def undecided(data: Microdata) -> tuple[Undecided, ...]:
@@ -83,31 +84,37 @@ def questions(data: Microdata, found: Sequence[Undecided] | None = None, *, most
 
     Notes
     -----
-    For each column a few coarser versions are tried, O(n) each: 12 questions take 10 s at n = 1,000,000.
+    For each column a few coarser versions are tried, O(n) each: 12 questions take 2 s of one core at n = 1,000,000.
     """
     columns = undecided(data) if found is None else tuple(found)
-    asked = [_question(data, one) for one in columns[:most]]
+    coded: dict[str, Codes] = {}
+    asked = [_question(data, one, coded) for one in columns[:most]]
     if rest := [one.name for one in columns[most:]]:
         asked.append(f"Then the same of {_listed(rest)}, where they are still in such a set.")
     return asked
 
 
-def coarser(data: Microdata, name: str, among: Sequence[str]) -> Coarser | None:
+def coarser(data: Microdata, name: str, among: Sequence[str], coded: dict[str, Codes] | None = None) -> Coarser | None:
     """Return the least coarsening of a column that leaves at most 5% of the records unique on a set of columns.
 
-    Or, where none does, the one that leaves fewest; None where none takes a quarter of them away.
+    Or, where none does, the one that leaves fewest; None where none takes a quarter of them away. ``coded`` keeps the
+    columns as they are from one question to the next.
     """
-    others = [_coded(data.frame[other], data.schema[other]) for other in among if other != name]
+    coded = {} if coded is None else coded
+    for other in among:
+        if other not in coded:
+            coded[other] = classes([data.frame[other]], data.schema[other], exact=True)[0]
+    others = [coded[other] for other in among if other != name]
     column, series = data.schema[name], data.frame[name]
-    before = unique_records([*others, _coded(series, column)])
+    before, exact = unique_records([*others, coded[name]])
     best: Coarser | None = None
     for proposal in proposals(series, column):
         made = _made(series, column, proposal)
         if made is None:
             continue
-        unique = unique_records([*others, made])
+        unique = unique_records([*others, made])[0]
         if best is None or unique < best.unique:
-            best = Coarser(proposal.setting, unique, unique / len(data))
+            best = Coarser(proposal.setting, unique, unique / len(data), exact)
         if unique <= SHARE * len(data):
             break
     return best if best is not None and best.unique <= (1 - WORTHWHILE) * before else None
@@ -120,23 +127,19 @@ def _made(series: pd.Series, column: Column, proposal: Proposal) -> Codes | None
         return None
 
 
-def _coded(series: pd.Series, column: Column) -> Codes:
-    return classes([series], column, exact=True)[0]
-
-
-def _question(data: Microdata, one: Undecided) -> str:
+def _question(data: Microdata, one: Undecided, coded: dict[str, Codes]) -> str:
     column, worst = data.schema[one.name], one.sets[0]
     about = "" if worst.exact else "about "
-    many = f"{about}{worst.unique:,} records ({_percent(worst.share)}) unique"
+    many = f"{about}{worst.unique:,} record{'s' if worst.unique > 1 else ''} ({_percent(worst.share)}) unique"
     if len(worst.columns) == 1:
         who = f"{_name(one.name)}, which is kept, makes {many} by itself."
     else:
         who = f"{_listed(worst.columns)}, {'both' if len(worst.columns) == 2 else 'all'} kept, make {many}."
     more = f" It is in {len(one.sets)} such sets." if len(one.sets) > 1 else ""
-    return f"{who}{more} May an intruder know {_name(one.name)}? Decide: {_choices(data, column, worst)}."
+    return f"{who}{more} May an intruder know {_name(one.name)}? Decide: {_choices(data, column, worst, coded)}."
 
 
-def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
+def _choices(data: Microdata, column: Column, worst: KeptSet, coded: dict[str, Codes]) -> str:
     where = f"variables.{_name(column.name)}"
     # a column of the survey's design must be kept as it is
     kept = column.design is not None
@@ -144,8 +147,8 @@ def _choices(data: Microdata, column: Column, worst: KeptSet) -> str:
         f"{where}.key: true (judged as known{'' if kept else '; or role: replace'})",
         "key: false (nobody outside can know it)",
     ]
-    if (less := coarser(data, column.name, worst.columns)) is not None:
-        about = "" if worst.exact else "about "
+    if (less := coarser(data, column.name, worst.columns, coded)) is not None:
+        about = "" if less.exact else "about "
         left = f"leaves {about}{less.unique:,} unique, {_percent(less.share)}"
         choices.append(f"coarser ({where}.{less.setting} {left})")
     if not kept:
