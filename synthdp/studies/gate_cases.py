@@ -70,7 +70,8 @@ def people(rng: np.random.Generator, n: int = N) -> Frame:
 PEOPLE = {
     "age": number(tolerance=2),
     "sex": {"kind": "binary", "role": "replace", "key": True},
-    "income": number(transform="log"),
+    # a bound of its own: from the data, log(1 + x - lowest) would make the poorest person an outlier
+    "income": {"kind": "continuous", "role": "replace", "key": True, "bounds": [0, 10_000_000], "transform": "log"},
     "opinion": {"kind": "ordinal", "key": False},
 }
 SEX = {"sex": {"method": "transition", "keep": 0.6}}
@@ -116,8 +117,9 @@ def patients(rng: np.random.Generator) -> Frame:
 
 
 def patients_settings(sd: float) -> dict[str, Any]:
-    """Return the registry's config with one mask strength."""
-    variables = {
+    """Return the registry's config with one mask strength; what the clinic measured is nobody's to know."""
+    variables: dict[str, Any] = {
+        **{name: {"key": False} for name in registry(20, rng=np.random.default_rng(0)).columns},
         "age": number(tolerance=2),
         "disease_duration": number(tolerance=1),
         "sex": {"kind": "binary", "role": "replace", "key": True},
@@ -184,7 +186,9 @@ def with_noise(draw: Callable[[np.random.Generator, int], Any]) -> Callable[[Any
                         frame[column.name] = true
                     else:
                         noise = draw(rng, len(true)) * float(true.std())
-                        frame[column.name] = (true + noise).round(column.decimals or 0)
+                        frame[column.name] = (
+                            (true + noise).clip(*(column.bounds or (None, None))).round(column.decimals or 0)
+                        )
                 copies.append(frame)
             return replace(made, copies=tuple(copies))
 
@@ -242,9 +246,13 @@ def cases(data: Path) -> dict[str, Case]:
     """Return every case by name; ``data`` is the folder of the shared data sets."""
     wide = {**gaussian(3.0, "age", "income"), **SEX}
     people_wide = {"variables": PEOPLE, "masks": wide}
-    fine_columns = {**{name: number() for name in "ab"}, "c": number(transform="log"), "z": {"key": False}}
+    fine_columns = {
+        **{name: number() for name in "ab"},
+        "c": number(bounds_from=None, bounds=[0, 1000], transform="log"),
+        "z": {"key": False},
+    }
     count_columns = {
-        "visits": {"kind": "count", "role": "replace", "key": True},
+        "visits": {"kind": "count", "role": "replace", "key": True, "topcode": 5},
         "region": {"kind": "nominal", "role": "replace", "key": True},
         "weight": number(decimals=1),
         "health": {"kind": "ordinal", "key": False},
