@@ -138,7 +138,7 @@ def _apart(small: Sequence[Floats], total: Floats, pairs: int, freedom: float, r
         if linked < rows / 2:
             return np.asarray(channel.root * channel.apart @ channel.root.T)
         apart = squares / (2 * linked * freedom)
-    return apart
+    return np.asarray(apart)
 
 
 def _sorted_columns(comparison: Comparison) -> tuple[list[Column], list[Column], list[str]]:
