@@ -136,7 +136,7 @@ def _apart(small: Sequence[Floats], total: Floats, pairs: int, freedom: float, r
                 squares += gap.T @ gap
                 linked, rows = linked + len(gap), rows + sure.size
         if linked < rows / 2:
-            return channel.root * channel.apart @ channel.root.T
+            return np.asarray(channel.root * channel.apart @ channel.root.T)
         apart = squares / (2 * linked * freedom)
     return np.asarray(apart)
 
