@@ -109,7 +109,7 @@ class Deck:
         left = rest[missing:]
         donors = rows.copy()
         place = {int(record): at for at, record in enumerate(present)}
-        for target in np.flatnonzero(states == State.SWAPPED):
+        for target in np.flatnonzero(states == State.SWAPPED).tolist():
             donors[place[int(self.tied[target][0])]] = donor_of[target]
         # the order of rows must not tell either
         order = rng.permutation(len(rows))
