@@ -399,6 +399,15 @@ def test_too_little_to_play_with_is_said():
         evaluate_shadow(beside(data), shadows, rng=rng(), targets=0)
 
 
+def test_a_fit_without_copies_or_columns_is_said():
+    data = people(80, 7)
+    with pytest.raises(InputError, match="must give copies with rows"):
+        evaluate_shadow(beside(data), FrameShadows(lambda *_: [], data), rng=rng(), fits=40, targets=4)
+    short = FrameShadows(lambda frame, _: [frame.drop(columns="y")], data)
+    with pytest.raises(InputError, match="copy 1 has no column 'y'"):
+        evaluate_shadow(beside(data), short, rng=rng(), fits=40, targets=4)
+
+
 def test_fits_that_fail_are_counted_until_they_are_too_many():
     data = people(80, 7)
     calls = iter(range(1000))

@@ -229,6 +229,8 @@ def _fit(deck: Deck, sheet: Sheet, refit: Refit, number: int, rng: np.random.Gen
         copies = refit(hand.rows, hand.donors, rng=rng)
     except (InputError, Unfinished):
         return hand.states, None
+    if not len(copies) or any(len(copy) == 0 for copy in copies):
+        raise InputError("membership_shadow: every shadow fit must give copies with rows, found one that does not.")
     require_columns(copies, sheet.coder.columns, "membership_shadow")
     return hand.states, sheet.mark(copies, hand.reference)
 
