@@ -216,7 +216,8 @@ def _play(
 
         # one BLAS thread each: sums taken in another order would change the last digit with the number of jobs
         with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
-            pool = Parallel(return_as="generator", pre_dispatch="3*n_jobs")
+            # records go through pipes, never through files that outlive a killed process
+            pool = Parallel(return_as="generator", pre_dispatch="3*n_jobs", max_nbytes=None)
             results = pool(delayed(_fit)(deck, sheet, refit, number, one) for number, one in enumerate(generators))
     for done, result in enumerate(results, start=1):
         if advance is not None:
