@@ -138,7 +138,7 @@ def evaluate_shadow(
     Baseline: a method that does not look at the target has an AUC of 0.5 within the interval (84 of 90 files). A model
     fitted to few records is truly moved by one of them, and the game notices: an outlier of z sd moves the variance of
     h normal values by (z² − 1)/√(2h) standard errors. Draws from a right model came out at 0.55 with 600 records of
-    normal columns, and at 0.50 with 8,000 of uniform ones. Shadows are fitted to half as many records as the release, so
+    normal columns, and at 0.50 with 8,000 of uniform ones. Shadows have half as many records as the release, so
     memory of single records comes out rather too large. Cost: the fits, and for each of them O(targets · rows) to mark
     it; linear in n but for the choice of targets.
 
