@@ -1,4 +1,4 @@
-"""Memorising: does a copy hold people because they were in the file, and not because people are like that?
+"""Memorising: whether a copy holds people because they were in the file, and not because people are like that.
 
 A record that stands in a synthetic file may be there because the model is good (anybody like that would be drawn) or
 because the model holds the record. The two are told apart by people who were *not* in the file: the method is fitted
