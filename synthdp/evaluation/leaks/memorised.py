@@ -28,7 +28,9 @@ FEWEST_RECORDS = 20
 # fewer file-unique records than this count as so many: of three people one more or less is not a third of a risk
 AT_LEAST = 250
 ENOUGH = 0.02
-FEWEST_SPLITS, MOST_SPLITS, FAILURES = 2, 10, 3
+FEWEST_SPLITS, MANY_SPLITS, MOST_SPLITS, FAILURES = 2, 10, 30, 3
+# until many halves were drawn, the upper end must be below this share of the limit: else it would always be just below
+CLEARLY = 0.75
 MOST_FITTED = 20_000
 NEAR = 0.1
 MOST_TARGETS, FEWEST_TARGETS, MOST_PAIRS = 2_000, 200, 2 * 10**8
@@ -97,9 +99,9 @@ def evaluate_memorised(
     *The interval* is over records, each with its mean over splits, so it holds what the records and the draws vary. It
     is pointwise although halves are drawn until it has left the limit: at a difference near the limit it covers less.
 
-    Cost: 2 to 10 pairs of half-fits, O(p n) to look for equal rows, and at most 2·10⁸ distances in each half-fit. A
-    file of more than 40,000 records is represented by 40,000 drawn at random: on fewer records a model remembers no
-    less.
+    Cost: 2 to 30 pairs of half-fits (more than two for small files and near the limit), O(p n) to look for equal rows,
+    and at most 2·10⁸ distances in each half-fit. A file of more than 40,000 records is represented by 40,000 drawn at
+    random: on fewer records a model remembers no less.
 
     References
     ----------
@@ -128,7 +130,7 @@ def evaluate_memorised(
         halves.add(part, made[0], rng)
         halves.add(~part, made[1], rng)
         found = halves.section()
-        if halves.splits >= FEWEST_SPLITS and _decided(found, enough):
+        if halves.splits >= FEWEST_SPLITS and _decided(found, enough, halves.splits):
             break
     return found
 
@@ -249,12 +251,13 @@ def _alone(frame: pd.DataFrame, columns: Sequence[Column]) -> Booleans:
     return np.asarray(np.bincount(codes)[codes] == 1)
 
 
-def _decided(found: dict[str, Any], enough: float) -> bool:
+def _decided(found: dict[str, Any], enough: float, splits: int) -> bool:
     """Return whether more halves would hardly change the verdict."""
     near = found["near"]
     if found["low"] > enough or near["low"] > enough:
         return True
-    return bool(found["high"] <= enough and near["difference"] <= enough)
+    below = enough if splits >= MANY_SPLITS else CLEARLY * enough
+    return bool(found["high"] <= below and near["difference"] <= below)
 
 
 def _said(error: Exception) -> str:
