@@ -105,7 +105,7 @@ def evaluate_memorised(
 
     References
     ----------
-    Van den Burg and Williams (2021), NeurIPS 34, equation 2 (with the record less without it); Platzer and Reutterer
+    Van den Burg and Williams (2021), NeurIPS 34 (with the record less without it); Platzer and Reutterer
     (2021), Frontiers in Big Data 4, 679939 (a holdout as the yardstick of synthetic files).
     """
     columns = comparison.schema.replaced()
