@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp import io
-from synthdp.errors import InputError, Unfinished
+from synthdp.errors import GateRefused, InputError, Unfinished
 from synthdp.release.folder import HIDDEN_PUBLIC, PUBLIC, sync_folder, write_through
 from synthdp.schema import Column, Role, Schema
 
@@ -80,6 +80,7 @@ def publish(
     format: io.Format,
     permutations: Sequence[npt.NDArray[np.int64]],
     labels: io.Labels | None = None,
+    inspect: Callable[[Path], Sequence[str]] | None = None,
 ) -> dict[str, str]:
     """Write ``out/public``.
 
@@ -97,6 +98,9 @@ def publish(
         One per copy: released row j is row ``permutation[j]`` of the copy.
     labels
         Written into the files where their format has labels.
+    inspect
+        Looks at the finished folder before it gets its name, and returns what must not be public, a sentence each
+        (:func:`synthdp.evaluation.leaks.inspector`).
 
     Returns
     -------
@@ -107,6 +111,8 @@ def publish(
     ------
     Unfinished
         When what is on the disk is not what was written; there is then no ``public/``.
+    GateRefused
+        When ``inspect`` found a leak; there is no ``public/`` either.
     """
     names = file_names(release["imputations"], release["copies"], format)
     contents: dict[str, bytes] = {}
@@ -127,6 +133,9 @@ def publish(
             write_through(hidden / name, data, mode=0o666)  # less what the umask takes away
         sync_folder(hidden)
         _check(hidden, dict(zip(names, copies, strict=True)))
+        leaks = list(inspect(hidden)) if inspect is not None else []
+        if leaks:
+            raise GateRefused("\n".join(["The files hold what must not be public; nothing was published.", *leaks]))
         _replace(hidden, out / PUBLIC)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
