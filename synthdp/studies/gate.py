@@ -54,7 +54,7 @@ def cells(replications: int | None = None) -> Iterator[Cell]:
     for name in (*STABLE, NEAR):
         yield from (Cell("seeds", name, number) for number in most(SEEDS))
     for name in GROWING:
-        yield from (Cell("strength", f"{name}, sd {sd:g}", number) for sd in STRENGTHS for number in most(2))
+        yield from (Cell("strength", f"{name}, sd {sd:g}", number) for sd in STRENGTHS for number in most(1))
 
 
 def verdict_of(cell: Cell, data: Path) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _case(cell: Cell, data: Path) -> Case:
     if name == "voters":
         return Case(cell.case, every["voters, sd 3"].file, voters_settings(float(sd)), False)
     if name == "registry":
-        return Case(cell.case, every["registry, sd 3"].file, patients_settings(float(sd)), False)
+        return Case(cell.case, every["registry, sd 5"].file, patients_settings(float(sd)), False)
     like = every["independent keys, wide masks" if name == "people" else "fine measurements"]
     masks = {
         column: mask | ({"sd": float(sd)} if "sd" in mask else {"keep": 0.5 + 0.4 / (1 + float(sd) ** 2)})

@@ -16,7 +16,7 @@ from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Plan, Release
 
 Frame = pd.DataFrame
-N = 500
+N = 300
 CENSUS = "nist/national2019.csv"
 DEMOGRAPHIC = ("AGEP", "SEX", "MSP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "PINCP_DECILE", "DVET", "DEYE")
 OPINIONS = ("vote", "TVnews", "selfLR", "ClinLR", "DoleLR", "PID")
@@ -262,7 +262,7 @@ def cases(data: Path) -> dict[str, Case]:
         Case("independent keys, mi", people, {"variables": PEOPLE, "synthesis": {"method": "mi"}}, False),
         Case("independent keys, wide masks", people, people_wide, False),
         Case("voters, sd 3", voters, voters_settings(3.0), False),
-        Case("registry, sd 3", patients, patients_settings(3.0), False),
+        Case("registry, sd 5", patients, patients_settings(5.0), False),
         Case("fine measurements", fine, {"variables": fine_columns, "masks": gaussian(3.0, *"abc")}, False),
         Case("counts, levels and gaps", counts, {"variables": count_columns, "masks": count_masks}, False),
         Case("three outliers, sd 2", outliers, _outliers(2.0), True),
@@ -297,7 +297,7 @@ def _coarse() -> dict[str, Any]:
 
 
 def _donors() -> dict[str, Any]:
-    return {"variables": PEOPLE, "synthesis": {"method": "mi", "model": {"method": "cart"}}}
+    return {"variables": PEOPLE, "synthesis": {"method": "mi", "model": {"method": "cart", "smoothing": False}}}
 
 
 def _correlated(keys: int) -> dict[str, Any]:
