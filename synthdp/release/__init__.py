@@ -12,7 +12,9 @@ from synthdp.release.confidential import (
 from synthdp.release.describe import codebook, describe
 from synthdp.release.folder import prepare_out, write_atomic
 from synthdp.release.guide import readme
-from synthdp.release.public import PublicRelease, file_names, publish, read_public, verify
+from synthdp.release.public import publish
+from synthdp.release.reading import PublicRelease, file_names, read_public
+from synthdp.release.verifying import verify
 
 __all__ = [
     "Manifest",

@@ -24,6 +24,7 @@ between files without a person in common; `recognising` therefore asks that no s
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaln
 
 from synthdp.release.hashing import Words
@@ -31,8 +32,9 @@ from synthdp.release.hashing import Words
 SIGNIFICANT = 5.0
 """Standard errors from zero: beyond what the best of some dozens of sets of columns reaches by chance."""
 UNLIKELY = np.log(1e-6)
-MOST = 200_000
-"""Records per file beyond which a sample of the cells is counted; the same cells in both files."""
+MOST_BUCKETS = 2**18
+"""Cells are put together at random into buckets, which the estimate allows: any cells will do. With two million records
+in as many buckets the standard error is still 0.003."""
 
 
 @dataclass(frozen=True)
@@ -65,30 +67,28 @@ class Overlap:
 def overlap(a: Words, b: Words) -> Overlap:
     """Return the overlap of two files, given one number per record that is equal for records of one cell.
 
-    Cost O(n log n), at most `MOST` records of each file.
+    Cost O(n), without sorting.
     """
     ratio = len(b) / len(a)
-    thin = np.uint64(-(-max(len(a), len(b)) // MOST))
-    if thin > 1:
-        a, b = a[a % thin == 0], b[b % thin == 0]
-    cells_a, held_a = np.unique(a, return_counts=True)
-    cells_b, held_b = np.unique(b, return_counts=True)
-    cells, place = np.unique(np.concatenate([cells_a, cells_b]), return_inverse=True)
-    count_a, count_b = np.zeros(len(cells)), np.zeros(len(cells))
-    count_a[place[: len(cells_a)]] = held_a
-    count_b[place[len(cells_a) :]] = held_b
-    both = count_a + count_b
+    buckets = 2 ** min(MOST_BUCKETS.bit_length() - 1, (16 * max(len(a), len(b))).bit_length())
+    count_a, count_b = counted(a, buckets), counted(b, buckets)
+    used = np.flatnonzero(count_a + count_b)
+    held_a, held_b = count_a[used].astype(np.float64), count_b[used].astype(np.float64)
+    both = held_a + held_b
     weight = 1 / np.maximum(both, 2)
-    found = count_a * count_b - (ratio * count_a * (count_a - 1) + count_b * (count_b - 1) / ratio) / 2
-    whole = float(weight @ (count_a if ratio >= 1 else count_b))
-    if not whole:
-        return Overlap(0.0, np.inf, 0.0)
+    found = held_a * held_b - (ratio * held_a * (held_a - 1) + held_b * (held_b - 1) / ratio) / 2
+    whole = float(weight @ (held_a if ratio >= 1 else held_b))
     error = np.sqrt(weight**2 @ (both * (both - 1) / 2)) / whole
-    same = ratio == 1 and bool((count_a == count_b).all())
+    same = ratio == 1 and bool((held_a == held_b).all())
     return Overlap(float(weight @ found) / whole, float(error), _log_chance(both) if same else 0.0)
 
 
-def _log_chance(both: np.ndarray) -> float:
+def counted(words: Words, buckets: int) -> npt.NDArray[np.int64]:
+    """Return how many records fall into each bucket."""
+    return np.bincount((words % np.uint64(buckets)).astype(np.int64), minlength=buckets)
+
+
+def _log_chance(both: npt.NDArray[np.float64]) -> float:
     """Return the log probability that every cell is split evenly; the total of the last one is given."""
     chances = gammaln(both + 1) - 2 * gammaln(both / 2 + 1) - both * np.log(2)
     return float(chances.sum() - chances.min())

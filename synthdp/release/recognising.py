@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from synthdp.release.fingerprints import SKETCH, Fingerprint
 from synthdp.release.hashing import Tokens, Words, combined, mixed
-from synthdp.release.overlaps import Overlap, overlap
+from synthdp.release.overlaps import MOST_BUCKETS, Overlap, counted, overlap
 
 SIZEABLE = 0.3
 """The smallest part of the smaller file's records that is worth judging together."""
@@ -23,9 +23,11 @@ SURE = 0.8
 COMMON = 0.25
 """Part of the values of a column that must occur in both files for the column to be compared by its values."""
 RENAMED = 0.3
-UNIQUE = 0.95
+TWINS = 0.05
+LOOKED_AT, FEW = 20_000, 2_000
 TELLING = 0.1
 """Standard error below which an overlap near zero is evidence of different records, not lack of evidence."""
+MOST_TRIED = 4
 CLEAR = 0.8
 """Part of the matched records that must be matched without a choice, for old copies to be laid beside today's."""
 
@@ -88,7 +90,7 @@ def _likeness(one: Sequence[int], other: Sequence[int]) -> float:
 def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
     """Return how today's file and an earlier one belong together, or None when they are different data.
 
-    Cost O(p n log n) for p shared columns; the sorting is done on at most 200,000 records.
+    Cost O(p n) for p shared columns, and one sort of the records when the files belong together.
     """
     if now.digest == before.digest:  # needs no statistics, which a small file has too little of
         by_name = {column.name: column.exact for column in before.columns}
@@ -104,12 +106,15 @@ def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
         if one.rough is not None and other.rough is not None and _common(one.rough, other.rough) >= COMMON:
             roughly = (one.rough, other.rough)
         if exact or roughly is not None:
-            pairs.append((one.exact, other.exact) if exact or roughly is None else roughly)
-            rough.append(roughly or (one.exact, other.exact))
+            values = (one.exact, other.exact)
+            pairs.append(values if exact or roughly is None else roughly)
+            rough.append(roughly if roughly is not None else pairs[-1])
     if not pairs:
         return None
     complete = len(pairs) == sum(not column.counter for column in before.columns)
-    found = _best(tuple(pairs)) or _best(tuple(rough))
+    found = _best(tuple(pairs))
+    if found is None and any(one is not other for one, other in zip(pairs, rough, strict=True)):
+        found = _best(tuple(rough))
     if found is None:
         return None
     held, columns, agreeing = found
@@ -121,74 +126,95 @@ def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
 
 
 def _common(one: Tokens, other: Tokens) -> float:
-    """Return the part of the smaller file's values that can be paired with equal values of the other."""
-    values, count = np.unique(one, return_counts=True)
-    others, counts = np.unique(other, return_counts=True)
-    _, i, j = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-    return float(np.minimum(count[i], counts[j]).sum()) / min(len(one), len(other))
+    """Return the part of the smaller file's values that can be paired with equal values of the other.
+
+    Of long files a part of the values is looked at, the same in both; where there are few, all are.
+    """
+    thin = np.uint32(max(len(one), len(other)) // LOOKED_AT)
+    if thin > 1 and len(np.unique(one[:LOOKED_AT])) > FEW:
+        one, other = one[one % thin == 0], other[other % thin == 0]
+    count, counts = (np.bincount(tokens >> np.uint32(14), minlength=2**18) for tokens in (one, other))
+    return float(np.minimum(count, counts).sum()) / max(1, min(len(one), len(other)))
+
+
+class _Compared:
+    """The records of two files in the cells of any set of columns; what all columns add up to is kept at hand."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs, self.all = pairs, tuple(range(len(pairs)))
+        self._totals = [self._sum(self.all, side) for side in (0, 1)]
+
+    def words(self, chosen: Sequence[int], side: int) -> Words:
+        left = [k for k in self.all if k not in chosen]
+        if len(left) < len(chosen):
+            return self._totals[side] - self._sum(left, side)
+        return self._sum(chosen, side)
+
+    def overlap(self, chosen: Sequence[int]) -> Overlap:
+        return overlap(self.words(chosen, 0), self.words(chosen, 1))
+
+    def _sum(self, chosen: Sequence[int], side: int) -> Words:
+        found = np.zeros(len(self.pairs[0][side]), dtype=np.uint64)
+        for k in chosen:
+            found += mixed(self.pairs[k][side], k)
+        return found
+
+    def small_sets(self) -> list[tuple[int, ...]]:
+        """Return sets of columns without a common one, each just enough to make nearly everybody unique."""
+        order = sorted(self.all, key=lambda k: _twins(mixed(self.pairs[k][0], k)))
+        records = len(self.pairs[0][0])
+        sets: list[tuple[int, ...]] = []
+        current: list[int] = []
+        for k in order:
+            current.append(k)
+            if _twins(self.words(current, 0)) <= TWINS * records:
+                sets.append(tuple(sorted(current)))
+                current = []
+        return [*sets, tuple(sorted(current))] if current else sets
+
+
+def _twins(words: Words) -> float:
+    """Return how many ordered pairs of records agree, less those that only share a bucket."""
+    counts = counted(words, MOST_BUCKETS).astype(np.float64)
+    return float(counts @ (counts - 1)) - len(words) * (len(words) - 1) / MOST_BUCKETS
 
 
 def _best(pairs: Pairs) -> tuple[Overlap, Pairs, int] | None:
     """Return the overlap on the set of columns that shows most, that set, and how many columns agree with it."""
+    files = _Compared(pairs)
     candidates: list[tuple[Overlap, tuple[int, ...]]] = []
-    everything = tuple(range(len(pairs)))
-    sets = [everything, *(tuple(k for k in everything if k != j) for j in everything), *_small_sets(pairs)]
+    sets = [files.all, *(tuple(k for k in files.all if k != j) for j in files.all), *files.small_sets()]
     for chosen in dict.fromkeys(sets):
         if chosen:
-            found = _overlap(pairs, chosen)
+            found = files.overlap(chosen)
             if found.significant and found.share >= SIZEABLE:
                 candidates.append((found, chosen))
-    for found, chosen in sorted(candidates, key=lambda one: (-one[0].at_least, -len(one[1])))[:4]:
-        if _carried_by_one(pairs, chosen, found):
+    for found, chosen in sorted(candidates, key=lambda one: (-one[0].at_least, -len(one[1])))[:MOST_TRIED]:
+        if _carried_by_one(files, chosen, found):
             continue
-        others = [k for k in everything if k not in chosen]
         # of the same records every further column holds the same values; a number that the design assigned stands alone
-        more = [k for k in others if _overlap(pairs, (*chosen, k)).share >= found.share / 2]
+        more = [k for k in files.all if k not in chosen and files.overlap((*chosen, k)).share >= found.share / 2]
         agreeing = len(chosen) + len(more)
         if 2 * agreeing >= len(pairs):
             wide = (*chosen, *more)
-            kept = wide if more and _overlap(pairs, wide).share >= 0.9 * found.share else chosen
+            kept = wide if more and files.overlap(wide).share >= 0.9 * found.share else chosen
             return found, tuple(pairs[k] for k in kept), agreeing
     return None
 
 
-def _carried_by_one(pairs: Pairs, chosen: tuple[int, ...], found: Overlap) -> bool:
+def _carried_by_one(files: _Compared, chosen: tuple[int, ...], found: Overlap) -> bool:
+    """Whether the overlap goes when one column is left out, although the others could show it."""
     for j in chosen:
         rest = tuple(k for k in chosen if k != j)
-        without = _overlap(pairs, rest) if rest else None
+        without = files.overlap(rest) if rest else None
         if without is not None and without.error <= TELLING and without.share < found.share / 2:
             return True
     return False
 
 
-def _small_sets(pairs: Pairs) -> list[tuple[int, ...]]:
-    """Return sets of columns without a common one, each just enough to make nearly everybody unique."""
-    fineness = [len(np.unique(one)) for one, _ in pairs]
-    order = sorted(range(len(pairs)), key=lambda k: -fineness[k])
-    records = len(pairs[0][0])
-    sets: list[tuple[int, ...]] = []
-    current: list[int] = []
-    words = np.zeros(records, dtype=np.uint64)
-    for k in order:
-        current.append(k)
-        words += mixed(pairs[k][0], k)
-        if len(np.unique(words)) >= UNIQUE * records:
-            sets.append(tuple(sorted(current)))
-            current, words = [], np.zeros(records, dtype=np.uint64)
-    return [*sets, tuple(sorted(current))]
-
-
-def _overlap(pairs: Pairs, chosen: tuple[int, ...]) -> Overlap:
-    return overlap(*(_words([pairs[k][side] for k in chosen]) for side in (0, 1)))
-
-
-def _words(tokens: Sequence[Tokens]) -> Words:
-    return combined(tokens, len(tokens[0]))
-
-
 def _aligned(columns: Pairs, now: int, before: int) -> tuple[npt.NDArray[np.int64], float]:
     """Return for each record of today the earlier row, and the part of those pairs that left no choice."""
-    today, earlier = (_words([pair[side] for pair in columns]) for side in (0, 1))
+    today, earlier = (combined([pair[side] for pair in columns], count) for side, count in ((0, now), (1, before)))
     if now == before and float((today == earlier).mean()) >= SURE and _in_order(today, earlier):
         return np.arange(now), 1.0
     place = np.full(now, -1, dtype=np.int64)
