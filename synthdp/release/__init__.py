@@ -3,6 +3,7 @@
 from synthdp.release.confidential import (
     Manifest,
     Status,
+    check_resumable,
     finish_manifest,
     read_manifest,
     signed,
@@ -14,22 +15,27 @@ from synthdp.release.folder import prepare_out, write_atomic
 from synthdp.release.guide import readme
 from synthdp.release.public import publish
 from synthdp.release.reading import PublicRelease, file_names, read_public
-from synthdp.release.verifying import verify
+from synthdp.release.signing import new_key
+from synthdp.release.verifying import sign, standing, verify
 
 __all__ = [
     "Manifest",
     "PublicRelease",
     "Status",
+    "check_resumable",
     "codebook",
     "describe",
     "file_names",
     "finish_manifest",
+    "new_key",
     "prepare_out",
     "publish",
     "read_manifest",
     "read_public",
     "readme",
+    "sign",
     "signed",
+    "standing",
     "start_manifest",
     "verify",
     "write_atomic",

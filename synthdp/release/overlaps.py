@@ -70,7 +70,7 @@ def overlap(a: Words, b: Words) -> Overlap:
     Cost O(n), without sorting.
     """
     ratio = len(b) / len(a)
-    buckets = 2 ** min(MOST_BUCKETS.bit_length() - 1, (16 * max(len(a), len(b))).bit_length())
+    buckets = buckets_for(max(len(a), len(b)))
     count_a, count_b = counted(a, buckets), counted(b, buckets)
     used = np.flatnonzero(count_a + count_b)
     held_a, held_b = count_a[used].astype(np.float64), count_b[used].astype(np.float64)
@@ -81,6 +81,11 @@ def overlap(a: Words, b: Words) -> Overlap:
     error = np.sqrt(weight**2 @ (both * (both - 1) / 2)) / whole
     same = ratio == 1 and bool((held_a == held_b).all())
     return Overlap(float(weight @ found) / whole, float(error), _log_chance(both) if same else 0.0)
+
+
+def buckets_for(records: int) -> int:
+    """Return a power of two, large enough that few of so many different values fall together."""
+    return int(min(MOST_BUCKETS, 2 ** (16 * records).bit_length()))
 
 
 def counted(words: Words, buckets: int) -> npt.NDArray[np.int64]:

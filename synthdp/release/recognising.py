@@ -8,30 +8,24 @@ numbers, so that rounding or top-coding a column does not hide it; columns that 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.release.fingerprints import SKETCH, Fingerprint
-from synthdp.release.hashing import Tokens, Words, combined, mixed
-from synthdp.release.overlaps import MOST_BUCKETS, Overlap, counted, overlap
+from synthdp.release.comparing import Pairs, comparable, filtered
+from synthdp.release.fingerprints import Fingerprint
+from synthdp.release.hashing import Words, combined, mixed
+from synthdp.release.overlaps import Overlap, buckets_for, counted, overlap
 
 SIZEABLE = 0.3
 """The smallest part of the smaller file's records that is worth judging together."""
 SURE = 0.8
-COMMON = 0.25
-"""Part of the values of a column that must occur in both files for the column to be compared by its values."""
-RENAMED = 0.3
 TWINS = 0.05
-LOOKED_AT, FEW = 20_000, 2_000
 TELLING = 0.1
 """Standard error below which an overlap near zero is evidence of different records, not lack of evidence."""
 MOST_TRIED = 4
 CLEAR = 0.8
 """Part of the matched records that must be matched without a choice, for old copies to be laid beside today's."""
-
-Pairs = tuple[tuple[Tokens, Tokens], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,37 +50,6 @@ class Match:
     aligned: bool
 
 
-def pair_columns(now: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Return which column of one file is which of the other: by name, else by their values.
-
-    Parameters
-    ----------
-    now, before
-        The columns as `Fingerprint.summary` describes them.
-    """
-    names = {str(column["name"]).casefold(): place for place, column in enumerate(before)}
-    pairs = [(i, names[key]) for i, one in enumerate(now) if (key := str(one["name"]).casefold()) in names]
-    taken = {j for _, j in pairs}
-    left = [i for i in range(len(now)) if i not in {i for i, _ in pairs} and now[i]["sketch"]]
-    for i in left:
-        likeness = {
-            j: _likeness(now[i]["sketch"], before[j]["sketch"])
-            for j in range(len(before))
-            if j not in taken and before[j]["sketch"]
-        }
-        best = max(likeness, key=lambda j: likeness[j], default=-1)
-        if best >= 0 and likeness[best] >= RENAMED:
-            pairs.append((i, best))
-            taken.add(best)
-    return [(i, j) for i, j in pairs if not (now[i]["counter"] or before[j]["counter"])]
-
-
-def _likeness(one: Sequence[int], other: Sequence[int]) -> float:
-    """Return the estimated Jaccard similarity of two sets of values from their smallest members (Broder 1997)."""
-    smallest = sorted({*one, *other})[:SKETCH]
-    return len(set(one) & set(other) & set(smallest)) / len(smallest)
-
-
 def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
     """Return how today's file and an earlier one belong together, or None when they are different data.
 
@@ -96,45 +59,23 @@ def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
         by_name = {column.name: column.exact for column in before.columns}
         same = tuple((column.exact, by_name[column.name]) for column in now.columns)
         return Match(1.0, True, _aligned(same, now.records, before.records)[0], True)
-    named = pair_columns(now.summary(), before.summary())
-    pairs: list[tuple[Tokens, Tokens]] = []
-    rough: list[tuple[Tokens, Tokens]] = []
-    for i, j in named:
-        one, other = now.columns[i], before.columns[j]
-        exact = _common(one.exact, other.exact) >= COMMON
-        roughly = None
-        if one.rough is not None and other.rough is not None and _common(one.rough, other.rough) >= COMMON:
-            roughly = (one.rough, other.rough)
-        if exact or roughly is not None:
-            values = (one.exact, other.exact)
-            pairs.append(values if exact or roughly is None else roughly)
-            rough.append(roughly if roughly is not None else pairs[-1])
+    pairs, rough = comparable(now, before)
     if not pairs:
         return None
-    complete = len(pairs) == sum(not column.counter for column in before.columns)
-    found = _best(tuple(pairs))
+    found = _best(pairs)
     if found is None and any(one is not other for one, other in zip(pairs, rough, strict=True)):
-        found = _best(tuple(rough))
+        pairs, found = rough, _best(rough)
+    if found is None:
+        part = filtered(pairs)
+        found = _best(part) if part is not None else None
     if found is None:
         return None
-    held, columns, agreeing = found
-    certain = held.share >= SURE and agreeing >= SURE * len(pairs) and len(columns) > 1
-    place, clear = _aligned(columns, now.records, before.records)
+    held, chosen, agreeing = found
+    certain = held.share >= SURE and agreeing >= SURE * len(pairs) and len(chosen) > 1
+    place, clear = _aligned(tuple(pairs[k] for k in chosen), now.records, before.records)
     # records that agreed on every column were alike for the model too, so it does not matter which is which
-    aligned = clear >= CLEAR or (complete and len(columns) == len(pairs))
-    return Match(min(held.share, 1.0), certain, place, aligned)
-
-
-def _common(one: Tokens, other: Tokens) -> float:
-    """Return the part of the smaller file's values that can be paired with equal values of the other.
-
-    Of long files a part of the values is looked at, the same in both; where there are few, all are.
-    """
-    thin = np.uint32(max(len(one), len(other)) // LOOKED_AT)
-    if thin > 1 and len(np.unique(one[:LOOKED_AT])) > FEW:
-        one, other = one[one % thin == 0], other[other % thin == 0]
-    count, counts = (np.bincount(tokens >> np.uint32(14), minlength=2**18) for tokens in (one, other))
-    return float(np.minimum(count, counts).sum()) / max(1, min(len(one), len(other)))
+    complete = len(chosen) == sum(not column.counter for column in before.columns)
+    return Match(min(held.share, 1.0), certain, place, clear >= CLEAR or complete)
 
 
 class _Compared:
@@ -175,11 +116,12 @@ class _Compared:
 
 def _twins(words: Words) -> float:
     """Return how many ordered pairs of records agree, less those that only share a bucket."""
-    counts = counted(words, MOST_BUCKETS).astype(np.float64)
-    return float(counts @ (counts - 1)) - len(words) * (len(words) - 1) / MOST_BUCKETS
+    buckets = buckets_for(len(words))
+    counts = counted(words, buckets).astype(np.float64)
+    return float(counts @ (counts - 1)) - len(words) * (len(words) - 1) / buckets
 
 
-def _best(pairs: Pairs) -> tuple[Overlap, Pairs, int] | None:
+def _best(pairs: Pairs) -> tuple[Overlap, tuple[int, ...], int] | None:
     """Return the overlap on the set of columns that shows most, that set, and how many columns agree with it."""
     files = _Compared(pairs)
     candidates: list[tuple[Overlap, tuple[int, ...]]] = []
@@ -198,7 +140,7 @@ def _best(pairs: Pairs) -> tuple[Overlap, Pairs, int] | None:
         if 2 * agreeing >= len(pairs):
             wide = (*chosen, *more)
             kept = wide if more and files.overlap(wide).share >= 0.9 * found.share else chosen
-            return found, tuple(pairs[k] for k in kept), agreeing
+            return found, kept, agreeing
     return None
 
 

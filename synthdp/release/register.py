@@ -23,10 +23,11 @@ from pathlib import Path
 import pandas as pd
 
 from synthdp.microdata import Microdata
+from synthdp.release.comparing import pair_columns
 from synthdp.release.fingerprints import Fingerprint, decoded, fingerprint
 from synthdp.release.held import Earlier, Held
 from synthdp.release.keeping import INDEX, KEY, LOCK, Shelf, Waiting, damaged, now
-from synthdp.release.recognising import Match, pair_columns, recognise
+from synthdp.release.recognising import Match, recognise
 
 NAME = "synthdp-register"
 

@@ -57,13 +57,13 @@ def new_key(path: Path) -> tuple[Path, Path]:
     return path, public
 
 
-def sign(folder: Path, key: Path) -> Path:
-    """Sign the release in a folder; return the file of the signature.
+def sign_sums(folder: Path, key: Path) -> Path:
+    """Sign the checksums in a folder; return the file of the signature.
 
     Parameters
     ----------
     folder
-        With the public files, which `verify` has found in order.
+        With the public files.
     key
         The private key, a PEM file that only its owner may read, outside of the release.
     """

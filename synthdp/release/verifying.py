@@ -17,7 +17,7 @@ from synthdp.release.confidential import MANIFEST, read_manifest
 from synthdp.release.contents import content_problems
 from synthdp.release.folder import CONFIDENTIAL
 from synthdp.release.reading import CODEBOOK, README, RELEASE, SIGNATURE, SUMS, locate, read_release
-from synthdp.release.signing import signature_problems
+from synthdp.release.signing import sign_sums, signature_problems
 
 FORGEABLE = (
     f"Checksums find damage, not forgery: whoever can write into this folder can write {SUMS} anew. Compare {SUMS} "
@@ -70,6 +70,20 @@ def standing(folder: Path, *, key: Path | None = None) -> list[str]:
     elif (folder / SIGNATURE).exists():
         said.append(f"{SIGNATURE} was not checked; give the signer's public key by --key.")
     return said if recorded is not None or key is not None else [*said, FORGEABLE]
+
+
+def sign(folder: Path, key: Path) -> Path:
+    """Sign a release that is in order; return the file of the signature.
+
+    Raises
+    ------
+    InputError
+        When something is wrong with the release, or the key cannot be used.
+    """
+    problems = verify(folder)
+    if problems:
+        raise InputError(*problems)
+    return sign_sums(locate(folder), key)
 
 
 def problems_inside(folder: Path) -> list[str]:

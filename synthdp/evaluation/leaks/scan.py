@@ -21,6 +21,7 @@ from synthdp.evaluation.leaks.traces import PublicFile
 from synthdp.schema import Schema
 
 SUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
 CODEBOOK = "codebook.csv"
 # names that are words, or that many machines share
 COMMON = {"root", "user", "admin", "runner", "ubuntu", "debian", "guest", "test", "data", "localhost", "build", "main"}
@@ -137,7 +138,7 @@ def _unlisted(files: list[PublicFile]) -> list[Leak]:
     return [
         Leak(Kind.UNLISTED, file.name, f"it is not listed in {SUMS}.")
         for file in files
-        if file.name not in listed and file.name != SUMS
+        if file.name not in {*listed, SUMS, SIGNATURE}  # a signature is made on the list
     ]
 
 
