@@ -3,7 +3,6 @@
 from synthdp.release.confidential import (
     Manifest,
     Status,
-    check_resumable,
     finish_manifest,
     read_manifest,
     signed,
@@ -15,6 +14,7 @@ from synthdp.release.folder import prepare_out, write_atomic
 from synthdp.release.guide import readme
 from synthdp.release.public import publish
 from synthdp.release.reading import PublicRelease, file_names, read_public
+from synthdp.release.resuming import check_resumable
 from synthdp.release.signing import new_key
 from synthdp.release.verifying import sign, standing, verify
 

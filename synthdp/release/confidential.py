@@ -4,10 +4,8 @@ import hashlib
 import importlib.metadata
 import json
 import math
-import os
 import platform
 import secrets
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +21,7 @@ from synthdp.errors import InputError
 from synthdp.release.attempts import attempt_of
 from synthdp.release.attempts import lines as attempt_lines
 from synthdp.release.folder import CONFIDENTIAL, write_atomic
-from synthdp.seeding import SMALLEST_SECRET_SEED, fresh_seed
+from synthdp.seeding import fresh_seed
 
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
@@ -204,40 +202,6 @@ def _attempt_lines(home: Path, manifest: Manifest) -> list[str]:
         return attempt_lines(None if entries is None else [attempt_of(entry) for entry in entries])
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{_folder(home) / MANIFEST}: the list of attempts is damaged.") from None
-
-
-def check_resumable(out: Path, manifest: Manifest, *, study: bool) -> list[str]:
-    """Return why an interrupted run must not go on, one sentence each: its seed, or who else may read its folder.
-
-    Parameters
-    ----------
-    out
-        The folder of the run.
-    manifest
-        What `read_manifest` found there; somebody may have edited it.
-    study
-        Whether the run goes on with ``--study``.
-    """
-    folder = _folder(out)
-    problems = []
-    if manifest.seed < SMALLEST_SECRET_SEED and not (study and manifest.study):
-        problems.append(
-            f"{folder / MANIFEST}: the seed must be at least 2^64, because whoever guesses it can remove the mask; "
-            "start again with another --out."
-        )
-    state = folder.lstat()
-    if stat.S_ISLNK(state.st_mode):
-        return [*problems, f"{folder}: is a link; --resume needs the folder that the run made."]
-    if state.st_uid != os.geteuid():
-        problems.append(f"{folder}: belongs to somebody else; start again with another --out.")
-    if stat.S_IMODE(state.st_mode) & 0o077:
-        problems.append(f"{folder}: others may read it, and with it the seed; chmod 700 {folder}, or start again.")
-    held = (folder / MANIFEST).lstat()
-    if stat.S_ISLNK(held.st_mode):
-        problems.append(f"{folder / MANIFEST}: is a link; --resume needs the file that the run wrote.")
-    elif stat.S_IMODE(held.st_mode) & 0o077:
-        problems.append(f"{folder / MANIFEST}: others may read the seed in it; chmod 600 it, or start again.")
-    return problems
 
 
 def write_confidential(
