@@ -266,7 +266,8 @@ def test_warnings_of_libraries_stay_off_the_screen(config, calls, monkeypatch, t
 @pytest.fixture
 def published(tmp_path):
     rng = np.random.default_rng(1)
-    variables = {"age": Variable(role="replace"), "sex": Variable(role="replace", levels=("M", "F"))}
+    variables = {name: Variable(role="replace") for name in ("age", "y")}
+    variables["sex"] = Variable(role="replace", levels=("M", "F"))
 
     def draw():
         return pd.DataFrame(

@@ -510,20 +510,23 @@ def test_attempts_are_shown_beside_a_release(tmp_path):
         Attempt("a", "2026-11-16T10:00:00+00:00", "refused", ("max_individual",), config="1"),
         Attempt("b", "2026-11-17T10:00:00+00:00", "passed", accepted=("max_exposed",), config="1"),
     ]
-    for entries, words in ((tried, "Attempt 2 on these data; 1 earlier: refused 2026-11-16 (max_individual)."),
-                           (tried[:1], "Attempt 1 on these data; none earlier."),
-                           (None, "how often these data were tried before is not known")):  # fmt: skip
-        start(tmp_path)
-        release.finish_manifest(tmp_path, status="published", timings={}, signed=attempts.section(entries))
-        assert any(words in line for line in release.signed(tmp_path))
+    shown = {
+        "several": (tried, "Attempt 2 on these data; 1 earlier: refused 2026-11-16 (max_individual)."),
+        "first": (tried[:1], "Attempt 1 on these data; none earlier."),
+        "no register": (None, "how often these data were tried before is not known"),
+    }
+    for name, (entries, words) in shown.items():
+        start(tmp_path / name)
+        release.finish_manifest(tmp_path / name, status="published", timings={}, signed=attempts.section(entries))
+        assert any(words in line for line in release.signed(tmp_path / name))
     assert "1 of them with exactly these settings" in attempts.lines(tried)[1]
     many = attempts.lines(tried * 4)[0]
-    assert "7 earlier: 2 older ones, then passed 2026-11-17, accepting max_exposed, refused" in many
+    assert "7 earlier: 2 older ones, then refused 2026-11-16 (max_individual), passed 2026-11-17, accepting" in many
     assert attempts.lines([]) == []
-    start(tmp_path)
-    release.finish_manifest(tmp_path, status="published", timings={}, signed={"attempts": [{"verdict": "odd"}]})
+    start(tmp_path / "odd")
+    release.finish_manifest(tmp_path / "odd", status="published", timings={}, signed={"attempts": [{"verdict": "odd"}]})
     with pytest.raises(InputError, match="the list of attempts is damaged"):
-        release.signed(tmp_path)
+        release.signed(tmp_path / "odd")
 
 
 def test_confidential_files(tmp_path):
