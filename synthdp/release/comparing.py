@@ -52,9 +52,10 @@ def _likeness(one: Sequence[int], other: Sequence[int]) -> float:
     return len(set(one) & set(other) & set(smallest)) / len(smallest)
 
 
-def comparable(now: Fingerprint, before: Fingerprint) -> tuple[Pairs, Pairs]:
-    """Return the columns that can be compared, as exactly as each allows, and all numbers by their rough size."""
+def comparable(now: Fingerprint, before: Fingerprint) -> tuple[Pairs, tuple[int, ...], Pairs]:
+    """Return the columns as exactly as each allows, which of them exactly, and all numbers by their rough size."""
     pairs: list[Pair] = []
+    exactly: list[int] = []
     rough: list[Pair] = []
     for i, j in pair_columns(now.summary(), before.summary()):
         one, other = now.columns[i], before.columns[j]
@@ -65,7 +66,8 @@ def comparable(now: Fingerprint, before: Fingerprint) -> tuple[Pairs, Pairs]:
         if exact or roughly is not None:
             pairs.append((one.exact, other.exact) if exact or roughly is None else roughly)
             rough.append(roughly if roughly is not None else pairs[-1])
-    return tuple(pairs), tuple(rough)
+            exactly += [len(pairs) - 1] if exact else []
+    return tuple(pairs), tuple(exactly), tuple(rough)
 
 
 def filtered(pairs: Pairs) -> Pairs | None:

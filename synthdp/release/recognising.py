@@ -59,10 +59,10 @@ def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
         by_name = {column.name: column.exact for column in before.columns}
         same = tuple((column.exact, by_name[column.name]) for column in now.columns)
         return Match(1.0, True, _aligned(same, now.records, before.records)[0], True)
-    pairs, rough = comparable(now, before)
+    pairs, exactly, rough = comparable(now, before)
     if not pairs:
         return None
-    found = _best(pairs)
+    found = _best(pairs, exactly)
     if found is None and any(one is not other for one, other in zip(pairs, rough, strict=True)):
         pairs, found = rough, _best(rough)
     if found is None:
@@ -121,11 +121,11 @@ def _twins(words: Words) -> float:
     return float(counts @ (counts - 1)) - len(words) * (len(words) - 1) / buckets
 
 
-def _best(pairs: Pairs) -> tuple[Overlap, tuple[int, ...], int] | None:
+def _best(pairs: Pairs, exactly: tuple[int, ...] = ()) -> tuple[Overlap, tuple[int, ...], int] | None:
     """Return the overlap on the set of columns that shows most, that set, and how many columns agree with it."""
     files = _Compared(pairs)
     candidates: list[tuple[Overlap, tuple[int, ...]]] = []
-    sets = [files.all, *(tuple(k for k in files.all if k != j) for j in files.all), *files.small_sets()]
+    sets = [files.all, *(tuple(k for k in files.all if k != j) for j in files.all), *files.small_sets(), exactly]
     for chosen in dict.fromkeys(sets):
         if chosen:
             found = files.overlap(chosen)
