@@ -22,6 +22,7 @@ from synthdp.evaluation.leaks.traces import PublicFile
 from synthdp.schema import Schema
 
 SUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
 CODEBOOK = "codebook.csv"
 # names that are words, or that many machines share
 COMMON = {
@@ -200,7 +201,7 @@ def _unlisted(files: list[PublicFile]) -> list[Leak]:
     return [
         Leak(Kind.UNLISTED, file.name, f"it is not listed in {SUMS}.")
         for file in files
-        if file.name not in listed and file.name != SUMS
+        if file.name not in {*listed, SUMS, SIGNATURE}  # a signature is made on the list
     ]
 
 
