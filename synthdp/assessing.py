@@ -15,11 +15,11 @@ from synthdp.evaluation.measure import Figures, Measure, Need, Plain
 from synthdp.evaluation.risk.registry import risks
 from synthdp.intrusion.halves import refitting
 from synthdp.intrusion.posterior import informed_intruder
-from synthdp.judging import bayes
-from synthdp.release.register import Earlier
+from synthdp.judging import bayes, published_before
+from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import Repaired
 
 # permutations and folds behind a measure need no secrecy, and the same copies should give the same numbers
@@ -65,6 +65,7 @@ def further_sections(
     config: Config,
     comparison: Comparison,
     before_repair: Comparison,
+    made: Release,
     mended: Repaired | None,
     earlier: Sequence[Earlier],
 ) -> dict[str, Any]:
@@ -74,8 +75,9 @@ def further_sections(
     if mended is not None:
         before = assess_comparison(blind, before_repair).risk
         found["repair"] = {"records": mended.touched, "left": mended.left, "before": before}
-    if earlier:
-        copies = (*(copy for one in earlier for copy in one.copies), *comparison.copies)
+    beside = [one for one in earlier if one.aligned]
+    if beside:
+        copies = (*published_before(beside, made), *comparison.copies)
         joint = assess_comparison(blind, replace(comparison, copies=copies)).risk
         found["releases"] = {"earlier": [one.when for one in earlier], "copies": len(copies), **joint}
     return found

@@ -206,6 +206,7 @@ def run(
                 accepted=accepted,
                 progress=progress,
                 ledger=book,
+                waiting=terminal.say,
             )
     except KeyboardInterrupt:
         terminal.say(f"interrupted. Go on with the same command and --out {folder} --resume")

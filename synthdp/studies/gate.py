@@ -1,7 +1,7 @@
 """Both error rates of the gate: harmless files that it refuses, planted leaks that it lets pass, verdicts that turn.
 
-Every replication is one verdict, kept in ``verdicts.jsonl`` (not committed) as soon as it is there, so that a run can be
-stopped and taken up again.
+Every replication is one verdict, kept in ``verdicts.jsonl`` (not committed) as soon as it is there, so that a run can
+be stopped and taken up again.
 """
 
 import json
