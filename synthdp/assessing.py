@@ -13,8 +13,10 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.measure import Figures, Measure, Need, Plain
 from synthdp.evaluation.risk.registry import risks
+from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.intrusion.halves import refitting
 from synthdp.intrusion.posterior import informed_intruder
+from synthdp.intrusion.shadows import PlanShadows
 from synthdp.judging import bayes, published_before
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
@@ -58,7 +60,15 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
         frozenset({Need.PLAN}),
         ("max_memorised",),
     )
-    return {measure.name: measure for measure in (informed, memorised)}
+    shadows = Plain(
+        "membership_shadow",
+        "Can somebody who can fit the method with and without a person tell from the copies that the person is in?",
+        lambda files, rng: evaluate_shadow(
+            files, PlanShadows(config.synthesis, plan, config.groups), rng=rng, jobs=jobs
+        ),
+        frozenset({Need.PLAN}),
+    )
+    return {measure.name: measure for measure in (informed, memorised, shadows)}
 
 
 def further_sections(
