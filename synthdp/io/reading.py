@@ -12,6 +12,7 @@ from synthdp.errors import InputError
 from synthdp.io import memory
 from synthdp.io.columnar import read_columnar
 from synthdp.io.delimited import read_delimited
+from synthdp.io.escaping import unescaped
 from synthdp.io.labels import Dialect, Table
 from synthdp.io.statistical import READERS, read_statistical
 from synthdp.io.streams import unreadable
@@ -80,7 +81,7 @@ def _read(path: Path, suffix: str, dialect: Dialect, *, zipped: bool, drop: Coll
     if separator is None:
         raise InputError(f"{path}: a .txt file does not say how its values are separated; set data.separator.")
     frame, unread = read_delimited(path, dialect, separator=separator, zipped=zipped, drop=drop)
-    return Table(frame, unread=unread)
+    return Table(unescaped(frame) if dialect.escaped else frame, unread=unread)
 
 
 def _first_byte(path: Path) -> None:

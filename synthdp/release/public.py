@@ -80,6 +80,7 @@ def publish(
     format: io.Format,
     permutations: Sequence[npt.NDArray[np.int64]],
     labels: io.Labels | None = None,
+    stored: Mapping[str, io.Stored] | None = None,
 ) -> dict[str, str]:
     """Write ``out/public``.
 
@@ -97,6 +98,8 @@ def publish(
         One per copy: released row j is row ``permutation[j]`` of the copy.
     labels
         Written into the files where their format has labels.
+    stored
+        The type of each column as the schema has it (`synthdp.io.storage`); other columns get that of their values.
 
     Returns
     -------
@@ -109,12 +112,14 @@ def publish(
         When what is on the disk is not what was written; there is then no ``public/``.
     """
     names = file_names(release["imputations"], release["copies"], format)
+    escape = bool(release.get("escaped_formulas", False))
     contents: dict[str, bytes] = {}
     for name, copy, permutation in zip(names, copies, permutations, strict=True):
         if not np.array_equal(np.sort(permutation), np.arange(len(copy))):
             raise ValueError("a permutation must name every row once")
-        contents[name] = io.encode(copy.iloc[permutation], format=format, labels=labels)
-    contents[CODEBOOK] = io.encode(codebook, format="csv")
+        shuffled = copy.iloc[permutation]
+        contents[name] = io.encode(shuffled, format=format, labels=labels, stored=stored, escape_formulas=escape)
+    contents[CODEBOOK] = io.encode(codebook, format="csv", escape_formulas=escape)
     contents[RELEASE] = (json.dumps(release, indent=2, ensure_ascii=False) + "\n").encode()
     contents["README.md"] = readme.encode()
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
@@ -184,16 +189,23 @@ def read_public(folder: Path) -> PublicRelease:
     """
     folder = _locate(folder)
     contents = _read_release(folder)
-    copies = tuple(io.read(folder / name) for name in contents["files"])
-    return PublicRelease(contents=contents, copies=copies, schema=_read_codebook(folder))
+    dialect = dialect_of(contents)
+    copies = tuple(io.read(folder / name, dialect) for name in contents["files"])
+    return PublicRelease(contents=contents, copies=copies, schema=_read_codebook(folder, dialect))
+
+
+def dialect_of(contents: Mapping[str, Any]) -> io.Dialect:
+    """Return how the text files of a release are written, given its ``release.json``."""
+    return io.Dialect(escaped=bool(contents.get("escaped_formulas", False)))
 
 
 def _check(folder: Path, copies: Mapping[str, pd.DataFrame]) -> None:
     """Read everything back from the disk: a release that its reader cannot open must not appear."""
     problems = verify(folder)
+    dialect = dialect_of(_read_release(folder))
     for name, copy in copies.items():
         try:
-            found = io.read(folder / name)
+            found = io.read(folder / name, dialect)
         except InputError:
             problems.append(name)
             continue
@@ -238,9 +250,9 @@ def _read_sums(folder: Path, problems: list[str]) -> dict[str, str]:
     return sums
 
 
-def _read_codebook(folder: Path) -> Schema:
+def _read_codebook(folder: Path, dialect: io.Dialect) -> Schema:
     path = folder / CODEBOOK
-    table = io.read(path)
+    table = io.read(path, dialect)
     try:
         columns = [
             Column(
