@@ -9,7 +9,7 @@ from synthdp.io.delimited import LARGEST_EXACT, MISSING_TEXTS
 from synthdp.io.labels import Dialect, Labels, Table, published, restored
 from synthdp.io.memory import TooLarge
 from synthdp.io.reading import digest, read, read_table
-from synthdp.io.storing import Stored, spelled, storage
+from synthdp.io.storing import Stored, quoted_numbers, spelled, storage
 from synthdp.io.writing import FORMATS, Format, encode, format_like, name_problems, write
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "format_like",
     "name_problems",
     "published",
+    "quoted_numbers",
     "read",
     "read_table",
     "restored",

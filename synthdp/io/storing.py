@@ -124,6 +124,12 @@ def spelled(levels: Sequence[Level]) -> tuple[Level, ...]:
     return tuple(int(level) for level in levels)
 
 
+def quoted_numbers(levels: Sequence[Level]) -> bool:
+    """Whether levels are whole numbers in quotation marks, as a file of text never keeps them apart."""
+    texts = [level for level in levels if isinstance(level, str)]
+    return len(texts) == len(levels) and all(t.lstrip("-").isdecimal() and str(int(t)) == t for t in texts)
+
+
 def _stored(column: Column, given: Sequence[pd.Series]) -> Stored | None:
     if column.kind is Kind.DATE:
         return _date(column, given)
@@ -146,7 +152,7 @@ def _categorical(column: Column, given: Sequence[pd.Series]) -> Stored | None:
         sort = "whole"
     elif all(isinstance(level, int | float) for level in levels):
         sort = "number"
-    elif _quoted_numbers(levels) and all(pd.api.types.is_numeric_dtype(series) for series in given):
+    elif quoted_numbers(levels) and all(pd.api.types.is_numeric_dtype(series) for series in given):
         sort = "whole"
     if sort != "text":
         return Stored(column, sort, TYPES[sort])
@@ -155,12 +161,6 @@ def _categorical(column: Column, given: Sequence[pd.Series]) -> Stored | None:
         # a long level that no copy holds would tell that somebody has it
         texts = [text for series in given for text in pd.unique(series.dropna().astype(object))]
     return Stored(column, "text", TYPES["text"], width=_longest(texts))
-
-
-def _quoted_numbers(levels: Sequence[Level]) -> bool:
-    """Whether levels are whole numbers in quotation marks, as a file of text never keeps them apart."""
-    texts = [level for level in levels if isinstance(level, str)]
-    return len(texts) == len(levels) and all(t.lstrip("-").isdecimal() and str(int(t)) == t for t in texts)
 
 
 def _date(column: Column, given: Sequence[pd.Series]) -> Stored | None:

@@ -79,9 +79,16 @@ def encode(
     return sink.getvalue()
 
 
-def write(frame: pd.DataFrame, path: Path, *, format: Format, labels: Labels | None = None) -> None:
+def write(
+    frame: pd.DataFrame,
+    path: Path,
+    *,
+    format: Format,
+    labels: Labels | None = None,
+    stored: Mapping[str, Stored] | None = None,
+) -> None:
     """Write a table to a file; equal tables give equal bytes."""
-    path.write_bytes(encode(frame, format=format, labels=labels))
+    path.write_bytes(encode(frame, format=format, labels=labels, stored=stored))
 
 
 def format_like(path: Path) -> Format:
