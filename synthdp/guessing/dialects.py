@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from synthdp import io
-from synthdp.errors import InputError
+from synthdp.errors import InputError, SynthdpError
 from synthdp.io import Dialect
+from synthdp.io.streams import open_file
 
 TEXT = (".csv", ".tsv", ".txt")
 GLANCE = 2**16
@@ -52,16 +53,18 @@ def date_form(series: pd.Series) -> str | None:
 
 def _likely(path: Path) -> Iterator[Dialect]:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(GLANCE)
-    except OSError:
+    except (OSError, SynthdpError):
+        return
+    if not head.strip():
         return
     encodings = ("utf-8", "cp1252") if not head.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-16",)
     for encoding in encodings:
         first = next(iter(head.decode(encoding, errors="replace").splitlines()), "")
         names = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in MARKS}
         separator = max(MARKS, key=names.__getitem__)
-        nameless = not next(csv.reader([first], delimiter=separator), ["-"])[0].strip()
+        nameless = not (next(csv.reader([first], delimiter=separator), None) or ["-"])[0].strip()
         for decimal in (None, ","):
             # a comma is the plain separator and needs no word
             marks = None if separator == "," else separator

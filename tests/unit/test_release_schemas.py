@@ -155,7 +155,7 @@ def form_of(cells):
         "whole": r"-?\d+",
         "number": r"-?\d+(\.\d+)?",
         "date": r"\d{4}-\d\d-\d\d",
-        "truth": "True|False|\"True\"|\"False\"",
+        "truth": 'True|False|"True"|"False"',
         "quoted": '".*"',
         "plain": '[^"]*',
     }
