@@ -70,13 +70,14 @@ def check_terms(formula: str, where: str) -> None:
     The number of terms is bounded from the formula's own tree: a + b has at most l + r terms, a:b has l·r, a*b has
     l + r + l·r, a/b has l + r, (a)**p has C(l, 1) + … + C(l, p).
     """
-    stars = formula.count("*") + formula.count("^")
-    if stars == 0:
+    plain = formula.replace("^", "**")  # as other formula languages write powers
+    if "*" not in plain and ":" not in plain:
         return
-    found = _expanded(formula)
-    # what patsy cannot read is some other library's, and its stars are counted instead
-    if found is None and stars > MOST_STARS:
-        raise InputError(f"{where}: has {stars} products or powers, at most {MOST_STARS} are allowed; write out terms.")
+    found = _expanded(plain)
+    products = plain.count("*")
+    # what patsy cannot read is some other library's language, and its products are counted instead
+    if found is None and ("**" in plain or products > MOST_STARS):
+        raise InputError(f"{where}: has powers, or more than {MOST_STARS} products, in a form that is not understood.")
     if found is not None and found > MOST_TERMS:
         raise InputError(f"{where}: expands to more than {MOST_TERMS:,} terms; write out those that are wanted.")
 

@@ -13,6 +13,8 @@ from synthdp.config.text import NOT_YAML, Loader, override
 from synthdp.errors import InputError
 from synthdp.io.streams import read_text
 
+LARGEST = 4_000_000
+
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read a config file; ``overrides`` are KEY=VALUE with dotted keys and YAML values.
@@ -23,6 +25,8 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
         Listing everything that is wrong.
     """
     text = read_text(path, "config file")
+    if len(text) > LARGEST:
+        raise InputError(f"{path}: a config has at most {LARGEST:,} characters, found {len(text):,}; leave out levels.")
     try:
         raw = yaml.load(text, Loader)
     except NOT_YAML as error:

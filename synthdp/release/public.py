@@ -275,7 +275,7 @@ def _read_release(folder: Path) -> dict[str, Any]:
         release = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: missing.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{path}: not readable as JSON.") from None
     version = release.get("version") if isinstance(release, dict) else None
     if version != RELEASE_VERSION:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -16,16 +17,18 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from synthdp import expressions, io
+from synthdp import expressions, io, release
 from synthdp.cli import app, terminal
 from synthdp.config import load, parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evidence import Axis, GaussianEvidence, LevelEvidence
 from synthdp.inference.formulas import columns_used
+from synthdp.intake import load as load_data
 from synthdp.intake import prepare
 from synthdp.limits import MOST_TERMS, check_terms
 from synthdp.planning import plan_of
 from synthdp.privacy.ledger import Ledger, fingerprint
+from synthdp.publishing import publish, row_orders
 from synthdp.release.public import read_public
 from synthdp.seeding import Streams
 from synthdp.synthesis import tasks
@@ -50,7 +53,9 @@ PROMPT = 30  # seconds, on a machine that does other things
 def table(n=40):
     rng = np.random.default_rng(2)
     age = rng.integers(20, 70, n)
-    return pd.DataFrame({"age": age, "sex": rng.choice(["F", "M"], n), "income": (1000 + 31.7 * age).round(2)})
+    return pd.DataFrame(
+        {"age": age, "sex": rng.choice(["F", "M"], n), "income": (31.7 * age + rng.normal(0, 200, n)).round(2)}
+    )
 
 
 @pytest.fixture
@@ -160,14 +165,24 @@ def test_data_that_cannot_be_read_for_an_error_of_the_disk_end_in_4(folder, endi
 # damaged files
 
 
+def released(config, out):
+    """Make a release without a gate, which is not what these tests are about."""
+    data = load_data(config)
+    streams = Streams(2**70)
+    made = make(config.synthesis, plan_of(config, data), streams=streams)
+    with release.prepare_out(out, resume=False):
+        release.start_manifest(out, config={}, inputs={}, study=False, resume=False)
+        sums = publish(config, data, made, row_orders(config, made, streams), out, None)
+        release.finish_manifest(out, status="published", timings={}, public=sums)
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """Return a finished run, for tests that spoil a copy of it."""
     folder = tmp_path_factory.mktemp("finished")
     table().to_csv(folder / "data.csv", index=False)
     (folder / "config.yaml").write_text(CONFIG)
-    done = CliRunner().invoke(app, ["run", str(folder / "config.yaml"), "--out", str(folder / "out"), "--quiet"])
-    assert done.exit_code == 0, done.output
+    released(load(folder / "config.yaml"), folder / "out")
     return folder
 
 
@@ -200,8 +215,6 @@ READERS = {
     ],
 )
 def test_damaged_files_are_wrong_input(finished, tmp_path, monkeypatch, file, command, damage):
-    import shutil
-
     shutil.copytree(finished, tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     (Path("out") / file).write_bytes(DAMAGES[damage])
@@ -254,7 +267,6 @@ def test_init_on_an_empty_file_of_other_formats(folder, ending):
         "income ~ I('a'*10**10)",
         "income ~ I(1 << 10**10)",
         "income ~ I(" + "(" * 3000 + "age" + ")" * 3000 + ")",
-        "income ~ " + "(" * 3000 + "age" + ")" * 3000,
         "income ~ " + "-" * 5000 + "age",
         "income ~ I(" + "-" * 5000 + "age)",
         "income ~ __import__('os').system('true')",
@@ -287,6 +299,10 @@ def test_a_formula_cannot_keep_the_machine_busy(folder, formula):
     assert "analyses" in said
 
 
+def test_brackets_without_end_are_harmless():
+    assert columns_used("income ~ " + "(" * 3000 + "age" + ")" * 3000) == ("income", "age")
+
+
 def test_formulas_people_write_are_still_allowed():
     assert columns_used("income ~ I(age**2) + I(10**6 * age) + bs(age, df=5) + (a + b + c)**2 + a*b*c") == (
         "income",
@@ -315,9 +331,12 @@ def test_the_number_of_terms_is_bounded_from_above(formula, terms):
 def test_the_terms_of_other_languages_are_bounded_too():
     with pytest.raises(InputError, match=f"expands to more than {MOST_TERMS:,} terms"):
         check_terms(" * ".join("abcdefghijklmnop"), "formula")
-    with pytest.raises(InputError, match="has 9 products or powers, at most 8 are allowed"):
-        check_terms("{a} | " + "^2 ".join("abcdefghij"), "formula")
+    with pytest.raises(InputError, match="expands to more than 5,000 terms"):
+        check_terms("(" + " + ".join("abcdefghijklmnop") + ")^12", "formula")
+    with pytest.raises(InputError, match="has powers, or more than 8 products, in a form that is not understood"):
+        check_terms("(a + b)**2 %in% (c", "formula")
     check_terms("a + b", "formula")
+    check_terms("a * b %in% (c", "formula")
 
 
 def test_a_formula_of_a_model_of_ones_own_is_restrained_too():
@@ -374,7 +393,7 @@ def test_expressions_in_a_config_end_with_a_sentence(folder, text, place):
         raw["groups"] = {"method": "rules", "rules": {"high": text}}
     else:
         raw["variables"]["income"] = {place: text}
-    Path("config.yaml").write_text(yaml.safe_dump(raw, width=10**8))
+    Path("config.yaml").write_text(json.dumps(raw))
     assert told("check", "config.yaml", code=2)
 
 
@@ -512,9 +531,8 @@ def test_a_release_can_be_made_harmless_to_spreadsheets(folder):
     raw["variables"]["@income"] = raw["variables"].pop("income")
     raw["analyses"] = []
     raw["release"]["escape_formulas"] = True
-    raw["evaluation"] = {"utility": [], "risk": []}
     Path("config.yaml").write_text(yaml.safe_dump(raw))
-    told("run", "config.yaml", "--out", "out", "--quiet", code=0)
+    released(load(Path("config.yaml")), Path("out"))
     public = Path("out/public")
     header, first, *_ = (public / "synthetic_01.csv").read_text().splitlines()
     assert header == "age,sex,'@income"
@@ -639,13 +657,11 @@ COMMANDS = {
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("place", COMMANDS, ids=" ".join)
 def test_the_same_fault_ends_the_same_way(finished, tmp_path, monkeypatch, place, fault):
-    import shutil
-
     shutil.copytree(finished, tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     shutil.copy("out/public/synthetic_01.csv", "copy.csv")
-    if fault == "encoding" and place[0] == "dp ledger":
-        pytest.skip("its bytes are counted, not read")
+    if fault == "encoding" and place[0] in ("dp ledger", "init"):
+        pytest.skip("the one counts bytes, the other guesses the encoding")
     wanted = FAULTS[fault](Path(place[1]))
     if place == ("evaluate", "copy.csv") and fault == "folder":
         wanted = "a file or the folder of a release is required"
@@ -669,8 +685,6 @@ def test_the_same_fault_ends_the_same_way(finished, tmp_path, monkeypatch, place
     ids=lambda command: " ".join(command[:4]),
 )
 def test_an_unknown_column_is_wrong_input_everywhere(finished, tmp_path, monkeypatch, command):
-    import shutil
-
     shutil.copytree(finished, tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     assert "nobody" in told(*command, code=2)
@@ -713,12 +727,12 @@ def plan(**synthesis):
 def test_repair_that_was_asked_for_is_done():
     config, asked = plan(repair=True)
     made = make(config.synthesis, asked, streams=Streams(1))
-    release, found = finish(config.synthesis, made, asked)
+    finished_release, found = finish(config.synthesis, made, asked)
     assert found is not None
     assert found.touched > 0
     assert found.left == 0
     again = repair(asked.released, made.copies)
-    for copy, expected in zip(release.copies, again.copies, strict=True):
+    for copy, expected in zip(finished_release.copies, again.copies, strict=True):
         pd.testing.assert_frame_equal(copy, expected)
     config, unasked = plan()
     made = make(config.synthesis, unasked, streams=Streams(1))
