@@ -144,9 +144,8 @@ def _check(text: str, node: ast.AST) -> None:
     plain = not isinstance(node, ast.Constant) or isinstance(node.value, bool | int | float | str)
     if type(node) not in NODES or not plain:
         what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-        raise InputError(
-            f"expression {shortened(text)}: {shortened(what)} is not allowed; use comparisons, and, or, not, + - * / **."
-        )
+        allowed = "use comparisons, and, or, not, + - * / **"
+        raise InputError(f"expression {shortened(text)}: {shortened(what)} is not allowed; {allowed}.")
     if isinstance(node, ast.Call):
         _check_call(text, node)
 

@@ -50,6 +50,13 @@ def check_arithmetic(tree: ast.AST, where: str) -> None:
     where
         What messages call the formula.
     """
+    try:
+        _check_nodes(tree, where)
+    except RecursionError:
+        raise InputError(f"{where}: is nested too deeply; compute columns first.") from None
+
+
+def _check_nodes(tree: ast.AST, where: str) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp):
             if not isinstance(node.op, _PLAIN):

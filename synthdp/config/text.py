@@ -23,7 +23,7 @@ class Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Refuse aliases that stand for each other, so that a few lines would stand for millions of values."""
-        mark = self.peek_event().start_mark
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         alias, before = self.check_event(yaml.AliasEvent), self._written
         node = super().compose_node(parent, index)
         if not alias:

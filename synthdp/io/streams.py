@@ -146,7 +146,7 @@ class TextStream(io.RawIOBase):
             )
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_file(path: Path) -> io.BufferedReader:
     """Open a file to read its bytes.
 
     Raises
@@ -158,7 +158,7 @@ def open_file(path: Path) -> IO[bytes]:
     """
     try:
         # a pipe that nobody writes into would make us wait before we can see that it is one
-        file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except OSError as error:
         raise unreadable(path, error) from None
     mode = os.fstat(file.fileno()).st_mode

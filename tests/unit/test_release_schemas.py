@@ -355,7 +355,8 @@ def test_the_number_of_records_is_said_to_be_public(made, tmp_path):
     folder = published(made, "dp_margins", "none", "csv", tmp_path / "out")
     told = json.loads((folder / "release.json").read_text())
     assert told["records"] == RECORDS
+    config = settings("dp_margins", "none", tmp_path)
+    private = config.synthesis.model_copy(update={"adjacency": "add_remove"})
+    data = load(config)
     with pytest.raises(InputError, match=r"synthesis\.adjacency: copies have as many records as the original"):
-        config = settings("dp_margins", "none", tmp_path)
-        private = config.synthesis.model_copy(update={"adjacency": "add_remove"})
-        plan_of(config.model_copy(update={"synthesis": private}), load(config))
+        plan_of(config.model_copy(update={"synthesis": private}), data)

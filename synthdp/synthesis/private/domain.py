@@ -84,8 +84,8 @@ class Axis:
             return series
         if self.column.kind is Kind.DATE:
             return pd.Series("1970-01-01", index=series.index, name=series.name, dtype="str")
-        dtype = _dtype(self.column, series)
-        return pd.Series(np.zeros(len(series)), index=series.index, name=series.name).astype(dtype)
+        zeros = np.zeros(len(series)).astype(_dtype(self.column, series))
+        return pd.Series(zeros, index=series.index, name=series.name)
 
     def decode(self, cells: Codes, like: pd.Series, *, rng: np.random.Generator) -> pd.Series:
         """Return cells as values of the domain's dtype; of ``like`` only index and name count."""
@@ -198,15 +198,15 @@ def _dated(series: pd.Series) -> bool:
     return bool(pd.to_datetime(text, format=ISO_DATE, errors="coerce").notna().all())
 
 
-def _dtype(column: Column, series: pd.Series) -> str:
+def _dtype(column: Column, series: pd.Series) -> type[np.generic]:
     if not column.kind.categorical:
-        return "int64" if places_of(column) == 0 else "float64"
+        return np.int64 if places_of(column) == 0 else np.float64
     levels = spelled(column.levels)
-    for kind, dtype in ((bool, "bool"), (int, "int64"), (int | float, "float64")):
+    for kind, dtype in ((bool, np.bool_), (int, np.int64), (int | float, np.float64)):
         if all(isinstance(level, kind) for level in levels):
             return dtype
     # levels in quotation marks that all are numbers; a text file of them never holds text
-    return "int64" if quoted_numbers(levels) and pd.api.types.is_numeric_dtype(series.dtype) else "str"
+    return np.int64 if quoted_numbers(levels) and pd.api.types.is_numeric_dtype(series.dtype) else np.str_
 
 
 def domain_of(data: Microdata, *, bins: int, bins_by: Mapping[str, int], missing: Sequence[str]) -> Domain:
