@@ -60,7 +60,8 @@ def _end(error: BaseException) -> NoReturn:
         raise typer.Exit(Unfinished.exit_code) from None
     if isinstance(error, OSError):
         named = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        terminal.say(f"{named}the system could not do this ({error.strerror or type(error).__name__}); try again.")
+        why = os.strerror(error.errno) if error.errno is not None else type(error).__name__
+        terminal.say(f"{named}the system could not do this ({why}); try again.")
         raise typer.Exit(Unfinished.exit_code) from None
     if isinstance(error, MemoryError):
         terminal.say("not enough memory for this job; use fewer --jobs, fewer copies, or a larger machine.")

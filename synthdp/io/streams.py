@@ -195,5 +195,7 @@ def unreadable(path: Path, error: OSError) -> SynthdpError:
         return InputError(f"{path}: this is a folder; give a file.")
     if isinstance(error, PermissionError):
         return InputError(f"{path}: no permission to read the file.")
-    sentence = f"{path}: the file cannot be read ({error.strerror or 'the system does not say why'})."
+    # the system's own words: a library's may quote the file
+    why = os.strerror(error.errno) if error.errno is not None else "the system does not say why"
+    sentence = f"{path}: the file cannot be read ({why})."
     return Unfinished(sentence) if error.errno in BROKEN else InputError(sentence)
