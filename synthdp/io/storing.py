@@ -25,6 +25,7 @@ from synthdp.schema import Column, Kind, Level, Role, Schema
 
 Sort = Literal["whole", "number", "truth", "text", "date", "moment"]
 TYPES = {"whole": pa.int64(), "number": pa.float64(), "truth": pa.bool_(), "text": pa.large_string()}
+LONGEST_WHOLE = 2**63
 USUAL_DIGITS = 10
 MOST_DIGITS = 30
 SHOWN_DECIMALS = 6
@@ -149,7 +150,7 @@ def _categorical(column: Column, given: Sequence[pd.Series]) -> Stored | None:
     if all(isinstance(level, bool) for level in levels):
         sort = "truth"
     elif all(isinstance(level, int) for level in levels):
-        sort = "whole"
+        sort = "whole" if all(abs(int(level)) < LONGEST_WHOLE for level in levels) else "text"
     elif all(isinstance(level, int | float) for level in levels):
         sort = "number"
     elif quoted_numbers(levels) and all(pd.api.types.is_numeric_dtype(series) for series in given):

@@ -299,6 +299,12 @@ def test_what_does_not_fit_the_schema_decides_itself():
         io.Stored(kept, "whole", pa.int64()).array(halves["x"])
 
 
+def test_levels_beyond_whole_numbers_are_text():
+    levels = column(kind="nominal", role="keep", levels=(1, 2**70), decimals=None)
+    frame = pd.DataFrame({"x": [1.0, float(2**70)]})
+    assert io.storage(Schema(columns=(levels,)), [frame])["x"].array(frame["x"]).to_pylist() == ["1", str(2**70)]
+
+
 def test_codes_that_are_no_level_stay(tmp_path):
     """The missing codes of a survey stand between the levels of a kept column in SPSS files."""
     one = column(kind="ordinal", role="keep", levels=(1, 2), decimals=None)
