@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from synthdp.config import Config
-from synthdp.drawing import repaired
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
@@ -20,7 +19,7 @@ from synthdp.intrusion.shadows import PlanShadows
 from synthdp.judging import bayes, published_before
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
-from synthdp.synthesis.making import make
+from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import Repaired
 
@@ -49,7 +48,7 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
     """Return the measures that make the copies of a plan again."""
 
     def remake(streams: Streams) -> Sequence[pd.DataFrame]:
-        return repaired(config, plan, make(config.synthesis, plan, streams=streams, jobs=jobs))[0].copies
+        return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0].copies
 
     informed = bayes(informed_intruder(plan, remake))
     refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
