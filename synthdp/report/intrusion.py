@@ -6,8 +6,9 @@ from typing import Any
 from synthdp.report import drawing
 from synthdp.report.content import Block, ReportContent, Table, entries, find
 from synthdp.report.dots import Marks, dots
+from synthdp.report.names import ATTACKS
 from synthdp.report.plots import Figure
-from synthdp.report.words import ATTACKS, counted, is_number, listing, number, percent
+from synthdp.report.words import counted, is_number, listing, number, percent
 
 DASH = "–"
 BEFORE = "Before (original itself)"
