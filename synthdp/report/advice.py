@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.report.names import CHECKS
-from synthdp.report.reasons import Line, by_limit, checks_of, figure, is_use, verdict_of
+from synthdp.report.reasons import Line, by_limit, checks_of, deciding, figure, is_use, verdict_of
 from synthdp.report.words import counted, is_number, share
 
 EXPECTED = {"passed": "it passes", "amber": "it passes, but is of little use", "refused": "it is still refused"}
@@ -65,16 +65,17 @@ def _expected(gate: Line, given: Mapping[str, Any]) -> str:
         return "Not tried out: the next run says what it does to risk and usefulness."
     now = {name: some[0] for name, some in by_limit(checks_of(gate)).items()}
     lines = [one for one in found.get("risk") or () if isinstance(one, Mapping) and one.get("name") in CHECKS]
-    over = [one for one in lines if find_failed(now.get(str(one["name"])))]
+    over = [one for one in lines if is_over(now.get(str(one["name"])))]
     said = [_risk(one, now.get(str(one["name"]))) for one in over or lines[:2]]
-    if is_number(found.get("overlap")):
-        said.append(_overlap(float(found["overlap"]), checks_of(gate)))
     tried = f"Tried on draws of its own ({counted(int(trials), 'trial')})" if is_number(trials) and trials else "Tried"
     judged = EXPECTED.get(str(found.get("verdict")), str(found.get("verdict")))
-    return f"{tried}: {'; '.join([judged, *said])}."
+    risk = f"; upper ends of the intervals: {'; '.join(said)}" if said else ""
+    overlap = found.get("overlap")
+    use = f" {_overlap(float(overlap), checks_of(gate))}" if overlap is not None and is_number(overlap) else ""
+    return f"{tried}, {judged}{risk}.{use}"
 
 
-def find_failed(check: Line | None) -> bool:
+def is_over(check: Line | None) -> bool:
     """Return whether a check went over its limit."""
     return check is not None and check.get("passed") is False
 
@@ -83,11 +84,8 @@ def _risk(line: Mapping[str, Any], now: Line | None) -> str:
     name = str(line["name"])
 
     def said(one: Mapping[str, Any]) -> str:
-        value, high = one.get("value"), one.get("high")
-        if not is_number(value):
-            return "not measured"
-        text = figure(name, float(value or 0))
-        return f"{text} (at most {figure(name, float(high or 0))})" if is_number(high) and high != value else text
+        found = deciding(one)
+        return "not measured" if found is None else figure(name, found)
 
     before = f"{said(now)} → " if now is not None else ""
     return f"{CHECKS[name].brief} {before}{said(line)}"
@@ -97,4 +95,4 @@ def _overlap(after: float, checks: Sequence[Line]) -> str:
     found = [
         float(c["value"]) for c in checks if is_use(c) and c.get("name") == "min_overlap" and is_number(c["value"])
     ]
-    return f"overlap of intervals {f'{share(min(found))} → ' if found else ''}{share(after)}"
+    return f"Overlap of confidence intervals: {f'{share(min(found))} → ' if found else ''}{share(after)}."

@@ -13,6 +13,7 @@ from synthdp.report.reasons import (
     Reason,
     by_limit,
     checks_of,
+    closest,
     figure,
     is_use,
     reasons,
@@ -83,13 +84,15 @@ def decision(content: ReportContent) -> Decision:
     accepted = tuple((str(one.get("risk")), str(one.get("reason"))) for one in gate.get("accepted") or ())
     if state == "amber":  # what makes it amber stands first
         found = tuple(sorted(found, key=lambda one: not one.useful))
+    if state == "passed" and not found and (near := closest(gate)):
+        found = (Reason("", near),)
     worst, every = _tables(checks)
     return Decision(
         state=state,
         headline=_headline(state, found, bool(accepted)),
         explanation=_explanation(content, state, checks, bool(accepted)),
         answers=answers(gate) if state != "open" else (),
-        learnt=learnt(content) if state != "open" else "",
+        learnt=learnt(content, told={one.name for one in found}) if state != "open" else "",
         reasons=found[:MOST_REASONS],
         more=found[MOST_REASONS:],
         next_step=next_step(gate),
@@ -130,9 +133,8 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
 
 def _headline(state: str, found: Sequence[Reason], accepted: bool) -> str:
     if state == "amber":
-        use = next((one.sentence for one in found if one.useful), "")
-        brief = use.partition(" (")[0]
-        said = f": {brief[0].lower()}{brief[1:]}" if brief else ""
+        brief = next((one.brief for one in found if one.useful), "")
+        said = f": {brief}" if brief else ""
         return f"May be published, but is of little use{said}"
     if state == "passed" and accepted:
         return "Passed by override: risks above the limits were accepted by name"

@@ -135,10 +135,12 @@ def likelihood(content: ReportContent) -> Table | None:
         ("… as the intruder would predict them", "predicted_links", number),
         ("Average probability given to the right record", "mean_posterior", percent),
         ("Highest for any one record", "max_posterior", percent),
+        ("People who are extreme in truth, and looked for", "claims", number),
+        ("… found if the intruder holds one copy only", "one_copy", number),
     )
     found = {
         ATTACKS[name][0]: section
-        for name in ("identity_likelihood", "identity_bayes")
+        for name in ATTACKS
         if is_number(find(section := find(content.metrics, "risk", name), "expected_links"))
     }
     rows = tuple(

@@ -1,6 +1,6 @@
 """One plain sentence on what somebody who knows a few things of a person could learn from the copies."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from synthdp.report.content import ReportContent, find
@@ -12,9 +12,16 @@ from synthdp.report.words import counted, is_number, listing, share
 MOST_KEYS = 6
 
 
-def learnt(content: ReportContent) -> str:
+def learnt(content: ReportContent, *, told: Collection[str] = ()) -> str:
     """Return what an intruder who knows the keys finds: of the person easiest to find, on average, and when surest.
 
+    Parameters
+    ----------
+    told
+        Limits that are spoken of elsewhere: how often the surest claims are right is not said twice.
+
+    Notes
+    -----
     Own intruders of the user know other things and are left out. Without checks that say it, the figures of the copies
     themselves stand in.
     """
@@ -36,7 +43,7 @@ def learnt(content: ReportContent) -> str:
     elif average is not None:
         text += f" with a probability of {share(average)} on average."
     claims = _high(worst.get("max_claims_right"))
-    if claims is not None:
+    if claims is not None and "max_claims_right" not in told:
         text += f" Of the claims of which they are surest, at most {share(claims)} are right."
     releases = max((int(one.get("releases") or 0) for one in worst.values()), default=0)
     return text + (f" This counts {counted(releases, 'earlier release')} of the same data." if releases else "")

@@ -167,6 +167,18 @@ def attack_title(name: str) -> str:
     return ATTACKS[name][0] if name in ATTACKS else OTHERS.get(name, name)
 
 
+def attack_phrase(name: str) -> str:
+    """Return the title of an attack as it stands within a sentence; names that the user gave stay as they are.
+
+    Examples
+    --------
+    >>> attack_phrase("identity_public"), attack_phrase("identity as 'Bob'")
+    ('public files only', '“Bob”')
+    """
+    title = attack_title(name)
+    return title if name.startswith(OWN) or title == name else title[:1].lower() + title[1:]
+
+
 def check_title(name: str) -> str:
     """Return the heading of a limit."""
     return "Decision about a kept column" if name == UNDECIDED else CHECKS[name].title if name in CHECKS else name

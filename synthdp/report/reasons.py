@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.names import CHECKS, UNDECIDED, attack_title
+from synthdp.report.names import CHECKS, UNDECIDED, attack_phrase
 from synthdp.report.words import counted, is_number, listing, number, share
 
 MOST_NAMED = 4
@@ -26,23 +26,32 @@ class Reason:
         The limit; ``undecided`` for columns on which nobody has decided; empty where only a sentence is known.
     sentence
         The worst figure with its interval and limit.
+    by
+        The intruder, or the analyses, that give it.
     also
-        Other intruders who pass over the same limit.
+        Others who pass over the same limit.
     useful
         Whether it is about usefulness, which does not refuse.
+    brief
+        The sentence without its interval, to stand behind a colon.
     """
 
     name: str
     sentence: str
+    by: str = ""
     also: tuple[str, ...] = ()
     useful: bool = False
+    brief: str = ""
 
     @property
     def beside(self) -> str:
-        """The other intruders, in brackets; at most two by name."""
+        """Who found it, and who else, in brackets; of the others at most two by name."""
+        if not self.by:
+            return ""
         named = list(self.also[:2])
         more = len(self.also) - len(named)
-        return f"(also by {listing([*named, f'{more} more'] if more else named)})" if named else ""
+        also = f"; also by {listing([*named, f'{more} more'] if more else named)}" if named else ""
+        return f"({'' if self.useful else 'by '}{self.by}{also})"
 
 
 def checks_of(gate: Line | None) -> list[Line]:
@@ -102,6 +111,21 @@ def reasons(gate: Line | None) -> tuple[Reason, ...]:
     return tuple(_reason(gate, name, some, sentences) for name, some in grouped.items())
 
 
+def closest(gate: Line | None) -> str:
+    """Return the risk that comes closest to its limit, of limits that are kept and not nought."""
+    risks = [c for c in checks_of(gate) if not is_use(c) and c.get("passed") is True and c.get("name") in CHECKS]
+    ratios = [
+        (found / float(c["limit"]), place)
+        for place, c in enumerate(risks)
+        if (found := deciding(c)) is not None and is_number(c.get("limit")) and c["limit"] > 0
+    ]
+    return f"Closest to its limit: {_lowered(tell(risks[max(ratios)[1]]))}" if ratios else ""
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
 def undecided_columns(gate: Line | None) -> list[tuple[str, str]]:
     """Return each column nobody has decided on, with what it gives away in one sentence."""
     found = [str(c.get("attack")) for c in checks_of(gate) if c.get("name") == UNDECIDED and c.get("accepted") is None]
@@ -110,7 +134,8 @@ def undecided_columns(gate: Line | None) -> list[tuple[str, str]]:
     for name in found:
         start = f"{name}. "
         question = next((text.removeprefix(start) for text in said if text.startswith(start)), "")
-        told.append((name, question.partition(". ")[0].rstrip(".") + "." if question else ""))
+        # the question goes on with what can be decided, which the report and the notes have in full
+        told.append((name, question.partition(". ")[0].partition("; ")[0].rstrip(".") + "." if question else ""))
     return told
 
 
@@ -118,32 +143,56 @@ def _reason(gate: Line, name: str, failed: Sequence[Line], sentences: Sequence[s
     if name == UNDECIDED:
         columns = [str(check.get("attack")) for check in failed]
         shown = columns[:MOST_NAMED] + ([f"{len(columns) - MOST_NAMED} more"] if len(columns) > MOST_NAMED else [])
-        what = "a kept column" if len(columns) == 1 else "kept columns"
-        return Reason(name, f"Nobody has said whether an intruder may know {listing(shown)}: {what}, as in the data.")
+        kept = "which is kept as it is" if len(columns) == 1 else "which are kept as they are"
+        return Reason(name, f"Nobody has said whether an intruder may know {listing(shown)}, {kept}.")
     worst = failed[0]
-    also = [title for check in failed[1:] if (title := attack_title(str(check.get("attack"))))]
-    own = attack_title(str(worst.get("attack")))
-    others = tuple(title for title in dict.fromkeys(also) if title != own)
+    own = _who(worst)
+    others = tuple(who for who in dict.fromkeys(_who(check) for check in failed[1:]) if who != own)
     sentence = tell(worst, gate.get("not_measured"))
     if name == "max_attribute_gain" and (target := _target(sentences)):
         sentence = sentence.replace("A sensitive value", f"The value of {target}", 1)
-    return Reason(name, sentence, others, is_use(worst))
+    return Reason(name, sentence, own, others, is_use(worst), _brief(worst))
+
+
+def _who(check: Line) -> str:
+    releases = int(check.get("releases") or 0)
+    beside = f" with {counted(releases, 'earlier release')} beside" if releases else ""
+    return attack_phrase(str(check.get("attack") or "")) + beside
 
 
 def tell(check: Line, not_measured: Any = None) -> str:
-    """Return a check as a sentence: what is found, how sure, the limit, and by whom."""
-    name, attack = str(check.get("name", "")), str(check.get("attack") or "")
-    words, limit = CHECKS[name], check.get("limit")
-    by = f"{'read from' if is_use(check) else 'intruder'}: {attack_title(attack).lower()}"
-    if check.get("releases"):
-        by += f", with {counted(int(check['releases']), 'earlier release')} beside"
-    value, decides = check.get("value"), deciding(check)
-    edge = float(limit) if limit is not None and is_number(limit) else None
-    if decides is None or value is None:
-        why = str((not_measured or {}).get(attack, "")).rstrip(".") if isinstance(not_measured, Mapping) else ""
+    """Return a check as a sentence: what is found, how sure, and the limit."""
+    words, value = CHECKS[str(check.get("name", ""))], check.get("value")
+    if deciding(check) is None or value is None:
+        attack = str(check.get("attack") or "")
+        why = str(not_measured.get(attack, "")).rstrip(".") if isinstance(not_measured, Mapping) else ""
         return f"{words.title}: not measured{f' ({why})' if why else ''}, which counts as not passed."
-    text = f"{words.says.format(figure(name, float(value), edge))}; {_limit(check, edge)}"
-    return f"{text} ({by})."
+    interval = span(check)
+    sure = f"95% interval {interval}; " if interval != "–" else ""
+    return f"{words.says.format(_value(check))} ({sure}{_limit(check)})."
+
+
+def _brief(check: Line) -> str:
+    """Return the sentence without interval, to stand behind a colon."""
+    if not is_number(check.get("value")):
+        return ""
+    said = CHECKS[str(check.get("name"))].brief
+    return f"{said} {_value(check)}, {_limit(check)}"
+
+
+def _edge(check: Line) -> float | None:
+    limit = check.get("limit")
+    return float(limit) if limit is not None and is_number(limit) else None
+
+
+def _value(check: Line) -> str:
+    return figure(str(check.get("name")), float(check["value"]), _edge(check))
+
+
+def _limit(check: Line) -> str:
+    edge = _edge(check)
+    wanted = figure(str(check.get("name")), edge) if edge is not None else "none"
+    return f"at least {wanted} wanted" if str(check.get("name", "")).startswith("min_") else f"limit {wanted}"
 
 
 def figure(name: str, value: float, limit: float | None = None) -> str:
@@ -156,18 +205,8 @@ def span(check: Line) -> str:
     low, high, name = check.get("low"), check.get("high"), str(check.get("name", ""))
     if not is_number(high) or high is None:
         return "–"
-    limit = check.get("limit")
-    edge = float(limit) if limit is not None and is_number(limit) else None
-    top = figure(name, float(high), edge)
+    top = figure(name, float(high), _edge(check))
     return f"{figure(name, max(0.0, float(low)))} to {top}" if low is not None and is_number(low) else f"up to {top}"
-
-
-def _limit(check: Line, edge: float | None) -> str:
-    interval = span(check)
-    least = str(check.get("name", "")).startswith("min_")
-    wanted = figure(str(check.get("name")), edge) if edge is not None else "none"
-    sure = f"95% interval {interval}, " if interval != "–" else ""
-    return f"{sure}{'at least' if least else 'limit'} {wanted}{' is wanted' if least else ''}"
 
 
 def _target(sentences: Sequence[str]) -> str:

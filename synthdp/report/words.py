@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 NOT_COMPUTED = "not computed"
@@ -154,17 +155,21 @@ def share(value: float, *, limit: float | None = None, digits: int = 2) -> str:
 
     Examples
     --------
-    >>> share(0.1234), share(0.00412), share(0.3301, limit=0.33), share(0.00001)
-    ('12%', '0.41%', '33.01%', 'under 0.01%')
+    >>> share(0.1234), share(0.00412), share(0.3301, limit=0.33), share(0.00001), share(0.997)
+    ('12%', '0.41%', '33.01%', 'under 0.01%', 'over 99%')
     """
     if 0 < value < 1e-4 and limit is None:
         return "under 0.01%"
+    if 0.99 < value < 1 and (limit is None or limit <= 0.99):
+        return "over 99%"
     edge = None if limit is None else 100 * limit
     for some in range(digits, 18):
-        shown = float(f"{100 * value:.{some}g}")
-        if edge is None or (shown > edge, shown < edge) == (100 * value > edge, 100 * value < edge):
+        shown = Decimal(f"{100 * value:.{some}g}")
+        near = float(shown)
+        if edge is None or (near > edge, near < edge) == (100 * value > edge, 100 * value < edge):
             break
-    return f"{MINUS if shown < 0 else ''}{abs(shown):.{some}g}%"
+    text = f"{abs(shown):f}"
+    return f"{MINUS if shown < 0 else ''}{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 
 
 def day(value: Any) -> str:
