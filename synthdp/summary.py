@@ -7,9 +7,10 @@ from synthdp.report.advice import next_step
 from synthdp.report.decision import answers
 from synthdp.report.names import UNDECIDED
 from synthdp.report.reasons import reasons, undecided_columns, verdict_of
+from synthdp.report.words import listing
 
 SETTLED = 4.0
-MOST_REASONS = 6
+MOST_REASONS, MOST_ASKED = 6, 3
 GATE = {"passed": "passed", "amber": "passed, but of little use (amber)", "refused": "REFUSED", "open": "not judged"}
 _ATTACKS = {
     "original": "found in the original file",
@@ -62,13 +63,15 @@ def headline(gate: Mapping[str, Any], *, published: bool) -> str:
     'safe: no · useful: not judged · refused, nothing was published'
     """
     safe, useful = answers(gate)
+    files = gate.get("basis") == "copies"
     came = {
-        "refused": "refused, nothing was published",
+        "refused": "refused: not to be published as they are" if files else "refused, nothing was published",
         "amber": "amber: published, but of little use" if published else "amber: may be published, but of little use",
         "passed": "passed and published" if published else "passed",
     }.get(verdict_of(gate), "not judged")
-    said = (f"{one.question.rstrip('?').lower()}: {one.word.lower()}" for one in (safe, useful))
-    return " · ".join([*said, came])
+    words = [one.state if one.state in ("yes", "no") else one.word.lower() for one in (safe, useful)]
+    figure = f" ({useful.note})" if useful.note else ""
+    return f"safe: {words[0]} · useful: {words[1]}{figure} · {came}"
 
 
 def why(gate: Mapping[str, Any]) -> list[str]:
@@ -76,7 +79,10 @@ def why(gate: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for reason in reasons(gate):
         if reason.name == UNDECIDED:
-            lines += [f"undecided: {name}. {told}".rstrip() for name, told in undecided_columns(gate)]
+            columns = undecided_columns(gate)
+            lines += [f"undecided: may an intruder know {name}? {told}".rstrip() for name, told in columns[:MOST_ASKED]]
+            if rest := [name for name, _ in columns[MOST_ASKED:]]:
+                lines.append(f"undecided, too: {listing(rest)}.")
         else:
             lines.append(f"{reason.sentence} {reason.beside}".rstrip())
     more = len(lines) - MOST_REASONS

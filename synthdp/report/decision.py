@@ -125,7 +125,7 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
     lowest = min(
         (float(c["value"]) for c in use if c.get("name") == "min_overlap" and is_number(c.get("value"))), default=None
     )
-    overlap = f"intervals overlap by {share(lowest)}" if lowest is not None else ""
+    overlap = f"overlap {share(lowest)}" if lowest is not None else ""
     if not use:
         return safe, Answer("Useful?", "Not judged", "", "open")
     return safe, Answer("Useful?", "Little" if failed else "Yes", overlap, "no" if failed else "yes")

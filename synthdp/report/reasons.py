@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.names import CHECKS, UNDECIDED, attack_phrase
+from synthdp.report.names import CHECKS, OTHERS, UNDECIDED, attack_phrase
 from synthdp.report.words import counted, is_number, listing, number, share
 
 MOST_NAMED = 4
@@ -155,9 +155,12 @@ def _reason(gate: Line, name: str, failed: Sequence[Line], sentences: Sequence[s
 
 
 def _who(check: Line) -> str:
+    attack = str(check.get("attack") or "")
+    if attack in OTHERS and not is_use(check):  # no intruder among others, but the only one who answers this limit
+        return ""
     releases = int(check.get("releases") or 0)
     beside = f" with {counted(releases, 'earlier release')} beside" if releases else ""
-    return attack_phrase(str(check.get("attack") or "")) + beside
+    return attack_phrase(attack) + beside
 
 
 def tell(check: Line, not_measured: Any = None) -> str:
