@@ -13,13 +13,15 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.measure import Figures, Measure, Need, Plain
 from synthdp.evaluation.risk.registry import risks
+from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.intrusion.halves import refitting
 from synthdp.intrusion.posterior import informed_intruder
-from synthdp.judging import bayes
-from synthdp.release.register import Earlier
+from synthdp.intrusion.shadows import PlanShadows
+from synthdp.judging import bayes, published_before
+from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import Repaired
 
 # permutations and folds behind a measure need no secrecy, and the same copies should give the same numbers
@@ -58,13 +60,22 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
         frozenset({Need.PLAN}),
         ("max_memorised",),
     )
-    return {measure.name: measure for measure in (informed, memorised)}
+    shadows = Plain(
+        "membership_shadow",
+        "Can somebody who can fit the method with and without a person tell from the copies that the person is in?",
+        lambda files, rng: evaluate_shadow(
+            files, PlanShadows(config.synthesis, plan, config.groups), rng=rng, jobs=jobs
+        ),
+        frozenset({Need.PLAN}),
+    )
+    return {measure.name: measure for measure in (informed, memorised, shadows)}
 
 
 def further_sections(
     config: Config,
     comparison: Comparison,
     before_repair: Comparison,
+    made: Release,
     mended: Repaired | None,
     earlier: Sequence[Earlier],
 ) -> dict[str, Any]:
@@ -74,8 +85,9 @@ def further_sections(
     if mended is not None:
         before = assess_comparison(blind, before_repair).risk
         found["repair"] = {"records": mended.touched, "left": mended.left, "before": before}
-    if earlier:
-        copies = (*(copy for one in earlier for copy in one.copies), *comparison.copies)
+    beside = [one for one in earlier if one.aligned]
+    if beside:
+        copies = (*published_before(beside, made), *comparison.copies)
         joint = assess_comparison(blind, replace(comparison, copies=copies)).risk
         found["releases"] = {"earlier": [one.when for one in earlier], "copies": len(copies), **joint}
     return found

@@ -1,25 +1,25 @@
 """The gate's decision on a run: the mechanism over its draws, earlier releases of the same data, what was accepted."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from synthdp.advising import advise
 from synthdp.assessing import EVALUATION
 from synthdp.config import Config
-from synthdp.drawing import Mechanism, count_of
+from synthdp.drawing import FEWEST_DRAWS, Mechanism, count_of
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate import Check, Thresholds, Verdict
+from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.judging import Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE
 from synthdp.evaluation.gate.tally import Bound
-from synthdp.evaluation.gate.verdict import check
+from synthdp.evaluation.gate.verdict import UNDECIDED, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
@@ -27,14 +27,14 @@ from synthdp.evaluation.risk.registry import risks
 from synthdp.intrusion.halves import part_of, refitting
 from synthdp.judging import over_draws
 from synthdp.microdata import Codes
-from synthdp.planning import open_questions
-from synthdp.release.register import NAME, Earlier, Register
+from synthdp.planning import open_questions, plan_of
+from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Advance, Plan
 
-NONE = "none"
-VARIABLE = "SYNTHDP_REGISTER"
+# above this many records a trial of a changed config takes too long to be spent on advice
+MOST_TRIED = 200_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,13 +115,14 @@ def judge(
     schema = asked.schema_less(accepted)
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
     known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
+    known += [_beyond_judging(before) for before in earlier if not before.aligned]
     known += _memorised(config, plan, blank, streams, jobs, mechanism)
     found = over_draws(
         inquiry_of(config),
         config,
         plan,
         blank=replace(blank, holdout=holdout),
-        earlier=earlier,
+        earlier=[before for before in earlier if before.aligned],
         streams=streams,
         count=draws or count_of(config, len(plan.data)),
         jobs=jobs,
@@ -129,10 +130,52 @@ def judge(
         mechanism=mechanism,
     )
     verdict = Verdict((*known, *found.alone.checks(limits)))
-    if earlier:
+    if found.together.draws:
         verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), len(earlier))
     notes = (*_changed_defaults(config), *asked.sentences)
     return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
+
+
+def advise_on(
+    config: Config,
+    plan: Plan,
+    judged: Judged,
+    *,
+    streams: Streams,
+    accepted: Mapping[str, str],
+    study: bool,
+    jobs: int,
+) -> dict[str, Any]:
+    """Return what would bring a refused release within its limits; empty for one that was not refused."""
+    if judged.verdict.passed or judged.averages is None:
+        return {}
+    place = count(1)
+
+    def trial(changed: Config) -> Verdict | None:
+        if len(plan.data) > MOST_TRIED:
+            return None
+        try:
+            again = plan_of(changed, plan.released)
+            mine = streams.within("advice", next(place))
+            known = {name: reason for name, reason in accepted.items() if name.startswith(UNDECIDED)}
+            return judge(
+                changed, again, streams=mine, accepted=known, study=study, jobs=jobs, draws=FEWEST_DRAWS
+            ).verdict
+        except SynthdpError:
+            return None
+
+    found = advise(config, plan.released, judged.verdict, trial)
+    return found.section() if found is not None else {}
+
+
+def leaked(gate: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:
+    """Return what changes in the ``gate`` section when the scan finds a leak in the files themselves."""
+    return {"verdict": "refused", "passed": False, "reasons": [*gate["reasons"], *sentences]}
+
+
+def _beyond_judging(before: Earlier) -> Check:
+    """Return the check of an earlier release whose rows cannot be laid beside today's records."""
+    return Check("earlier_release", before.when[:10], None, 0.0, False, f"earlier_release: {before}")
 
 
 def _memorised(
@@ -201,23 +244,3 @@ def _changed_defaults(config: Config) -> tuple[str, ...]:
     if not changed:
         return ()
     return (f"Defaults of release: that changed in 0.2: {', '.join(changed)}; risks are means over draws now.",)
-
-
-def register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, ...]]:
-    """Return the register of releases, and what a person should know of where it is.
-
-    The config says where, else the environment variable ``SYNTHDP_REGISTER`` (one place for a whole agency). Without
-    either it lies beside the data; where nothing may be written there, beside the folder of the run.
-    """
-    chosen = config.release.recorded_in or os.environ.get(VARIABLE)
-    if chosen is not None:
-        return (None if chosen == NONE else Register(Path(chosen))), ()
-    home = config.data.path.resolve().parent
-    if os.access(home, os.W_OK):
-        return Register(home / NAME), ()
-    beside_run = out.resolve().parent / NAME
-    caution = (
-        "Nothing may be written beside the data, so this release is recorded beside the folder of the run: a release "
-        "made elsewhere is not judged together with it. Name one place for all by release.recorded_in."
-    )
-    return Register(beside_run), (caution,)

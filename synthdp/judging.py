@@ -1,7 +1,9 @@
 """The draws of a mechanism, one after the other, before every intruder that a limit reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import pandas as pd
 
 from synthdp.config import Config
 from synthdp.drawing import Mechanism, beside, repeat
@@ -12,7 +14,7 @@ from synthdp.evaluation.measure import Measure, Need, Plain
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
 from synthdp.intrusion.posterior import Informed, learnt_intruder
-from synthdp.release.register import Earlier
+from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.synthesis.protocol import Advance, Plan, Release
 from synthdp.synthesis.sampler import in_order
@@ -74,7 +76,7 @@ def over_draws(
         asked = full.ask(files, mine, means=place < MEAN_DRAWS)
         if not earlier:
             return files, asked, None
-        copies = (*(copy for before in earlier for copy in before.copies), *made.copies)
+        copies = (*published_before(earlier, made), *made.copies)
         return files, asked, full.ask(replace(files, copies=copies), mine.within("together"), means=False)
 
     held = _teaching(plan, config)
@@ -97,6 +99,23 @@ def over_draws(
         if advance is not None:
             advance(place + 1, count)
     return found
+
+
+def published_before(earlier: Sequence[Earlier], made: Release) -> Iterator[pd.DataFrame]:
+    """Yield the copies of earlier releases, a row for each of today's records.
+
+    Records that an earlier release did not hold get rows of this one, which say nothing that is not said already.
+    """
+    for before in earlier:
+        for place, copy in enumerate(before.copies):
+            if before.covers.all():
+                yield copy
+                continue
+            whole = made.copies[place % len(made.copies)].copy()
+            for name in copy.columns:
+                whole[name] = whole[name].astype(object)
+                whole.loc[before.covers, name] = copy[name].to_numpy(dtype=object)
+            yield whole.astype(made.copies[0].dtypes)
 
 
 def bayes(attack: Informed) -> Measure:

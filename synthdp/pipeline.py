@@ -1,7 +1,7 @@
 """The story on one page: read → tag → judge draws of the mechanism → draw the copies → assess → release → report."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,15 +11,17 @@ from synthdp import io, release
 from synthdp.assessing import assess_comparison, further_sections, informed_measures
 from synthdp.config import Config
 from synthdp.drawing import beside, repaired
-from synthdp.errors import InputError
+from synthdp.errors import GateRefused, InputError
 from synthdp.evaluation.assessment import Assessment
-from synthdp.gating import Judged, judge, judge_copies, register_of
+from synthdp.evaluation.leaks import inspector
+from synthdp.gating import Judged, advise_on, judge, judge_copies, leaked
 from synthdp.intake import align, held_out, prepare, read
 from synthdp.microdata import Microdata
 from synthdp.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.privacy.ledger import Ledger
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.publishing import format_of, publish, report_content, row_orders
+from synthdp.recording import Attempts, holding, register_of
 from synthdp.release.confidential import Status, json_text
 from synthdp.release.public import SUMS
 from synthdp.report import page
@@ -90,6 +92,7 @@ def run(
     accepted: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     ledger: Ledger | None = None,
+    waiting: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Judge what the config would publish, and publish a fresh draw of it if the gate lets it pass.
 
@@ -103,6 +106,8 @@ def run(
         Risks above their limits that the signatory accepts, by name, with the reason.
     ledger
         The budget ledger of the data, which a differentially private method is charged to before any noise is drawn.
+    waiting
+        Called with a sentence when another run on the same data has to end first.
     """
     if config.seed is not None and config.seed < SMALLEST_SECRET_SEED and not study:
         raise InputError(
@@ -131,6 +136,7 @@ def run(
         table=table,
         accepted=accepted or {},
         ledger=ledger,
+        waiting=waiting,
     )
 
 
@@ -147,6 +153,7 @@ def execute(
     table: io.Table | None = None,
     accepted: Mapping[str, str] = MappingProxyType({}),
     ledger: Ledger | None = None,
+    waiting: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Run the pipeline on checked records; ``table`` brings the labels of the file they come from."""
     with timer.stage("tag"):
@@ -159,58 +166,89 @@ def execute(
         manifest = release.start_manifest(
             out, config=settings, inputs=inputs, study=study, resume=resume, seed=config.seed
         )
+        if resume:
+            raise_if(release.check_resumable(out, manifest, study=study))
         if manifest.finished and not (manifest.status == "refused" and accepted):
             return _finished(out)
         if isinstance(config.synthesis, Private) and (out / "public").is_dir():
             return _published(out, bill, manifest.run)
-        bill.pay(manifest.run)
-        streams = Streams(manifest.seed)
-        with timer.stage("synthesise"):
-            drawn = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
-            made, mended = repaired(config, plan, drawn)
-        timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in drawn.seconds.items()}
         register, caution = register_of(config, out)
-        earlier = register.earlier(plan.released, made.copies) if register is not None else ()
-        holdout = held_out(config, plan.released)
-        with timer.stage("judge"):
-            # by other draws: the copies above are not looked at before the verdict stands
-            judged = judge(
-                config,
-                plan,
-                streams=streams,
-                earlier=earlier,
-                holdout=holdout,
-                accepted=accepted,
-                study=study,
-                jobs=jobs,
-                advance=timer.advance,
-            )
-        with timer.stage("evaluate"):
-            comparison = replace(beside(plan, made), holdout=holdout)
-            found = assess_comparison(config, comparison, informed_measures(config, plan, jobs))
-            further = further_sections(config, comparison, beside(plan, drawn), mended, earlier)
-        metrics = _metrics(found, judged, made, timer, _noisy(config, plan)) | {"chain": list(made.chain)}
-        metrics["risk"] |= further
-        notes = (*notes_of(config, plan), *judged.notes, *notes_on(metrics), *caution)
-        content = report_content(config, comparison, metrics, made, notes, manifest.contents["versions"])
-        orders = row_orders(config, made, streams)
-        names = release.file_names(comparison.nests, len(made.copies) // comparison.nests, format_of(config))
-        with timer.stage("report"):
-            report = release.write_confidential(
-                out,
-                metrics=metrics,
-                report=page.render(content),
-                records_at_risk=judged.records_at_risk(comparison),
-                rows=dict(zip(names, orders, strict=True)),
-            )
-        sums = None
-        if judged.verdict.passed and not study:
-            with timer.stage("release"):
-                if register is not None:
-                    register.record(plan.released, made.copies)
-                sums = publish(config, data, made, orders, out, table)
-        status: Status = "study" if study else "published" if sums else "refused"
-        _finish(out, status, metrics, bill, timer.seconds, sums)
+        with holding(register, table.frame if table is not None else data.frame, waiting) as held:
+            tried = Attempts(held, manifest.run, str(manifest.contents["config_sha256"]))
+            earlier = held.earlier(plan.released, run=manifest.run) if held is not None else ()
+            bill.pay(manifest.run)
+            streams = Streams(manifest.seed)
+            with timer.stage("synthesise"):
+                drawn = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
+                made, mended = repaired(config, plan, drawn)
+            timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in drawn.seconds.items()}
+            holdout = held_out(config, plan.released)
+            with timer.stage("judge"):
+                # by other draws: the copies above are not looked at before the verdict stands
+                judged = judge(
+                    config,
+                    plan,
+                    streams=streams,
+                    earlier=earlier,
+                    holdout=holdout,
+                    accepted=accepted,
+                    study=study,
+                    jobs=jobs,
+                    advance=timer.advance,
+                )
+            with timer.stage("advise"):
+                advice = advise_on(config, plan, judged, streams=streams, accepted=accepted, study=study, jobs=jobs)
+            with timer.stage("evaluate"):
+                comparison = replace(beside(plan, made), holdout=holdout)
+                found = assess_comparison(config, comparison, informed_measures(config, plan, jobs))
+                further = further_sections(config, comparison, beside(plan, drawn), made, mended, earlier)
+            metrics = _metrics(found, judged, made, timer, _noisy(config, plan)) | {"chain": list(made.chain)}
+            metrics["risk"] |= further
+            metrics["gate"] |= {"advice": advice} | tried.end("study" if study else judged.verdict)
+            notes = (*notes_of(config, plan), *judged.notes, *notes_on(metrics), *caution, *map(str, earlier))
+            content = report_content(config, comparison, metrics, made, notes, manifest.contents["versions"])
+            orders = row_orders(config, made, streams)
+            names = release.file_names(comparison.nests, len(made.copies) // comparison.nests, format_of(config))
+
+            def write() -> Path:
+                return release.write_confidential(
+                    out,
+                    metrics=metrics,
+                    report=page.render(replace(content, metrics=metrics)),
+                    records_at_risk=judged.records_at_risk(comparison),
+                    rows=dict(zip(names, orders, strict=True)),
+                )
+
+            with timer.stage("report"):
+                report = write()
+            sums = None
+            if judged.verdict.passed and not study:
+                with timer.stage("release"):
+                    inspect = inspector(
+                        data.frame,
+                        data.schema,
+                        manifest=manifest.contents,
+                        shuffled=config.synthesis.shuffle,
+                        # the claim of a private method would not cover a look at the records
+                        records=not isinstance(config.synthesis, Private),
+                        rng=streams.generator("scan"),
+                    )
+
+                    def recorded(folder: Path) -> Sequence[str]:
+                        leaks = inspect(folder)
+                        # before the files appear: a run killed in between has recorded one too many, which is safe
+                        if not leaks and held is not None:
+                            held.record(plan.released, made.copies, run=manifest.run)
+                        return leaks
+
+                    try:
+                        sums = publish(config, data, made, orders, out, table, inspect=recorded)
+                    except GateRefused as error:
+                        metrics["gate"] |= leaked(metrics["gate"], str(error).splitlines())
+                        metrics["gate"] |= tried.leak()
+                        report = write()
+            status: Status = "study" if study else "published" if sums else "refused"
+            _finish(out, status, metrics, bill, timer.seconds, sums, tried.section())
     return _outcome(out, metrics, report)
 
 
@@ -265,6 +303,7 @@ def _finish(
     bill: Bill,
     timings: Mapping[str, float],
     sums: Mapping[str, str] | None,
+    attempts: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     if sums:
         bill.attach(out / "public" / SUMS)
@@ -273,6 +312,7 @@ def _finish(
         "earlier_releases": metrics["risk"].get("releases", {}).get("earlier", []),
         "privacy": {key: value for key, value in metrics["privacy"].items() if key != "masking"},
         "charge": bill.number,
+        **attempts,
     }
     release.finish_manifest(out, status=status, timings=timings, public=sums, signed=signed)
 

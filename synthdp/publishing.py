@@ -1,6 +1,6 @@
 """What is written once the copies are judged: the page for whoever signs, and the public files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,16 @@ def format_of(config: Config) -> io.Format:
 
 
 def publish(
-    config: Config, data: Microdata, made: Release, orders: list[Any], out: Path, table: io.Table | None
+    config: Config,
+    data: Microdata,
+    made: Release,
+    orders: list[Any],
+    out: Path,
+    table: io.Table | None,
+    *,
+    inspect: Callable[[Path], Sequence[str]],
 ) -> dict[str, str]:
-    """Write the public files; return their checksums."""
+    """Write the public files once ``inspect`` has found no leak in them; return their checksums."""
     format = format_of(config)
     imputations = made.design.imputations if made.design is not None else 1
     described = release.describe(
@@ -89,6 +96,7 @@ def publish(
         format=format,
         permutations=orders,
         labels=labels,
+        inspect=inspect,
     )
 
 

@@ -206,6 +206,7 @@ def run(
                 accepted=accepted,
                 progress=progress,
                 ledger=book,
+                waiting=terminal.say,
             )
     except KeyboardInterrupt:
         terminal.say(f"interrupted. Go on with the same command and --out {folder} --resume")
@@ -256,20 +257,66 @@ app.add_typer(private)
     epilog="""\b
 Examples:
   synthdp verify results
-  synthdp verify results/public"""
+  synthdp verify results/public
+  synthdp verify results --key agency.pub.pem            who signed it?"""
 )
 @guarded
-def verify(folder: ReleaseFolder, quiet: Quiet = False, log: Log = None) -> None:
+def verify(
+    folder: ReleaseFolder,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The signer's public key (PEM): check SHA256SUMS.sig too."),
+    ] = None,
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
     """Check that a release is complete and unchanged."""
     from synthdp import release
 
-    problems = release.verify(folder)
+    problems = release.verify(folder, key=key)
     if problems:
         raise InputError(*problems)
     if not quiet:
         terminal.show(f"{folder}: complete and unchanged.")
-        for line in release.signed(folder):
+        for line in (*release.standing(folder, key=key), *release.signed(folder)):
             terminal.show(line)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  synthdp sign --new-key agency.pem                       makes agency.pem (keep it) and agency.pub.pem (give it out)
+  synthdp sign results --key agency.pem                   writes results/public/SHA256SUMS.sig
+  synthdp verify results --key agency.pub.pem             what a data user does"""
+)
+@guarded
+def sign(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="public/, or the folder that holds it.", show_default=False)
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The private key (PEM), readable by its owner only.")
+    ] = None,
+    new_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Make a pair of keys instead, the private one in FILE.")
+    ] = None,
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
+    """Sign a release, so that nobody else can write its checksums anew."""
+    from synthdp import release
+
+    if new_key is not None:
+        if folder is not None or key is not None:
+            raise InputError("sign: --new-key stands alone; sign with the key afterwards.")
+        private, public = release.new_key(new_key)
+        made = f"{private}: the private key; keep it, away from releases. {public}: give this one to data users."
+    elif folder is None or key is None:
+        raise InputError("sign: needs the folder of a release and --key FILE, or --new-key FILE.")
+    else:
+        made = f"{release.sign(folder, key)}: signed."
+    if not quiet:
+        terminal.show(made)
 
 
 @app.command(

@@ -12,22 +12,30 @@ from synthdp.release.confidential import (
 from synthdp.release.describe import codebook, describe
 from synthdp.release.folder import prepare_out, write_atomic
 from synthdp.release.guide import readme
-from synthdp.release.public import PublicRelease, file_names, publish, read_public, verify
+from synthdp.release.public import publish
+from synthdp.release.reading import PublicRelease, file_names, read_public
+from synthdp.release.resuming import check_resumable
+from synthdp.release.signing import new_key
+from synthdp.release.verifying import sign, standing, verify
 
 __all__ = [
     "Manifest",
     "PublicRelease",
     "Status",
+    "check_resumable",
     "codebook",
     "describe",
     "file_names",
     "finish_manifest",
+    "new_key",
     "prepare_out",
     "publish",
     "read_manifest",
     "read_public",
     "readme",
+    "sign",
     "signed",
+    "standing",
     "start_manifest",
     "verify",
     "write_atomic",

@@ -18,6 +18,8 @@ import pandas as pd
 
 from synthdp import __version__, io
 from synthdp.errors import InputError
+from synthdp.release.attempts import attempt_of
+from synthdp.release.attempts import lines as attempt_lines
 from synthdp.release.folder import CONFIDENTIAL, write_atomic
 from synthdp.seeding import fresh_seed
 
@@ -166,7 +168,8 @@ def finish_manifest(
     public
         The checksums `publish` returned.
     signed
-        Which risks were accepted and why, and the earlier releases of the same data.
+        Which risks were accepted and why, the earlier releases of the same data, and the attempts on them
+        (`synthdp.release.attempts.section`).
     """
     manifest = read_manifest(out)
     if manifest is None:
@@ -188,7 +191,17 @@ def signed(folder: Path) -> list[str]:
     earlier = manifest.contents.get("earlier_releases") or ()
     if earlier:
         lines.append(f"judged together with {len(earlier)} earlier releases of the same data: {', '.join(earlier)}.")
-    return lines
+    return lines + _attempt_lines(home, manifest)
+
+
+def _attempt_lines(home: Path, manifest: Manifest) -> list[str]:
+    if "attempts" not in manifest.contents:  # written before attempts were counted
+        return []
+    entries = manifest.contents["attempts"]
+    try:
+        return attempt_lines(None if entries is None else [attempt_of(entry) for entry in entries])
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{_folder(home) / MANIFEST}: the list of attempts is damaged.") from None
 
 
 def write_confidential(

@@ -12,7 +12,7 @@ from synthdp.designs import Design
 from synthdp.io import Labels
 from synthdp.microdata import codes
 from synthdp.privacy.guarantees import Guarantee, section_of
-from synthdp.release.public import RELEASE_VERSION, file_names
+from synthdp.release.reading import RELEASE_VERSION, file_names
 from synthdp.schema import Column, Role, Schema
 
 _ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}

@@ -14,7 +14,7 @@ from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE, Pooled
 from synthdp.inference.designs import unfit
 from synthdp.inference.pooling import pool
-from synthdp.release.public import read_public
+from synthdp.release.reading import read_public
 from synthdp.schema import Schema
 
 

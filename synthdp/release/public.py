@@ -3,11 +3,9 @@
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,58 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp import io
-from synthdp.errors import InputError, Unfinished
+from synthdp.errors import GateRefused, InputError, Unfinished
 from synthdp.release.folder import HIDDEN_PUBLIC, PUBLIC, sync_folder, write_through
-from synthdp.schema import Column, Role, Schema
+from synthdp.release.reading import CODEBOOK, RELEASE, SUMS, file_names
+from synthdp.release.verifying import problems_inside
 
-RELEASE_VERSION = 1
-SUMS = "SHA256SUMS"
-CODEBOOK = "codebook.csv"
-RELEASE = "release.json"
-_COPY_NAME = re.compile(r"synthetic_\d+(_\d+)?\.(csv|tsv|parquet|feather|dta|sav|xpt)")
-_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\]+)")
-
-
-@dataclass(frozen=True, repr=False)
-class PublicRelease:
-    """A release as its user finds it.
-
-    Parameters
-    ----------
-    contents
-        What ``release.json`` says.
-    copies
-        The synthetic tables, in its order.
-    schema
-        What the codebook says about the columns.
-    """
-
-    contents: Mapping[str, Any]
-    copies: tuple[pd.DataFrame, ...]
-    schema: Schema
-
-    def __repr__(self) -> str:
-        return f"PublicRelease({len(self.copies)} copies of {len(self.copies[0])} records)"
-
-
-def file_names(imputations: int, copies: int, format: str) -> list[str]:
-    """Return the names of the synthetic files, all copies of the first imputation first.
-
-    Examples
-    --------
-    >>> file_names(1, 2, "csv")
-    ['synthetic_01.csv', 'synthetic_02.csv']
-    >>> file_names(2, 1, "parquet")
-    ['synthetic_01_01.parquet', 'synthetic_02_01.parquet']
-    """
-    wide = max(2, len(str(max(imputations, copies))))  # equal width, so that names sort as the copies do
-    if imputations == 1:
-        return [f"synthetic_{copy:0{wide}}.{format}" for copy in range(1, copies + 1)]
-    return [
-        f"synthetic_{imputation:0{wide}}_{copy:0{wide}}.{format}"
-        for imputation in range(1, imputations + 1)
-        for copy in range(1, copies + 1)
-    ]
+__all__ = ["SUMS", "publish"]
 
 
 def publish(
@@ -80,6 +32,7 @@ def publish(
     format: io.Format,
     permutations: Sequence[npt.NDArray[np.int64]],
     labels: io.Labels | None = None,
+    inspect: Callable[[Path], Sequence[str]] | None = None,
 ) -> dict[str, str]:
     """Write ``out/public``.
 
@@ -97,6 +50,9 @@ def publish(
         One per copy: released row j is row ``permutation[j]`` of the copy.
     labels
         Written into the files where their format has labels.
+    inspect
+        Looks at the finished folder before it gets its name, and returns what must not be public, a sentence each
+        (:func:`synthdp.evaluation.leaks.inspector`).
 
     Returns
     -------
@@ -107,6 +63,8 @@ def publish(
     ------
     Unfinished
         When what is on the disk is not what was written; there is then no ``public/``.
+    GateRefused
+        When ``inspect`` found a leak; there is no ``public/`` either.
     """
     names = file_names(release["imputations"], release["copies"], format)
     contents: dict[str, bytes] = {}
@@ -127,6 +85,9 @@ def publish(
             write_through(hidden / name, data, mode=0o666)  # less what the umask takes away
         sync_folder(hidden)
         _check(hidden, dict(zip(names, copies, strict=True)))
+        leaks = list(inspect(hidden)) if inspect is not None else []
+        if leaks:
+            raise GateRefused("\n".join(["The files hold what must not be public; nothing was published.", *leaks]))
         _replace(hidden, out / PUBLIC)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
@@ -135,62 +96,9 @@ def publish(
     return sums
 
 
-def verify(folder: Path) -> list[str]:
-    """Return what is wrong with a release: files that changed, are missing or do not belong; a version too new.
-
-    Parameters
-    ----------
-    folder
-        ``public/`` or its parent.
-
-    Raises
-    ------
-    InputError
-        When there is no release at all.
-    """
-    folder = _locate(folder)
-    problems: list[str] = []
-    sums = _read_sums(folder, problems)
-    for name, checksum in sums.items():
-        path = folder / name
-        if not path.is_file():
-            problems.append(f"{path}: listed in {SUMS}, but missing.")
-        elif io.digest(path) != checksum:
-            problems.append(f"{path}: changed since the release was made (its checksum differs).")
-    problems += [
-        f"{path}: not part of the release (not listed in {SUMS})."
-        for path in sorted(folder.iterdir())
-        if sums and path.name not in sums and path.name != SUMS
-    ]
-    try:
-        _read_release(folder)
-    except InputError as error:
-        problems += error.problems
-    return problems
-
-
-def read_public(folder: Path) -> PublicRelease:
-    """Read a release as its user does.
-
-    Parameters
-    ----------
-    folder
-        ``public/`` or its parent.
-
-    Raises
-    ------
-    InputError
-        When there is no release, or a file of it cannot be read.
-    """
-    folder = _locate(folder)
-    contents = _read_release(folder)
-    copies = tuple(io.read(folder / name) for name in contents["files"])
-    return PublicRelease(contents=contents, copies=copies, schema=_read_codebook(folder))
-
-
 def _check(folder: Path, copies: Mapping[str, pd.DataFrame]) -> None:
     """Read everything back from the disk: a release that its reader cannot open must not appear."""
-    problems = verify(folder)
+    problems = problems_inside(folder)
     for name, copy in copies.items():
         try:
             found = io.read(folder / name)
@@ -212,63 +120,3 @@ def _replace(hidden: Path, public: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     else:
         os.rename(hidden, public)
-
-
-def _locate(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder.")
-    for candidate in (folder / PUBLIC, folder):
-        if (candidate / RELEASE).is_file() or (candidate / SUMS).is_file():
-            return candidate
-    raise InputError(f"{folder}: no release found; give public/ or the folder that holds it.")
-
-
-def _read_sums(folder: Path, problems: list[str]) -> dict[str, str]:
-    path = folder / SUMS
-    if not path.is_file():
-        problems.append(f"{path}: missing, so nothing can be checked.")
-        return {}
-    sums: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-        match = _SUM_LINE.fullmatch(line)
-        if match is None:
-            problems.append(f"{path}: line {number} is not a checksum and a file name.")
-        else:
-            sums[match[2]] = match[1]
-    return sums
-
-
-def _read_codebook(folder: Path) -> Schema:
-    path = folder / CODEBOOK
-    table = io.read(path)
-    try:
-        columns = [
-            Column(
-                name=str(row["name"]),
-                kind=row["kind"],
-                role={"replaced": Role.REPLACE, "derived": Role.DERIVED}.get(row["role"], Role.KEEP),
-                key=False,
-                levels=json.loads(row["levels"]) if isinstance(row["levels"], str) else (),
-            )
-            for row in table.to_dict("records")
-        ]
-    except (KeyError, ValueError):
-        raise InputError(f"{path}: not the codebook of a release.") from None
-    return Schema(columns=tuple(columns))
-
-
-def _read_release(folder: Path) -> dict[str, Any]:
-    path = folder / RELEASE
-    try:
-        release = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: missing.") from None
-    except ValueError:
-        raise InputError(f"{path}: not readable as JSON.") from None
-    version = release.get("version") if isinstance(release, dict) else None
-    if version != RELEASE_VERSION:
-        raise InputError(f"{path}: version must be {RELEASE_VERSION}; a newer synthdp may read it.")
-    files = release.get("files")
-    if not (isinstance(files, list) and files and all(isinstance(f, str) and _COPY_NAME.fullmatch(f) for f in files)):
-        raise InputError(f"{path}: files must list the synthetic files.")
-    return dict(release)

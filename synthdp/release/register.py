@@ -2,187 +2,132 @@
 
 Each release draws its own W. Whoever averages two releases of the same data averages two masks, so the second one must
 be judged on the copies of both. The register keeps the replaced columns of every release in record order, which ties
-rows to records: it is as confidential as the data, and lives beside them.
+rows to records, and keyed numbers of every cell to know the file again: it is as confidential as the data, and lives
+beside them.
+
+A run holds the data from looking to recording, so that runs at the same time are judged as if one after another::
+
+    with Register(folder).session(table.frame, waiting=terminal.say) as held:
+        held.attempt(run, verdict="interrupted", config=sha256)     # a killed run leaves a trace
+        earlier = held.earlier(data, run=run)
+        ...                                                         # judge
+        held.record(data, copies, run=run)
+        held.attempt(run, verdict="passed", config=sha256)
 """
 
-import fcntl
 import hashlib
-import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from synthdp import io
-from synthdp.errors import InputError
 from synthdp.microdata import Microdata
-from synthdp.release.confidential import json_text
-from synthdp.release.folder import write_atomic
+from synthdp.release.comparing import pair_columns
+from synthdp.release.fingerprints import Fingerprint, decoded, fingerprint
+from synthdp.release.held import Earlier, Held
+from synthdp.release.keeping import INDEX, KEY, LOCK, Shelf, Waiting, damaged, now
+from synthdp.release.recognising import Match, recognise
 
 NAME = "synthdp-register"
-INDEX = "register.json"
-VERSION = 1
 
-Hashes = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True, repr=False)
-class Earlier:
-    """One earlier release of the same data: when, and its copies with row i standing for record i of today's file."""
-
-    when: str
-    copies: tuple[pd.DataFrame, ...]
+__all__ = ["INDEX", "NAME", "Earlier", "Held", "Register"]
 
 
 class Register:
-    """The folder in which releases are recorded.
-
-    Parameters
-    ----------
-    folder
-        Made when the first release is recorded.
-    """
+    """The folder in which releases and attempts are recorded; made when it is first held."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def earlier(self, data: Microdata, copies: Sequence[pd.DataFrame]) -> tuple[Earlier, ...]:
-        """Return what was released from these records before, other than exactly these copies.
-
-        Records are recognised by the columns the earlier release kept, in whatever order the file has them now. Among
-        records that agree on all of those the order of the file decides. Cost O(n log n) per entry with as many
-        records.
-        """
-        own = _content(data, copies)
-        found = []
-        for entry in self._entries():
-            if entry["content"] == own or entry["records"] != len(data):
-                continue
-            if not set(entry["columns"]) <= set(data.frame.columns):
-                continue
-            now = _row_hashes(data.frame, entry["columns"])
-            if _multiset(now) == entry["data"]:
-                found.append(Earlier(str(entry["when"]), self._aligned(entry, data, now)))
-        return tuple(found)
-
-    def record(self, data: Microdata, copies: Sequence[pd.DataFrame]) -> None:
-        """Write down a release; the same copies are written down once.
-
-        Called before the public files appear: a run killed in between has recorded a release too many, which errs on
-        the safe side, and recording it again when it goes on changes nothing.
-        """
-        content = _content(data, copies)
-        self._make()
-        with self._held():
-            entries = self._entries()
-            if any(entry["content"] == content for entry in entries):
-                return
-            columns = [column.name for column in data.schema.kept()] or data.schema.names()
-            hashes = _row_hashes(data.frame, columns)
-            table = pd.concat([_changed(data, copy) for copy in copies], ignore_index=True)
-            table.insert(0, "row", np.tile(hashes, len(copies)))
-            file = f"release_{len(entries) + 1:03d}_{content[:12]}.parquet"
-            write_atomic(self._folder / file, io.encode(table, format="parquet"))
-            entry = {
-                "when": datetime.now(UTC).isoformat(timespec="seconds"),
-                "file": file,
-                "records": len(data),
-                "copies": len(copies),
-                "columns": list(columns),
-                "data": _multiset(hashes),
-                "content": content,
-            }
-            text = json_text({"version": VERSION, "releases": [*entries, entry]})
-            write_atomic(self._folder / INDEX, text.encode())
-
-    def _make(self) -> None:
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError, PermissionError):
-            raise InputError(
-                f"release.recorded_in: {self._folder} cannot be made; name a folder where releases may be recorded."
-            ) from None
-
-    def _entries(self) -> list[dict[str, Any]]:
-        path = self._folder / INDEX
-        try:
-            contents = json.loads(path.read_text(encoding="utf-8"))
-            if contents["version"] != VERSION:
-                raise InputError(f"{path}: version must be {VERSION}; a newer synthdp may read it.")
-            return list(contents["releases"])
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except (ValueError, KeyError, TypeError, OSError):
-            raise InputError(
-                f"{path}: the register of releases cannot be read, so earlier releases cannot be judged along; "
-                "restore it from a backup, or name another one by release.recorded_in."
-            ) from None
-
-    def _aligned(self, entry: dict[str, Any], data: Microdata, now: Hashes) -> tuple[pd.DataFrame, ...]:
-        path = self._folder / entry["file"]
-        try:
-            table = pd.read_parquet(path)
-        except (OSError, ValueError):
-            raise InputError(
-                f"{path}: an earlier release of these data is recorded, but this file cannot be read; restore it from "
-                "a backup."
-            ) from None
-        n = entry["records"]
-        before = table["row"].to_numpy(np.uint64)[:n]
-        place = np.empty(n, dtype=np.int64)
-        # equal records pair up in the order in which they stand
-        place[np.argsort(now, kind="stable")] = np.argsort(before, kind="stable")
-        copies = []
-        for k in range(entry["copies"]):
-            drawn = table.iloc[k * n : (k + 1) * n].drop(columns="row").iloc[place].reset_index(drop=True)
-            frame = data.frame.reset_index(drop=True)
-            shared = [name for name in drawn.columns if name in frame.columns]
-            copies.append(frame.assign(**{name: drawn[name] for name in shared}))
-        return tuple(copies)
+        self._shelf = Shelf(folder)
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
-        descriptor = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    def session(self, frame: pd.DataFrame, *, waiting: Waiting | None = None) -> Iterator["Held"]:
+        """Hold the data from looking to recording.
+
+        Parameters
+        ----------
+        frame
+            The table as it was read, before anything was coarsened.
+        waiting
+            Called once with a sentence when another run on the same data is waited for.
+
+        Notes
+        -----
+        Runs on other data are not held up. A run first writes down which data it works on, under a lock of a moment,
+        and then locks these data and all that it recognised as the same. Of two runs on the same data the later one
+        finds the earlier one's entry, so they share a lock. What was recorded while it waited is looked at again.
+        Cost: O(n log n) per column and entry with columns in common.
+        """
+        shelf = self._shelf
+        shelf.make()
+        with shelf.held():
+            key = shelf.key()
+        seen, mark = fingerprint(frame, key), hashlib.sha256(key).hexdigest()[:16]
+        known: dict[str, Match | None] = {}
+        _compare(shelf, seen, mark, known)
+        with shelf.held(waiting=waiting):
+            own = _enter(shelf, seen, mark)
+            _compare(shelf, seen, mark, known)
+        with shelf.held({_lock(own), *(_lock(name) for name, match in known.items() if match)}, waiting):
+            _compare(shelf, seen, mark, known)
+            yield Held(shelf, own, {name: match for name, match in known.items() if match}, len(frame))
+
+    def earlier(self, data: Microdata, copies: Sequence[pd.DataFrame]) -> tuple[Earlier, ...]:
+        """Return what was released from these records before, other than exactly these copies, holding nothing."""
+        if self._shelf.read(INDEX) is None:
+            return ()
+        with self.session(data.frame) as held:
+            return held.earlier(data, copies)
+
+    def record(self, data: Microdata, copies: Sequence[pd.DataFrame]) -> None:
+        """Write down a release; the same copies are written down once."""
+        with self.session(data.frame) as held:
+            held.record(data, copies)
+
+
+def _compare(shelf: Shelf, seen: Fingerprint, mark: str, known: dict[str, Match | None]) -> None:
+    """Compare today's file with every data entry that it has not been compared with yet."""
+    columns = seen.summary()
+    for entry in shelf.index()["data"]:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+            name, file = str(entry["id"]), str(entry["file"])
+            if name in known:
+                continue
+            if entry["key"] != mark:  # numbers under another key are equal to none
+                raise damaged(shelf.folder / KEY)
+            known[name] = None
+            if entry["digest"] != seen.digest and not pair_columns(columns, entry["columns"]):
+                continue
+        except (ValueError, KeyError, TypeError):
+            raise damaged(shelf.folder / INDEX) from None
+        data = shelf.read(file)
+        try:
+            known[name] = recognise(seen, decoded(entry["columns"], data or b""))
+        except (OSError, ValueError, KeyError):
+            raise damaged(shelf.folder / file) from None
 
 
-def _changed(data: Microdata, copy: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of a copy that are not those of the original, in types that a Parquet file holds."""
-    kept = {column.name for column in data.schema.kept()}
-    frame = copy[[name for name in data.schema.names() if name not in kept]]
-    return frame.astype({name: str for name in frame.columns if frame[name].dtype == object})
+def _enter(shelf: Shelf, seen: Fingerprint, mark: str) -> str:
+    """Return the entry of today's data, written down if it is new; the caller holds the register."""
+    index = shelf.index()
+    for entry in index["data"]:
+        if entry.get("digest") == seen.digest:
+            return str(entry["id"])
+    name = f"data_{len(index['data']) + 1:03d}"
+    file = f"{name}_{seen.digest[:12]}.parquet"
+    shelf.write(file, seen.encoded())
+    entry = {
+        "id": name,
+        "when": now(),
+        "file": file,
+        "records": seen.records,
+        "digest": seen.digest,
+        "key": mark,
+        "columns": seen.summary(),
+    }
+    shelf.record(index | {"data": [*index["data"], entry]})
+    return name
 
 
-def _content(data: Microdata, copies: Sequence[pd.DataFrame]) -> str:
-    """Return what identifies the copies themselves."""
-    found = hashlib.sha256()
-    for copy in copies:
-        found.update(_row_hashes(copy, data.schema.names()).tobytes())
-    return found.hexdigest()
-
-
-def _multiset(hashes: Hashes) -> str:
-    return hashlib.sha256(np.sort(hashes).tobytes()).hexdigest()
-
-
-def _row_hashes(frame: pd.DataFrame, columns: Sequence[str]) -> Hashes:
-    """Return a number per record that depends on the values and not on how they are stored."""
-    plain = {name: _plain(frame[name]) for name in columns}
-    return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(plain), index=False), dtype=np.uint64)
-
-
-def _plain(series: pd.Series) -> pd.Series:
-    if pd.api.types.is_numeric_dtype(series.dtype):
-        return series.astype("float64").reset_index(drop=True)
-    return series.astype("str").reset_index(drop=True)
+def _lock(name: str) -> str:
+    return f"{LOCK}_{name}"

@@ -15,6 +15,7 @@ STUDIES = (
     "rules",
     "nulls",
     "intrusions",
+    "gate",
     "copula_sbc",
     "copula_coverage",
     "copula_groups",

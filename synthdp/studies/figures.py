@@ -185,3 +185,22 @@ def moves(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, int], path: Pa
     axes[0].set_ylabel("synthetic minus true Age, years")
     figure.supxlabel("risk group and its number of records", fontsize=9)
     figure.savefig(path)
+
+
+def strength(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw the largest individual risk against mask strength, the band reaching to the bound that decides."""
+    axes, figure = _axes(1, 1, (8.5, 4))
+    ax = axes[0]
+    frame = pd.DataFrame(rows)
+    ax.axhline(0.33, color="#555555", linewidth=0.8, linestyle="--", label="limit")
+    for k, (name, here) in enumerate(frame.groupby("file", sort=False)):
+        line = here.sort_values("sd")
+        ax.plot(line["sd"], line["value"], marker=MARKERS[k], color=COLOURS[k], label=str(name))
+        ax.fill_between(line["sd"], line["value"], line["high"], color=COLOURS[k], alpha=0.2, linewidth=0)
+    ax.set_xscale("log")
+    ax.set_xticks(sorted(set(frame["sd"])), [f"{sd:g}" for sd in sorted(set(frame["sd"]))])
+    ax.set_xlabel("sd of all masks, in the columns' own sds")
+    ax.set_ylabel("largest individual risk")
+    ax.set_ylim(0, 1.02)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=8)
+    figure.savefig(path)

@@ -431,7 +431,8 @@ def test_the_bayes_intruder_is_at_least_as_good_as_the_one_who_estimates() -> No
     sampled = evaluate_bayes(
         comparison, GaussianChannel(ages.frame["age"].to_numpy(), y, sd=1.0), rng=rng(), most_pairs=1
     )
-    assert sampled.sampled is None  # never fewer targets than give an interval
+    assert sampled.sampled is not None
+    assert sampled.sampled["targets"] == 200  # never fewer targets than give an interval
     assert repr(GaussianChannel(y[0], y, sd=1.0)) == "GaussianChannel(400 records, 3 copies)"
 
 

@@ -23,7 +23,7 @@ def rng(seed: int = 3) -> np.random.Generator:
 
 def files(original: dict[str, Any], *copies: dict[str, Any], **variables: Variable) -> Comparison:
     frame = pd.DataFrame(original)
-    given = {name: variables.get(name, Variable(role="replace", key=True)) for name in frame}
+    given = {name: variables.get(name, Variable(role="replace", key=True)) for name in original}
     data = resolve(frame, given)
     return Comparison(data.frame, tuple(pd.DataFrame(copy) for copy in copies), data.schema, aligned=True)
 
@@ -86,8 +86,8 @@ def plain(true: Floats, copies: list[Floats]) -> Floats:
 def test_against_the_definition_on_small_files_with_ties() -> None:
     for seed in range(40):
         draw = rng(seed)
-        true = draw.integers(0, 12, 9).astype(float)
-        copies = [true + draw.integers(-1, 2, 9) for _ in range(2)]
+        true: Floats = draw.integers(0, 12, 9).astype(np.float64)
+        copies = [true + draw.integers(-1, 2, 9).astype(float) for _ in range(2)]
         found = evaluate_extremes(files({"x": true}, *({"x": copy} for copy in copies)), rng=draw)
         expected = plain(true, copies)
         # somebody near both ends of so small a file may be attacked from either

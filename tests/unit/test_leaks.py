@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import io, pipeline
+from synthdp import io, pipeline, release
 from synthdp.config import load
 from synthdp.datasets import anes96
 from synthdp.demo import settings
-from synthdp.evaluation.leaks import Kind, Leak, scan
+from synthdp.errors import GateRefused
+from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
+from synthdp.evaluation.leaks.pairing import beside
 from synthdp.intake import load as read
 from synthdp.intake import prepare
 from synthdp.microdata import resolve
@@ -360,6 +363,94 @@ def test_moments_in_the_headers_of_statistical_files(planted, header, near):
     (out / "public" / "other.sav").write_bytes(b"$FL2" + header)
     leaks = found_in(out, data, now=datetime(2026, 8, 1, tzinfo=UTC))
     assert (Kind.TIME in {leak.kind for leak in leaks}) == near
+
+
+# before anything is public
+
+
+def published(out, data, inspect, readme="Synthetic copies."):
+    """Write a folder as a run does, with a check before it gets its name."""
+    described = release.describe(data.schema, method="mi", copies=1, mask_draw=None, rule="reiter2003",
+                                 records=len(data), masks={}, format="csv", imputations=1)  # fmt: skip
+    with release.prepare_out(out, resume=False):
+        return release.publish(
+            out, [data.frame.assign(age=np.random.default_rng(2).normal(50, 15, len(data)).round(1))],
+            codebook=release.codebook(data.schema, [data.frame], declared_levels={}),
+            release=described, readme=readme, format="csv",
+            permutations=[np.random.default_rng(3).permutation(len(data))], inspect=inspect,
+        )  # fmt: skip
+
+
+def test_a_folder_that_leaks_is_never_public(tmp_path):
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"z": rng.normal(size=60).round(3), "age": rng.normal(50, 15, 60).round(1)})
+    data = resolve(frame, {"age": Variable(role="replace")})
+    for read_them in (True, False):
+        inspect = inspector(data.frame, data.schema, records=read_them, rng=rng)
+        out = tmp_path / f"leaks {read_them}"
+        with pytest.raises(GateRefused) as refused:
+            published(out, data, inspect, readme="made in /srv/secret/place by hand")
+        assert refused.value.exit_code == 3
+        assert str(refused.value).splitlines() == [
+            "The files hold what must not be public; nothing was published.",
+            "README.md: path: it holds 1 absolute paths.",
+        ]
+        assert not [path for path in out.iterdir() if "public" in path.name]
+        assert published(tmp_path / f"clean {read_them}", data, inspect)
+        assert (tmp_path / f"clean {read_them}" / "public" / "release.json").is_file()
+
+
+class Unreadable(pd.DataFrame):
+    """Records that nobody may read."""
+
+    def __len__(self):
+        raise AssertionError("read")
+
+    def __getitem__(self, key):
+        raise AssertionError("read")
+
+
+def test_the_scan_of_a_private_release_reads_no_record(planted):
+    out, data = planted
+    assert found_in(out, replace(data, frame=Unreadable()), records=False) == ()
+    weights(out, data)
+    say(out, f"key {SEED:x}")
+    unlisted(out, data)
+    kinds = {leak.kind for leak in found_in(out, replace(data, frame=Unreadable()), records=False)}
+    assert kinds == {Kind.COLUMN, Kind.SEED, Kind.UNLISTED}
+    with pytest.raises(AssertionError, match="read"):
+        found_in(out, replace(data, frame=Unreadable()))
+
+
+def test_who_wants_the_order_gets_it(planted):
+    out, data = planted
+    in_order(out, data)
+    for shuffled in (True, False):
+        inspect = inspector(data.frame, data.schema, shuffled=shuffled, rng=np.random.default_rng(5))
+        assert any("row order" in sentence for sentence in inspect(out / "public")) == shuffled
+
+
+def test_words_of_the_schema_are_no_leak(tmp_path):
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({f"visit {today}": rng.normal(size=40), "age": rng.normal(50, 15, 40).round(1)})
+    data = resolve(frame, {"age": Variable(role="replace")})
+    assert published(tmp_path / "out", data, inspector(data.frame, data.schema, rng=rng))
+
+
+def test_large_files_are_looked_at_in_part(monkeypatch):
+    monkeypatch.setattr(records, "MOST_ROWS", 50)
+    rng = np.random.default_rng(8)
+    n = 400
+    frame = pd.DataFrame({"z": rng.normal(size=n), "age": rng.normal(50, 15, n)})
+    data = resolve(frame, {"age": Variable(role="replace")})
+    age = data.schema["age"]
+    for copy, flagged in ((frame, True), (frame.assign(age=rng.normal(50, 15, n)), False)):
+        pair = beside("copy", data.frame, copy, data.schema, passive=set())
+        leaks = list(records.verbatim_values(pair, age, level=0.001, rng=rng))
+        assert bool(leaks) == flagged
+        assert not flagged or "all 50 records" in leaks[0].sentence
+        assert bool(list(records.row_order(pair, level=0.001, rng=rng)))  # z stands where it stood
 
 
 # how much chance gives

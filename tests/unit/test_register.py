@@ -1,6 +1,13 @@
 """Releases of the same data are recorded, recognised and judged together; a refusal can be overridden by name only."""
 
+import errno
+import hashlib
 import json
+import multiprocessing
+import os
+import signal
+import stat
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +24,8 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, accepted_risks, judge
 from synthdp.gating import decide
 from synthdp.microdata import resolve
+from synthdp.release import keeping
+from synthdp.release.first_register import row_hashes
 from synthdp.release.register import INDEX, NAME, Register
 from synthdp.schema import Role, Variable
 
@@ -33,8 +42,8 @@ def invoke(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
-def table(n: int = N) -> pd.DataFrame:
-    rng = np.random.default_rng(3)
+def table(n: int = N, seed: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
     z = rng.normal(size=n)
     age = (50 + 10 * z + 12 * rng.normal(size=n)).round(1)
     return pd.DataFrame({"z": z, "city": rng.choice(list("äbc"), n), "age": age})
@@ -81,9 +90,8 @@ def test_other_data_and_the_same_copies_are_no_earlier_release(tmp_path):
     register.record(microdata(frame), copies)
     assert len(json.loads((tmp_path / NAME / INDEX).read_text())["releases"]) == 1
     assert register.earlier(microdata(frame), copies) == ()
-    other = frame.assign(z=frame["z"] + 1)
+    other = table(seed=4)
     assert register.earlier(microdata(other), [copy_of(other, 2)]) == ()
-    assert register.earlier(microdata(frame.head(200)), [copy_of(frame.head(200), 2)]) == ()
 
 
 def test_a_column_that_was_kept_and_is_replaced_now_is_recognised(tmp_path):
@@ -96,7 +104,7 @@ def test_a_column_that_was_kept_and_is_replaced_now_is_recognised(tmp_path):
     assert np.array_equal(found.copies[0]["z"].to_numpy(), frame["z"].to_numpy())
 
 
-@pytest.mark.parametrize("text", ["{", '{"version": 1}', '{"version": 2, "releases": []}'])
+@pytest.mark.parametrize("text", ["{", '{"version": 1}', '{"version": 2, "releases": []}', '{"version": 3}'])
 def test_a_damaged_register_is_an_error_and_not_an_empty_one(tmp_path, text):
     (tmp_path / INDEX).write_text(text)
     with pytest.raises(InputError, match=r"register\.json: "):
@@ -107,7 +115,7 @@ def test_a_lost_file_of_the_register_is_an_error(tmp_path):
     frame = table()
     register = Register(tmp_path / NAME)
     register.record(microdata(frame), [copy_of(frame, 1)])
-    next((tmp_path / NAME).glob("*.parquet")).unlink()
+    next((tmp_path / NAME).glob("release_*.parquet")).unlink()
     with pytest.raises(InputError, match="an earlier release of these data is recorded"):
         register.earlier(microdata(frame), [copy_of(frame, 2)])
 
@@ -116,6 +124,234 @@ def test_a_register_that_cannot_be_made_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"release\.recorded_in: .* cannot be made"):
         Register(tmp_path / "file").record(microdata(table()), [copy_of(table(), 1)])
+
+
+def test_old_copies_lie_beside_the_records_that_both_files_hold(tmp_path):
+    frame = table()
+    with Register(tmp_path / NAME).session(frame) as held:
+        held.record(microdata(frame), [copy_of(frame, 1)], run="a")
+    part = pd.concat([table(100, seed=8), frame.tail(200)]).sample(frac=1, random_state=2).reset_index(drop=True)
+    with Register(tmp_path / NAME).session(part) as held:
+        (found,) = held.earlier(microdata(part), run="b")
+        assert held.earlier(microdata(part), run="a") == ()  # an interrupted run is not judged beside itself
+    assert found.covers.sum() == 200
+    assert len(found.copies[0]) == 200
+    assert (found.aligned, found.certain) == (True, False)
+    assert str(found).endswith("; judged together as a precaution.")
+    assert "67%" in str(found)
+    covered = part[found.covers].merge(frame.assign(old=copy_of(frame, 1)["age"]), on=["z", "age"])
+    assert np.array_equal(found.copies[0]["age"].to_numpy(), covered["old"].to_numpy())
+
+
+def test_data_are_known_from_before_they_were_coarsened(tmp_path):
+    frame = table()
+    with Register(tmp_path / NAME).session(frame) as held:
+        held.record(microdata(frame), [copy_of(frame, 1)])
+    coarser = microdata(frame.assign(z=0.0).drop(columns="city"))
+    with Register(tmp_path / NAME).session(frame) as held:
+        (found,) = held.earlier(coarser)
+        assert found.covers.all()
+        assert str(found) == f"This file shares about 100% of its records with the release of {found.when[:10]}."
+        with pytest.raises(ValueError, match="a session is held for the table"):
+            held.earlier(microdata(frame.head(5)))
+
+
+def test_rows_that_cannot_be_told_apart_are_said_to_be(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"c{i}": rng.integers(0, k, 600) for i, k in enumerate((4, 5, 6, 3, 7))})
+    data = resolve(frame, {"c0": Variable(kind="nominal", role=Role.REPLACE)})
+    with Register(tmp_path / NAME).session(frame) as held:
+        held.record(data, [frame.assign(c0=0)])
+    now = frame.drop(columns="c4").sample(frac=1, random_state=1).reset_index(drop=True)
+    with Register(tmp_path / NAME).session(now) as held:
+        (found,) = held.earlier(resolve(now, {}))
+    assert not found.aligned
+    assert not found.covers.any()
+    assert len(found.copies[0]) == 600
+    assert "does not tell which row is which record" in str(found)
+
+
+def test_registers_of_the_first_version_are_read_and_carried_on(tmp_path):
+    frame = table()
+    copies = [copy_of(frame, 1), copy_of(frame, 2)]
+    rows = row_hashes(frame, ["z", "city"])
+    old = pd.concat([pd.DataFrame({"row": rows, "age": copy["age"]}) for copy in copies])
+    old.to_parquet(tmp_path / "release_001_0.parquet", index=False)
+    entry = {
+        "when": "2026-01-01T00:00:00+00:00",
+        "file": "release_001_0.parquet",
+        "records": N,
+        "copies": 2,
+        "columns": ["z", "city"],
+        "data": hashlib.sha256(np.sort(rows).tobytes()).hexdigest(),
+        "content": "0",
+    }
+    (tmp_path / INDEX).write_text(json.dumps({"version": 1, "releases": [entry]}))
+    now = frame.sample(frac=1, random_state=1).reset_index(drop=True)
+    with Register(tmp_path).session(now) as held:
+        (found,) = held.earlier(microdata(now))
+        held.record(microdata(now), [copy_of(now, 3)])
+        held.attempt("a", verdict="passed")
+        assert len(held.earlier(microdata(now))) == 2
+    for before, copy in zip(copies, found.copies, strict=True):
+        assert np.array_equal(copy["age"], before.merge(now.reset_index(), on="z").sort_values("index")["age_x"])
+    with Register(tmp_path).session(table(seed=4)) as held:
+        assert held.earlier(microdata(table(seed=4))) == ()
+        assert held.attempts() == ()
+
+
+def test_every_attempt_is_recorded_and_an_interrupted_one_completed(tmp_path):
+    frame = table()
+    for run, verdict in (("a", "refused"), ("b", "interrupted"), ("c", "study")):
+        with Register(tmp_path / NAME).session(frame) as held:
+            held.attempt(run, verdict="interrupted", config="1")
+            if verdict != "interrupted":
+                held.attempt(run, verdict=verdict, config="1", reasons=("max_individual",))
+    with Register(tmp_path / NAME).session(frame.drop(columns="city")) as held:
+        found = held.attempts()
+        assert [(one.run, one.verdict) for one in found] == [("a", "refused"), ("b", "interrupted"), ("c", "study")]
+        held.attempt("b", verdict="passed", accepted=("max_exposed",))
+        assert [one.run for one in held.attempts()] == ["a", "c", "b"]
+    with Register(tmp_path / NAME).session(table(seed=4)) as held:
+        assert held.attempts() == ()
+    text = (tmp_path / NAME / INDEX).read_text()
+    assert "max_individual" in text
+
+
+def _one_of_eight(folder, number):
+    """Release the same data, once; leave behind how many releases and attempts were seen."""
+    frame = table().sample(frac=1, random_state=number).reset_index(drop=True)
+    if number % 2:  # half of them come with another file of the same records
+        frame = frame.drop(columns="city")
+    with Register(folder / NAME).session(frame) as held:
+        held.attempt(str(number), verdict="interrupted")
+        seen = len(held.earlier(microdata(frame), run=str(number)))
+        tried = len(held.attempts())
+        held.record(microdata(frame), [copy_of(frame, number)], run=str(number))
+        held.attempt(str(number), verdict="passed")
+    (folder / f"seen_{number}").write_text(f"{seen} {tried}")
+    os._exit(0)
+
+
+def test_eight_runs_at_once_are_judged_one_after_another(tmp_path):
+    context = multiprocessing.get_context("fork")
+    runs = [context.Process(target=_one_of_eight, args=(tmp_path, number)) for number in range(8)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(120)
+    seen = sorted(tuple(map(int, (tmp_path / f"seen_{number}").read_text().split())) for number in range(8))
+    assert seen == [(before, before + 1) for before in range(8)]
+    index = json.loads((tmp_path / NAME / INDEX).read_text())
+    assert len(index["releases"]) == len(index["attempts"]) == 8
+    assert len(index["data"]) == 2
+
+
+def test_a_run_waits_and_says_so_until_the_other_one_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "PATIENCE", 0.05)
+    frame, said = table(), []
+    register = Register(tmp_path / NAME)
+    started, done = threading.Event(), threading.Event()
+
+    def hold():
+        with register.session(frame):
+            started.set()
+            done.wait(20)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    assert started.wait(20)
+    with register.session(table(seed=4)):  # other data are not held up
+        pass
+
+    def waiting(sentence):
+        said.append(sentence)
+        done.set()
+
+    with register.session(frame.drop(columns="city"), waiting=waiting):
+        pass
+    other.join()
+    assert said == ["waiting for another run on the same data, which is judged first."]
+
+
+def test_a_killed_run_holds_nothing_up(tmp_path):
+    frame = table()
+    child = os.fork()
+    if child == 0:
+        with Register(tmp_path / NAME).session(frame) as held:
+            held.attempt("killed", verdict="interrupted")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with Register(tmp_path / NAME).session(frame) as held:
+        assert [one.verdict for one in held.attempts()] == ["interrupted"]
+
+
+def test_only_its_owner_may_read_it_and_links_are_not_followed(tmp_path):
+    frame = table()
+    folder = tmp_path / NAME
+    Register(folder).record(microdata(frame), [copy_of(frame, 1)])
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    for name in (INDEX, ".lock", "key"):
+        (folder / name).rename(tmp_path / "kept")
+        (folder / name).symlink_to(tmp_path / "kept")
+        with pytest.raises(InputError, match="is a link, which the register does not follow"):
+            Register(folder).record(microdata(frame), [copy_of(frame, 2)])
+        (folder / name).unlink()
+        (tmp_path / "kept").rename(folder / name)
+    (folder / INDEX).unlink()
+    os.mkfifo(folder / INDEX)
+    with pytest.raises(InputError, match="must be a file"):
+        Register(folder).record(microdata(frame), [copy_of(frame, 2)])
+
+
+@pytest.mark.parametrize("part", ["key", "data", "index of data", "index of attempts", "key of another register"])
+def test_a_damaged_part_is_one_sentence(tmp_path, part):
+    frame = table()
+    folder = tmp_path / NAME
+    with Register(folder).session(frame) as held:
+        held.attempt("a", verdict="passed")
+    index = json.loads((folder / INDEX).read_text())
+    if part == "key":
+        (folder / "key").unlink()
+    elif part == "key of another register":
+        (folder / "key").write_bytes(bytes(32))
+    elif part == "data":
+        next(folder.glob("data_*.parquet")).write_bytes(b"x")
+    else:
+        index[part.split()[-1]] = [{"id": "data_001", "of": "data_001"}]
+        (folder / INDEX).write_text(json.dumps(index))
+    with (
+        pytest.raises(InputError, match="the register of releases cannot be read") as caught,
+        Register(folder).session(frame.drop(columns="city")) as held,
+    ):
+        held.attempts()
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_register_on_a_medium_that_cannot_be_written(tmp_path, monkeypatch, number):
+    real = os.open
+
+    def read_only(path, flags, *rest, **more):
+        if flags & os.O_CREAT and NAME in str(path):
+            raise OSError(number, "no")
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", read_only)
+    with pytest.raises(InputError, match="cannot be read and written") as caught:
+        Register(tmp_path / NAME).record(microdata(table()), [copy_of(table(), 1)])
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_what_the_machine_does_stays_what_it_is(tmp_path, monkeypatch, number):
+    def fail(_descriptor):
+        raise OSError(number, "odd")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="odd"):
+        Register(tmp_path / NAME).record(microdata(table()), [copy_of(table(), 1)])
 
 
 def test_a_second_release_is_judged_on_both_together(tmp_path):

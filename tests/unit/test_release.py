@@ -17,7 +17,8 @@ import pytest
 from synthdp import io, release
 from synthdp.errors import InputError, Unfinished
 from synthdp.microdata import resolve
-from synthdp.release import confidential, folder, public
+from synthdp.release import attempts, confidential, folder, public
+from synthdp.release.attempts import Attempt
 from synthdp.schema import Variable
 
 SECRET = "Zebulon"
@@ -468,6 +469,64 @@ def test_a_manifest_from_the_future(tmp_path):
     set_version(tmp_path / "confidential" / "manifest.json", 2)
     with pytest.raises(InputError, match="version must be 1; a newer synthdp may read it"):
         release.read_manifest(tmp_path)
+
+
+def test_a_run_goes_on_only_where_it_is_still_secret(tmp_path):
+    start(tmp_path)
+    at = tmp_path / "confidential"
+
+    def problems(study=False):
+        return release.check_resumable(tmp_path, release.read_manifest(tmp_path), study=study)
+
+    assert problems() == []
+    at.chmod(0o750)
+    assert "others may read it, and with it the seed; chmod 700" in problems()[0]
+    at.chmod(0o700)
+    (at / "manifest.json").chmod(0o604)
+    assert "others may read the seed in it; chmod 600" in problems()[0]
+    (at / "manifest.json").chmod(0o600)
+    contents = json.loads((at / "manifest.json").read_text())
+    (at / "manifest.json").write_text(json.dumps(contents | {"seed": 5}))
+    assert "the seed must be at least 2^64" in problems()[0]
+    assert problems(study=True)  # it was no study when it began
+    (at / "manifest.json").write_text(json.dumps(contents | {"seed": 5, "study": True}))
+    assert problems(study=True) == []
+    (at / "manifest.json").rename(tmp_path / "moved.json")
+    (at / "manifest.json").symlink_to(tmp_path / "moved.json")
+    assert "manifest.json: is a link" in problems(study=True)[0]
+    at.rename(tmp_path / "elsewhere")
+    at.symlink_to(tmp_path / "elsewhere")
+    assert "confidential: is a link" in problems(study=True)[0]
+
+
+def test_a_run_of_somebody_else_does_not_go_on(tmp_path, monkeypatch):
+    made = start(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: -5)
+    assert "belongs to somebody else" in release.check_resumable(tmp_path, made, study=False)[0]
+
+
+def test_attempts_are_shown_beside_a_release(tmp_path):
+    tried = [
+        Attempt("a", "2026-11-16T10:00:00+00:00", "refused", ("max_individual",), config="1"),
+        Attempt("b", "2026-11-17T10:00:00+00:00", "passed", accepted=("max_exposed",), config="1"),
+    ]
+    shown = {
+        "several": (tried, "Attempt 2 on these data; 1 earlier: refused 2026-11-16 (max_individual)."),
+        "first": (tried[:1], "Attempt 1 on these data; none earlier."),
+        "no register": (None, "how often these data were tried before is not known"),
+    }
+    for name, (entries, words) in shown.items():
+        start(tmp_path / name)
+        release.finish_manifest(tmp_path / name, status="published", timings={}, signed=attempts.section(entries))
+        assert any(words in line for line in release.signed(tmp_path / name))
+    assert "1 of them with exactly these settings" in attempts.lines(tried)[1]
+    many = attempts.lines(tried * 4)[0]
+    assert "7 earlier: 2 older ones, then refused 2026-11-16 (max_individual), passed 2026-11-17, accepting" in many
+    assert attempts.lines([]) == []
+    start(tmp_path / "odd")
+    release.finish_manifest(tmp_path / "odd", status="published", timings={}, signed={"attempts": [{"verdict": "odd"}]})
+    with pytest.raises(InputError, match="the list of attempts is damaged"):
+        release.signed(tmp_path / "odd")
 
 
 def test_confidential_files(tmp_path):

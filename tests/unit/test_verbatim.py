@@ -1,6 +1,7 @@
 """Rows copied over: planted ones are refused where they can be told from coincidences, clean files pass."""
 
 from collections.abc import Iterable
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.leaks.draws import VerbatimOverDraws, individually
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
@@ -97,3 +99,135 @@ def test_what_cannot_be_judged_is_said() -> None:
     ):
         with pytest.raises(InputError, match=words):
             evaluate_verbatim(comparison, rng=rng())
+
+
+# values that one record has
+
+
+def test_values_are_counted_as_a_plain_loop_does() -> None:
+    comparison = planted(release(60, 2, decimals=0, seed=5), [3, 17, 40], into=[1])
+    (line,) = evaluate_verbatim(comparison, rng=rng())["values"]
+    ages = comparison.original["age"].tolist()
+    alone = [i for i in range(60) if ages.count(ages[i]) == 1]
+    copies = [copy["age"].tolist() for copy in comparison.copies]
+    order = sorted(range(60), key=lambda i: ages[i])
+    own, others, there, beside = 0, 0, 0, 0
+    for i in alone:
+        place = order.index(i)
+        start = min(max(place - 5, 0), 60 - 11)
+        own += any(copy[i] == ages[i] for copy in copies)
+        others += sum(any(copy[j] == ages[i] for copy in copies) for j in order[start : start + 11] if j != i)
+        there += any(ages[i] in copy for copy in copies)
+        beside += sum(any(ages[i] + k in copy for copy in copies) for k in (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5))
+    assert (line["column"], line["unique"]) == ("age", len(alone))
+    assert (line["own_row"], line["anywhere"]) == (own, there)
+    assert line["own_row"] >= sum(i in alone for i in (3, 17, 40))
+    assert line["own_row_chance"] >= others * 2 / 10 - 4 * np.sqrt(others)
+    assert line["chance"] >= beside * 2 / 10 - 4 * np.sqrt(beside)
+
+
+def only_ages(comparison: Comparison, rows: list[int]) -> Comparison:
+    """Some ages left with their owners, everything else of the copies as it was."""
+    ages = comparison.original["age"].to_numpy()
+    copies = []
+    for copy in comparison.copies:
+        values = copy["age"].to_numpy().copy()
+        values[rows] = ages[rows]
+        copies.append(copy.assign(age=values))
+    return Comparison(comparison.original, tuple(copies), comparison.schema, aligned=comparison.aligned)
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_ages_left_with_their_owners_are_refused(aligned: bool) -> None:
+    clean = release(400, 1, decimals=6, aligned=aligned)
+    found = evaluate_verbatim(only_ages(clean, list(range(0, 50, 5))), rng=rng())
+    assert found["rows"] < 10
+    assert found["values"][0]["own_row"] == 10
+    assert found["excess"] == 10 - found["values"][0]["own_row_chance"] > 0
+
+
+def test_ages_of_others_are_refused_and_bounds_are_nobodys() -> None:
+    clean = release(400, 1, decimals=6)
+    ages = clean.original["age"].to_numpy()
+    donated = Comparison(
+        clean.original, (clean.copies[0].assign(age=rng().choice(ages, 400)),), clean.schema, aligned=True
+    )
+    found = evaluate_verbatim(donated, rng=rng())
+    assert found["values"][0]["anywhere"] > 200
+    assert found["excess"] > 200
+    low, high = float(ages.min()), float(ages.max())
+    data = resolve(clean.original, VARIABLES | {"age": Variable(kind="continuous", role="replace", bounds=(low, high))})
+    clipped = clean.copies[0].assign(age=np.where(np.arange(400) % 2, low, high))
+    assert evaluate_verbatim(Comparison(data.frame, (clipped,), data.schema, aligned=True), rng=rng())["excess"] == 0
+
+
+# over several draws
+
+
+def judged(draws: Iterable[Comparison]) -> VerbatimOverDraws:
+    found, draw = VerbatimOverDraws(), rng()
+    for one in draws:
+        found.add(one, rng=draw)
+    return found
+
+
+def redrawn(n: int, copies: int, times: int, *, decimals: int, seed: int) -> list[Comparison]:
+    """Several draws of the copies of one original."""
+    first = release(n, times * copies, decimals=decimals, seed=seed)
+    parts = [first.copies[k * copies : (k + 1) * copies] for k in range(times)]
+    return [Comparison(first.original, part, first.schema, aligned=True) for part in parts]
+
+
+@pytest.mark.parametrize("decimals", [0, 6])
+def test_three_rows_in_one_copy_of_every_draw_are_found_among_fine_and_coarse_columns(decimals: int) -> None:
+    for seed in range(3):
+        clean = redrawn(1000, 2, 12, decimals=decimals, seed=seed)
+        found = judged(clean).section()
+        assert found["excess"] == 0
+        assert decimals or found["rows"] > 12  # coincidences abound
+        found = judged(planted(one, [7, 500, 990], into=[0]) for one in clean).section()
+        assert found["records"] >= (3 if decimals else 2)
+        assert found["excess"] >= found["records"]
+        assert (found["draws"], len(found["per_copy"])) == (12, 2)
+
+
+def test_one_value_on_its_owners_row_in_every_draw_is_found() -> None:
+    clean = redrawn(500, 2, 12, decimals=1, seed=2)
+    ages = clean[0].original["age"]
+    person = int(ages[~ages.duplicated(keep=False)].idxmax())
+    found = judged(only_ages(one, [person]) for one in clean).section()
+    assert found["values"][0]["owners"] == 1
+    assert found["excess"] == 1
+
+
+def test_one_draw_after_another_gives_the_sum() -> None:
+    clean = redrawn(300, 2, 3, decimals=0, seed=3)
+    found = judged(clean).section()
+    alone = [judged([one]).section() for one in clean]
+    assert found["rows"] == sum(one["rows"] for one in alone)
+    assert found["values"][0]["anywhere"] == sum(one["values"][0]["anywhere"] for one in alone)
+    assert found["per_copy"] == np.mean([one["per_copy"] for one in alone], axis=0).tolist()
+
+
+@pytest.mark.parametrize(("own", "others"), [(0, 0), (3, 0), (5, 9), (12, 1)])
+def test_a_record_is_judged_by_the_binomial_tail(own: int, others: int) -> None:
+    rate, total = 2 / 12, own + others
+    tail = sum(comb(total, k) * rate**k * (1 - rate) ** (total - k) for k in range(own, total + 1))
+    alone = individually(np.array([own]), np.array([others]), times=10, level=0.01)
+    assert alone == (tail <= 0.01)
+    among = np.zeros(100, dtype=np.int64)
+    among[0], rest = own, among.copy()
+    rest[0] = others
+    assert individually(among, rest, times=10, level=0.01) == (tail <= 0.0001)
+    assert individually(among[:0], rest[:0], times=10, level=0.01) == 0
+
+
+def test_draws_that_cannot_be_judged_are_said() -> None:
+    with pytest.raises(InputError, match="verbatim: needs at least one draw of the copies, found none"):
+        VerbatimOverDraws().section()
+    found = judged([release(40, 1)])
+    assert repr(found) == "VerbatimOverDraws(1 draws)"
+    with pytest.raises(InputError, match="verbatim: all draws must be of one original"):
+        found.add(release(41, 1), rng=rng())
+    with pytest.raises(InputError, match="verbatim: needs a replaced column and 10 records"):
+        judged([release(9, 1)])

@@ -61,6 +61,9 @@ class Tally:
     ----------
     typical
         Which records rates are taken over: a simple random sample where not everybody is attacked, None for all.
+    draws, claimed, predicted, successes
+        How many draws were taken; over all of them, how many claims the intruder made, how many the intruder expects
+        to be right, and how many are.
 
     Notes
     -----
@@ -78,6 +81,9 @@ class Tally:
 
     typical: Booleans | None = None
     draws: int = 0
+    claimed: int = 0
+    predicted: float = 0.0
+    successes: float = 0.0
     _sum: Floats = field(default_factory=lambda: np.zeros(0))
     _squares: Floats = field(default_factory=lambda: np.zeros(0))
     _count: Floats = field(default_factory=lambda: np.zeros(0))
@@ -107,6 +113,9 @@ class Tally:
         self._means.append(float(individual[whom].mean()))
         self._chances.append(chance)
         if claimed.any():
+            self.claimed += int(claimed.sum())
+            self.predicted += float(confidence[claimed].sum())
+            self.successes += float(right[claimed].sum())
             self._claims.append(surest_right(confidence[claimed], right[claimed], int(whom.sum())))
 
     def individual(self) -> Bound:

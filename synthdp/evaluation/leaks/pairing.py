@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -38,12 +39,20 @@ class Beside:
 
     def links(self) -> tuple[Codes, Codes]:
         """Return released rows and the records they must come from: combinations of kept columns that occur once."""
+        return self._linked
+
+    def codes(self) -> tuple[Codes, Codes]:
+        """Return one number for each combination of replaced values, in the original and in the released file."""
+        return self._coded
+
+    @cached_property
+    def _linked(self) -> tuple[Codes, Codes]:
         here, there = _once(self.kept_copy), _once(self.kept)
         _, rows, records = np.intersect1d(self.kept_copy[here], self.kept[there], return_indices=True)
         return here[rows], there[records]
 
-    def codes(self) -> tuple[Codes, Codes]:
-        """Return one number for each combination of replaced values, in the original and in the released file."""
+    @cached_property
+    def _coded(self) -> tuple[Codes, Codes]:
         joint = _joint([np.concatenate([self.original[name], self.copy[name]]) for name in self.original])
         return joint[: len(self.kept)], joint[len(self.kept) :]
 

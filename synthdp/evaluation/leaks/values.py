@@ -1,4 +1,9 @@
-"""Numbers that one person has, given out as they stand: in that person's own row, or anywhere in a copy."""
+"""Numbers that one person has, given out as they stand: in that person's own row, or anywhere in a copy.
+
+Two questions are asked of a value that one record has. Does its owner's row have it more often than the rows of ten
+*stand-ins*, the records with the nearest other values, have it? And does any row have it more often than the ten values
+beside it? A mask and a smooth model cannot tell a value from those beside it; a donor is given out as it stands.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -20,6 +20,8 @@ LEVEL = 0.01
 # the same for records that are in every copy; a narrow mask brings a record back more often than its stand-ins bring
 # it, and the difference grows from copy to copy, so it may be three times as often
 LEVEL_IN_ALL, STAND_INS_IN_ALL, LIKELIER_IN_ALL = 0.005, 20, 3.0
+# the same for values that one record has, over all columns
+LEVEL_VALUES = 0.002
 
 
 def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> dict[str, Any]:
@@ -35,7 +37,10 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
         ``rows`` (records that a row equals) and ``chance`` (the largest number that chance explains: at 1% in this
         copy by itself, and at 1% over all copies when they are alike) of the worst copy; ``per_copy``: the rows of
         each; ``in_all``: ``rows`` and ``chance`` of records that are equal in every copy, None for one copy;
-        ``excess``: the larger difference of a count and its chance, 0 when there is none.
+        ``values``: for each replaced column with numbers that one record has, how many there are (``unique``), how
+        many stand in their owner's row of some copy (``own_row``, of which chance explains ``own_row_chance``) and how
+        many stand anywhere (``anywhere``, ``chance``), see :mod:`~synthdp.evaluation.leaks.values`;
+        ``excess``: the largest difference of a count and its chance, 0 when there is none.
 
     Raises
     ------
@@ -55,7 +60,9 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     masks of sd 0.5 or more, three were refused in every simulated release, up to λ = 10; with two copies and a coarse
     column they may pass. Where no column is kept, a row that was copied to another place is not seen, and nothing is
     judged if rows cannot be traced. Where the mask is narrow (sd below 0.3) and columns are coarse, a record's own row
-    brings its values back more often than its stand-ins' do, and a release may be refused for that.
+    brings its values back more often than its stand-ins' do, and a release may be refused for that: of 96 draws of 500
+    records with two columns of integers and three binary ones under sd 0.5, 3 were. Where the copies can be made again,
+    :class:`~synthdp.evaluation.leaks.draws.VerbatimOverDraws` sees more and is wrong less often.
 
     O(M n log n), and two searches for stand-ins of the records that can match at all.
     """
@@ -101,7 +108,7 @@ def _value_lines(comparison: Comparison, pairs: Sequence[Beside]) -> list[dict[s
     columns = [column for column in comparison.schema.replaced() if all(column.name in pair.copy for pair in pairs)]
     found = [one for column in columns if (one := lonely(column, pairs[0].original[column.name])) is not None]
     return [
-        value_line(one, count_values(one, pairs, aligned=comparison.aligned), draws=1, level=LEVEL / len(found))
+        value_line(one, count_values(one, pairs, aligned=comparison.aligned), draws=1, level=LEVEL_VALUES / len(found))
         for one in found
     ]
 

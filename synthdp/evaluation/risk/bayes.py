@@ -28,7 +28,7 @@ class LogPosterior(Protocol):
     def __call__(self, targets: Codes, rows: Codes) -> Floats:
         """Return log p(true keys of record i | everything released in row r of all copies), shape (targets, rows).
 
-        What depends on the target alone may be left out.
+        What depends on the target alone may be left out. The array is the caller's to change.
         """
 
 
@@ -100,14 +100,21 @@ def evaluate_bayes(
     for begin in range(0, size, step):
         part = slice(begin, begin + step)
         few = targets[part]
-        scores = np.where(block[few][:, None] == block, log_posterior(few, everyone), -np.inf)
+        scores = log_posterior(few, everyone)
+        if block.any():
+            scores[block[few][:, None] != block] = -np.inf
+        own = scores[np.arange(len(few)), few]
         largest = scores.max(axis=1)
-        tied = scores >= largest[:, None] - TIE
-        own = (np.arange(len(few)), few)
-        total = np.logaddexp.reduce(scores, axis=1)
-        share[part] = np.where(tied[own], 1 / tied.sum(axis=1), 0.0)
-        posterior[part], predicted[part] = np.exp(scores[own] - total), np.exp(largest - total)
-        winner[part] = np.argmax(np.where(tied, rng.random(tied.shape), -1.0), axis=1)
+        ties = [np.flatnonzero(line >= top - TIE) for line, top in zip(scores, largest, strict=True)]
+        share[part] = [
+            1 / len(tied) if mine >= top - TIE else 0.0 for tied, mine, top in zip(ties, own, largest, strict=True)
+        ]
+        winner[part] = [tied[int(pick * len(tied))] for tied, pick in zip(ties, rng.random(len(few)), strict=True)]
+        # in place: at a million rows an array is what memory has room for a few times
+        scores -= largest[:, None]
+        np.exp(scores, out=scores)
+        total = scores.sum(axis=1)
+        posterior[part], predicted[part] = np.exp(own - largest) / total, 1 / total
     chance = chance_hits(winner, targets, n, permutations, rng=rng)
     sizes = np.bincount(block)[block]
     return summarise(sizes, comparison.groups, targets, share, posterior, predicted, chance)

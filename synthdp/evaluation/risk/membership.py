@@ -1,4 +1,4 @@
-"""Membership risk: whether somebody who knows a whole record can tell that the person is in the data."""
+"""Membership by distance: whether rows come nearer to people in the data than to others. It shows copying only."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,6 +47,11 @@ def evaluate_membership(
 
     Notes
     -----
+    An AUC of 0.5 here is no evidence of safety: a method can give people away without any row coming near them, and
+    distance to the closest record does not see it (Yao, Krčo, Ganev and de Montjoye 2025). This test is quick and shows
+    copying only; ``membership_shadow`` (:func:`~synthdp.evaluation.risk.shadow.evaluate_shadow`) fits the method with
+    and without the most vulnerable records and is what membership is to be judged by.
+
     Baseline: copies that owe the members nothing have an AUC of 0.5 within its interval. Ceiling: with the original as
     copy every member is at distance 0, so the AUC is 1 minus half the share of outsiders whose twin is a member.
     At most 5,000 members and as many outsiders are tested, fewer (but not under 1,000) where their number times the
@@ -57,7 +62,8 @@ def evaluate_membership(
     ----------
     Distance to the closest record against a holdout: Platzer and Reutterer (2021), Frontiers in Big Data 4, 679939.
     Rates at low false positive rates: Carlini et al. (2022), IEEE S&P, 1897-1914. Reference sample: van Breugel et al.
-    (2023), AISTATS, PMLR 206, 3493-3514.
+    (2023), AISTATS, PMLR 206, 3493-3514. What distance misses: Yao et al. (2025), "The DCR delusion: measuring the
+    privacy risk of synthetic data", arXiv:2505.01524.
     """
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
     if not comparison.copies:

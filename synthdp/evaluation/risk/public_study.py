@@ -136,9 +136,9 @@ def _apart(small: Sequence[Floats], total: Floats, pairs: int, freedom: float, r
                 squares += gap.T @ gap
                 linked, rows = linked + len(gap), rows + sure.size
         if linked < rows / 2:
-            return channel.root * channel.apart @ channel.root.T
+            return np.asarray(channel.root * channel.apart @ channel.root.T)
         apart = squares / (2 * linked * freedom)
-    return apart
+    return np.asarray(apart)
 
 
 def _sorted_columns(comparison: Comparison) -> tuple[list[Column], list[Column], list[str]]:

@@ -1,0 +1,212 @@
+"""Whether a release is what was released: all of its files, nothing else, and no contradiction between them.
+
+Three things can be held against each other. The checksums find damage; ``release.json``, the codebook and the copies
+must say the same of rows, columns and levels; the manifest of the run, where it lies beside, and a signature, where
+there is one, find what somebody wrote anew together with its checksums.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from synthdp import io
+from synthdp.errors import InputError
+from synthdp.release.confidential import MANIFEST, read_manifest
+from synthdp.release.contents import content_problems
+from synthdp.release.folder import CONFIDENTIAL
+from synthdp.release.reading import CODEBOOK, README, RELEASE, SIGNATURE, SUMS, locate, read_release
+from synthdp.release.signing import sign_sums, signature_problems
+
+FORGEABLE = (
+    f"Checksums find damage, not forgery: whoever can write into this folder can write {SUMS} anew. Compare {SUMS} "
+    "with the one its maker announced, or ask for a signature and give the maker's public key by --key."
+)
+_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\x00-\x1f\x7f]+)")
+
+
+def verify(folder: Path, *, key: Path | None = None) -> list[str]:
+    """Return what is wrong with a release, one sentence each.
+
+    Parameters
+    ----------
+    folder
+        ``public/`` or its parent. When ``confidential/`` lies beside it and may be read, its manifest is held against
+        the checksums too.
+    key
+        The public key of whoever signed the release, as a PEM file.
+
+    Notes
+    -----
+    Reads every file twice: once for its checksum, once as a table.
+
+    Raises
+    ------
+    InputError
+        When there is no release at all, or the key cannot be used.
+    """
+    folder = locate(folder)
+    problems = [f"{folder}: is a link; a release is a folder of its own."] if folder.is_symlink() else []
+    found = problems_inside(folder)
+    problems += found
+    if not found:  # a file that changed is not asked what it says
+        problems += content_problems(folder, read_release(folder))
+    problems += _manifest_problems(folder)
+    if key is not None:
+        problems += signature_problems(folder, key)
+    return problems
+
+
+def standing(folder: Path, *, key: Path | None = None) -> list[str]:
+    """Return what a release without problems was held against, and what that does not prove, in sentences."""
+    folder = locate(folder)
+    said = []
+    recorded = _recorded(folder)
+    if recorded is not None:
+        said.append(f"The checksums are those in {CONFIDENTIAL}/{MANIFEST}.")
+    if key is not None:
+        said.append(f"{SIGNATURE} was made with the private key that belongs to {key}.")
+    elif (folder / SIGNATURE).exists():
+        said.append(f"{SIGNATURE} was not checked; give the signer's public key by --key.")
+    return said if recorded is not None or key is not None else [*said, FORGEABLE]
+
+
+def sign(folder: Path, key: Path) -> Path:
+    """Sign a release that is in order; return the file of the signature.
+
+    Raises
+    ------
+    InputError
+        When something is wrong with the release, or the key cannot be used.
+    """
+    problems = verify(folder)
+    if problems:
+        raise InputError(*problems)
+    return sign_sums(locate(folder), key)
+
+
+def problems_inside(folder: Path) -> list[str]:
+    """Return what is wrong with the names and checksums of the files in a folder, without reading their contents."""
+    problems: list[str] = []
+    present = _plain_files(folder, problems)
+    sums = read_sums(folder, problems) if SUMS in present else {}
+    if SUMS not in present:
+        problems.append(f"{folder / SUMS}: missing, so nothing can be checked.")
+    release_problems: list[str] = []
+    expected: set[str] | None = None
+    try:
+        if RELEASE in present or not (folder / RELEASE).is_symlink():
+            expected = {*read_release(folder)["files"], CODEBOOK, RELEASE, README}
+    except InputError as error:
+        release_problems += error.problems
+    if sums:
+        for name in sorted({*sums, *present, *(expected or ())} - {SUMS, SIGNATURE}):
+            problems += _file_problems(folder, name, sums, present, expected)
+    return problems + release_problems
+
+
+def read_sums(folder: Path, problems: list[str]) -> dict[str, str]:
+    """Return the checksum of every file that SHA256SUMS lists; what is no line as we write it is a problem.
+
+    ``sha256sum`` itself is lenient. A list that says the same in other bytes was not written by us, and a name that
+    differs only in case is another file on one system and the same on the next.
+    """
+    path = folder / SUMS
+    data = path.read_bytes()
+    if not data.strip():
+        problems.append(f"{path}: empty, so nothing can be checked.")
+        return {}
+    text = data.decode("utf-8", errors="replace")
+    if not text.endswith("\n"):
+        problems.append(f"{path}: the last line has no end; the file was cut off or edited.")
+    sums: dict[str, str] = {}
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        match = _SUM_LINE.fullmatch(line)
+        if match is None:
+            problems.append(f"{path}: line {number} is not a checksum and a file name.")
+        elif match[2].casefold() in {name.casefold() for name in sums}:
+            problems.append(f"{path}: line {number} lists a file a second time.")
+        else:
+            sums[match[2]] = match[1]
+    return sums
+
+
+def _plain_files(folder: Path, problems: list[str]) -> set[str]:
+    """Return the names of ordinary files; links, folders and devices are problems, and are never opened."""
+    secret = _secret_files(folder)
+    found = set()
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        state = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(state.st_mode):
+            problems.append(f"{folder / entry.name}: is a link; a release holds its own files.")
+        elif stat.S_ISDIR(state.st_mode):
+            problems.append(f"{folder / entry.name}: is a folder; a release has none.")
+        elif not stat.S_ISREG(state.st_mode):
+            problems.append(f"{folder / entry.name}: is no ordinary file.")
+        elif (state.st_dev, state.st_ino) in secret:
+            problems.append(f"{folder / entry.name}: is the same file as one in {CONFIDENTIAL}/ (a hard link).")
+        else:
+            found.add(entry.name)
+    return found
+
+
+def _secret_files(folder: Path) -> set[tuple[int, int]]:
+    """Return which files lie in the confidential folder; hard links elsewhere are the business of backups."""
+    try:
+        states = [entry.stat(follow_symlinks=False) for entry in os.scandir(folder.parent / CONFIDENTIAL)]
+    except OSError:
+        return set()
+    return {(state.st_dev, state.st_ino) for state in states}
+
+
+def _file_problems(
+    folder: Path, name: str, sums: Mapping[str, str], present: set[str], expected: set[str] | None
+) -> list[str]:
+    path = folder / name
+    if name not in present:
+        if name in sums:
+            return [] if path.is_symlink() or path.is_dir() else [f"{path}: listed in {SUMS}, but missing."]
+        return [] if os.path.lexists(path) else [f"{path}: named in {RELEASE}, but missing."]
+    if name not in sums:
+        belongs = expected is not None and name in expected
+        what = "part of the release, but" if belongs else "not part of the release"
+        return [f"{path}: {what} not listed in {SUMS}." if belongs else f"{path}: {what} (not listed in {SUMS})."]
+    if io.digest(path) != sums[name]:
+        return [f"{path}: changed since the release was made (its checksum differs)."]
+    if expected is not None and name not in expected:
+        return [f"{path}: listed in {SUMS}, but no file of this release ({RELEASE} does not name it)."]
+    return []
+
+
+def _recorded(folder: Path) -> dict[str, str] | None:
+    """Return the checksums that the run wrote into its manifest; None where it cannot be read or has none yet."""
+    try:
+        manifest = read_manifest(folder.parent)
+    except PermissionError:
+        return None
+    sums = manifest.contents.get("public") if manifest is not None else None
+    return {str(name): str(one) for name, one in sums.items()} if isinstance(sums, Mapping) else None
+
+
+def _manifest_problems(folder: Path) -> list[str]:
+    try:
+        manifest = read_manifest(folder.parent)
+    except PermissionError:
+        return []
+    except InputError as error:
+        return list(error.problems)
+    if manifest is None:
+        return []
+    place = f"{folder.parent / CONFIDENTIAL / MANIFEST}"
+    if manifest.status in ("refused", "study"):
+        return [f"{place}: the run was not published ({manifest.status}), so these files are not its release."]
+    recorded = _recorded(folder)
+    if recorded is None or not (folder / SUMS).is_file():
+        return []
+    sums = read_sums(folder, [])
+    names = sorted(name for name in {*sums, *recorded} - {SIGNATURE} if sums.get(name) != recorded.get(name))
+    return [
+        f"{folder / SUMS}: says of {name} what the run did not write down ({place}); it was written anew."
+        for name in names
+    ]
