@@ -35,7 +35,7 @@ from synthdp.synthesis.protocol import Advance, Plan
 
 # a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
 MOST_DRAWN_IN_VAIN = 5000
-NOT_DRAWN = "The copies were not judged: what is kept as it is has to be decided first. Synthesis and risk below are of one draw."
+NOT_DRAWN = "The copies were not judged: what is kept as it is has to be decided first. Figures below are of one draw."
 # above this many records a trial of a changed config takes too long to be spent on advice
 MOST_TRIED = 200_000
 
