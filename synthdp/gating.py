@@ -153,7 +153,7 @@ def advise_on(
     jobs: int,
 ) -> dict[str, Any]:
     """Return what would bring a refused release within its limits; empty for one that was not refused."""
-    if judged.verdict.passed or judged.averages is None:
+    if judged.verdict.passed:
         return {}
     place = count(1)
 
