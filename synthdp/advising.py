@@ -1,7 +1,7 @@
 """Advice that ends: one change of the config that can be pasted, tried out before it is given."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Check, Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
-from synthdp.evaluation.risk.undecided import coarser
+from synthdp.evaluation.risk.undecided import coarser, undecided
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
 from synthdp.schema import Schema
@@ -153,9 +153,10 @@ def _other_model(config: Config, trial: Trial) -> Advice:
 
 def _undecided(data: Microdata, names: list[str]) -> Advice:
     change: dict[str, Any] = {}
-    for name in names:
-        found = _coarser(data, name)
-        change[name] = {"key": True, **found} if found else {"role": "replace", "key": True}
+    for one in undecided(data):
+        if one.name in names:
+            found = _coarser(data, one.name, one.sets[0].columns)
+            change[one.name] = {"key": True, **found} if found else {"role": "replace", "key": True}
     return Advice(
         "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
         "somebody may, this makes them safe:",
@@ -174,12 +175,10 @@ def _exposed(data: Microdata) -> Advice:
     )
 
 
-def _coarser(data: Microdata, name: str, among: list[str] | None = None) -> dict[str, Any]:
-    others = among or [column.name for column in data.schema.kept()][:3]
-    found = coarser(data, name, others)
-    if found is None:
-        return {}
-    return _settings(found.setting)
+def _coarser(data: Microdata, name: str, among: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that make a column coarser; empty where none would leave clearly fewer records unique."""
+    found = coarser(data, name, among)
+    return {} if found is None else _settings(found.setting)
 
 
 def _settings(text: str) -> dict[str, Any]:
