@@ -9,7 +9,6 @@ import pandas as pd
 from synthdp.assessing import assess_comparison
 from synthdp.config import Config, parse
 from synthdp.designs import Design
-from synthdp.drawing import repaired
 from synthdp.errors import InputError
 from synthdp.gating import judge_copies
 from synthdp.inference.arguments import analysis_of
@@ -23,7 +22,7 @@ from synthdp.intake import lay_beside, prepare
 from synthdp.planning import plan_of
 from synthdp.release.opening import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
-from synthdp.synthesis.making import make
+from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.protocol import Release
 from synthdp.tagging.groups import tag
 
@@ -49,7 +48,7 @@ def synthesize(frame: pd.DataFrame, settings: Settings, *, seed: int | None = No
     plan = plan_of(config, prepare(frame, config))
     chosen = seed if seed is not None else config.seed
     streams = Streams(fresh_seed() if chosen is None else chosen)
-    return repaired(config, plan, make(config.synthesis, plan, streams=streams, jobs=jobs))[0]
+    return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0]
 
 
 def pool(

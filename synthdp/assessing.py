@@ -7,18 +7,19 @@ from typing import Any
 import pandas as pd
 
 from synthdp.config import Config
-from synthdp.drawing import repaired
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.measure import Figures, Measure, Need, Plain
 from synthdp.evaluation.risk.registry import risks
+from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.intrusion.halves import refitting
 from synthdp.intrusion.posterior import informed_intruder
+from synthdp.intrusion.shadows import PlanShadows
 from synthdp.judging import bayes, published_before
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
-from synthdp.synthesis.making import make
+from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.protocol import Plan, Release
 from synthdp.synthesis.repair import Repaired
 
@@ -47,7 +48,7 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
     """Return the measures that make the copies of a plan again."""
 
     def remake(streams: Streams) -> Sequence[pd.DataFrame]:
-        return repaired(config, plan, make(config.synthesis, plan, streams=streams, jobs=jobs))[0].copies
+        return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0].copies
 
     informed = bayes(informed_intruder(plan, remake))
     refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
@@ -58,7 +59,15 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
         frozenset({Need.PLAN}),
         ("max_memorised",),
     )
-    return {measure.name: measure for measure in (informed, memorised)}
+    shadows = Plain(
+        "membership_shadow",
+        "Can somebody who can fit the method with and without a person tell from the copies that the person is in?",
+        lambda files, rng: evaluate_shadow(
+            files, PlanShadows(config.synthesis, plan, config.groups), rng=rng, jobs=jobs
+        ),
+        frozenset({Need.PLAN}),
+    )
+    return {measure.name: measure for measure in (informed, memorised, shadows)}
 
 
 def further_sections(

@@ -8,9 +8,8 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.schema import Schema
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import Imputed
-from synthdp.synthesis.making import complete, make
+from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.protocol import Plan, Release
-from synthdp.synthesis.repair import Repaired, repair
 from synthdp.synthesis.sequential import Sequential
 
 Mechanism = Callable[[Plan, Streams], Release]
@@ -58,16 +57,8 @@ def repeat(
         each = len(made.copies) // size
         for number in range(size):
             copies = made.copies[number * each : (number + 1) * each]
-            yield repaired(config, plan, replace(made, copies=copies, design=method.design(plan)))[0]
+            yield finish(method, replace(made, copies=copies, design=method.design(plan)), plan)[0]
         done += size
-
-
-def repaired(config: Config, plan: Plan, made: Release) -> tuple[Release, Repaired | None]:
-    """Return a release after repair, and what was repaired, where the config asks for it."""
-    if not config.synthesis.repair:
-        return made, None
-    found = repair(plan.released, made.copies)
-    return complete(replace(made, copies=found.copies), plan), found
 
 
 def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Comparison:

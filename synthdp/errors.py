@@ -4,6 +4,13 @@ Every message has one form: where, what is required, what was found, what to do.
 numbers, never a value of the confidential data.
 """
 
+import errno
+
+BROKEN = frozenset(
+    {errno.EIO, errno.ESTALE, errno.ENOMEM, errno.ENFILE, errno.EMFILE, errno.EREMOTEIO, errno.ETIMEDOUT}
+)
+"""What the system or its disks cannot do; everything else about a file is for its user to put right."""
+
 
 class SynthdpError(Exception):
     """An error that the command line reports as one sentence."""

@@ -135,6 +135,23 @@ class LevelEvidence:
         return np.asarray(logsumexp(self.log_weights, axis=1), dtype=np.float64)
 
 
+def about_levels(evidence: Evidence) -> LevelEvidence:
+    """Return evidence about levels as what it is; what is not understood is an error, never dropped.
+
+    Evidence that nobody reads would be "no mask" for the model, and a value that is told freely for the intruder.
+    """
+    if not isinstance(evidence, LevelEvidence):
+        raise TypeError(f"a column of levels needs LevelEvidence, and {type(evidence).__name__} is not understood")
+    return evidence
+
+
+def about_numbers(evidence: Evidence) -> GaussianEvidence:
+    """Return evidence about numbers as what it is; what is not understood is an error, never dropped."""
+    if not isinstance(evidence, GaussianEvidence):
+        raise TypeError(f"a column of numbers needs GaussianEvidence, and {type(evidence).__name__} is not understood")
+    return evidence
+
+
 def draw_levels(log_weights: Floats, *, rng: np.random.Generator) -> Codes:
     """Draw one position per row with probability proportional to exp(log_weights).
 

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
+from synthdp.limits import shortened
 
 ARITHMETIC: Mapping[type[ast.AST], Callable[[pd.Series, pd.Series], pd.Series]] = {
     ast.Add: operator.add,
@@ -52,6 +53,7 @@ FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
 # fewest and most values of the functions that do not work on numbers alone
 SPECIAL: Mapping[str, tuple[int, int]] = {"round": (1, 2), "where": (3, 3), "cut": (2, 3), "isnull": (1, 1)}
 MOST_DIGITS = 15
+LONGEST = 1_000_000
 NODES: frozenset[type[ast.AST]] = (
     frozenset(ARITHMETIC)
     | frozenset(COMPARISONS)
@@ -105,6 +107,8 @@ def names(text: str) -> set[str]:
 
 def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
     """Return the checked syntax tree, and the columns in back ticks by the word that stands for each."""
+    if len(text) > LONGEST:
+        raise InputError(f"expression {shortened(text)}: has more than {LONGEST:,} characters; split it.")
     quoted: dict[str, str] = {}
 
     def word(found: re.Match[str]) -> str:
@@ -120,9 +124,11 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
         for node in ast.walk(tree):
             _check(text, node)
     except RecursionError:
-        raise InputError(f"expression {text!r}: is nested too deeply; split it.") from None
+        raise InputError(f"expression {shortened(text)}: is nested too deeply; split it.") from None
     except (SyntaxError, ValueError, MemoryError):
-        raise InputError(f"expression {text!r}: cannot be read; write for example age > 85 and sex == 'F'.") from None
+        raise InputError(
+            f"expression {shortened(text)}: cannot be read; write for example age > 85 and sex == 'F'."
+        ) from None
     return tree, quoted
 
 
@@ -138,7 +144,8 @@ def _check(text: str, node: ast.AST) -> None:
     plain = not isinstance(node, ast.Constant) or isinstance(node.value, bool | int | float | str)
     if type(node) not in NODES or not plain:
         what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-        raise InputError(f"expression {text!r}: {what!r} is not allowed; use comparisons, and, or, not, + - * / **.")
+        allowed = "use comparisons, and, or, not, + - * / **"
+        raise InputError(f"expression {shortened(text)}: {shortened(what)} is not allowed; {allowed}.")
     if isinstance(node, ast.Call):
         _check_call(text, node)
 
@@ -147,28 +154,30 @@ def _check_call(text: str, node: ast.Call) -> None:
     name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
     known = [*FUNCTIONS, *SPECIAL]
     if name not in known:
-        raise InputError(f"expression {text!r}: no function {name!r}; there are {', '.join(known)}.")
+        raise InputError(f"expression {shortened(text)}: no function {shortened(name)}; there are {', '.join(known)}.")
     fewest, most = SPECIAL[name] if name in SPECIAL else (FUNCTIONS[name][0],) * 2
     if node.keywords or not fewest <= len(node.args) <= most:
         wanted = f"{fewest}" if fewest == most else f"{fewest} or {most}"
-        raise InputError(f"expression {text!r}: {name} takes {wanted} value{'s' * (most > 1)} in parentheses.")
+        raise InputError(f"expression {shortened(text)}: {name} takes {wanted} value{'s' * (most > 1)} in parentheses.")
     if name == "round" and len(node.args) == 2 and _constant(node.args[1]) not in range(-MOST_DIGITS, MOST_DIGITS + 1):
-        raise InputError(f"expression {text!r}: round takes a whole number of digits, as in round(x, 2).")
+        raise InputError(f"expression {shortened(text)}: round takes a whole number of digits, as in round(x, 2).")
     if name == "cut":
         _check_cut(text, node)
     if name == "isnull" and not isinstance(node.args[0], ast.Name):
-        raise InputError(f"expression {text!r}: isnull takes the name of a column.")
+        raise InputError(f"expression {shortened(text)}: isnull takes the name of a column.")
 
 
 def _check_cut(text: str, node: ast.Call) -> None:
     lists = [part.elts if isinstance(part, ast.List) else [] for part in node.args[1:]]
     breaks = [_constant(part) for part in lists[0]]
-    numbers = [float(value) for value in breaks if isinstance(value, int | float)]
+    numbers = [_float(value) for value in breaks if isinstance(value, int | float)]
     if not numbers or len(numbers) < len(breaks) or sorted(set(numbers)) != numbers:
-        raise InputError(f"expression {text!r}: cut takes a list of increasing numbers, as in cut(x, [25, 35]).")
+        raise InputError(
+            f"expression {shortened(text)}: cut takes a list of increasing numbers, as in cut(x, [25, 35])."
+        )
     labels = [_constant(part) for part in lists[-1]]
     if len(lists) == 2 and (len(labels) != len(breaks) + 1 or not all(isinstance(label, str) for label in labels)):
-        raise InputError(f"expression {text!r}: cut takes one label in quotes more than breaks.")
+        raise InputError(f"expression {shortened(text)}: cut takes one label in quotes more than breaks.")
 
 
 def _constant(node: ast.expr) -> bool | int | float | str | None:
@@ -179,6 +188,14 @@ def _constant(node: ast.expr) -> bool | int | float | str | None:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
     return None
+
+
+def _float(value: object) -> float:
+    """Return a whole number or a number as a float; infinite where they end."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return float("inf")
 
 
 class _Evaluation:
@@ -193,7 +210,7 @@ class _Evaluation:
         match node:
             case ast.Constant(value=constant):
                 # as floats, huge powers are infinite at once; Python's whole numbers would grow until memory ends
-                plain = constant if isinstance(constant, bool | str) else float(str(constant))
+                plain = constant if isinstance(constant, bool | str) else _float(constant)
                 return pd.Series(plain, index=self._frame.index)
             case ast.Name(id=word):
                 return _simplified(self._column(word))
@@ -222,7 +239,7 @@ class _Evaluation:
         raise self._error("a list may only follow 'in'")
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"expression {self._text!r}: {problem}.")
+        return InputError(f"expression {shortened(self._text)}: {problem}.")
 
     def _column(self, word: str) -> pd.Series:
         name = self._quoted.get(word, word)
@@ -249,10 +266,23 @@ class _Evaluation:
         if not isinstance(right, ast.List):
             raise self._error("'in' needs a list, as in [1, 2]")
         value = self.value(left)
-        found = pd.Series(False, index=value.index)
-        for element in right.elts:
-            found |= self._compare(operator.eq, value, self.value(element))
+        found = self._listed(value, right.elts)
         return found if isinstance(op, ast.In) else ~found & value.notna()
+
+    def _listed(self, value: pd.Series, elements: list[ast.expr]) -> pd.Series:
+        """Return which values are in a list; one pass where it holds constants of the value's own sort."""
+        constants = [_constant(element) for element in elements]
+        sort = _sort(value)
+        if value.isna().all():  # nothing tells what sort such a column is
+            return pd.Series(False, index=value.index)
+        if sort == "number" and all(isinstance(c, int | float) and not isinstance(c, bool) for c in constants):
+            return value.isin([_float(constant) for constant in constants])
+        if sort == "text" and all(isinstance(c, str) for c in constants):
+            return value.isin(constants)
+        found = pd.Series(False, index=value.index)
+        for element in elements:
+            found |= self._compare(operator.eq, value, self.value(element))
+        return found
 
     def _compare(self, relation: Callable[..., pd.Series], left: pd.Series, right: pd.Series) -> pd.Series:
         if left.isna().all() or right.isna().all():  # nothing tells what sort such a column is
@@ -284,7 +314,7 @@ class _Evaluation:
         words = ast.unparse(node)
         for word, name in self._quoted.items():
             words = words.replace(word, name)
-        return repr(words)
+        return shortened(words)
 
 
 def _sort(value: pd.Series) -> Literal["condition", "number", "date", "text"]:
@@ -318,7 +348,7 @@ def _existing(value: pd.Series) -> pd.Series:
 
 def _cut(value: pd.Series, breaks: ast.expr, labels: ast.expr | None = None) -> pd.Series:
     """Return how many breaks are at or below each value, or the label of that number."""
-    edges = [float(str(_constant(part))) for part in getattr(breaks, "elts", ())]
+    edges = [_float(_constant(part)) for part in getattr(breaks, "elts", ())]
     place = np.searchsorted(edges, value.to_numpy(np.float64), side="right")
     if labels is None:
         return pd.Series(place, index=value.index, dtype=np.float64).where(value.notna())

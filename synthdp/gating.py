@@ -104,8 +104,8 @@ def judge(
 
     Notes
     -----
-    Cost: the draws (see :func:`synthdp.drawing.repeat`) and their attacks. Above 2,500 records at most about 2,500
-    are attacked, so that a draw costs O(M n log n).
+    Cost: the draws (see :func:`synthdp.drawing.repeat`) and their attacks. Above 2,500 records a sample and the
+    loners are attacked (see :mod:`synthdp.evaluation.gate.targets`), so that a draw costs O(M n log n).
     """
     limits = config.limits
     if not limits.judged():

@@ -269,8 +269,15 @@ def _files(path: Path) -> list[Path]:
 
 
 def _dialect_of_copy(config: Config, path: Path) -> io.Dialect:
-    """Return how a synthetic file is written: a release of ours is plain, other files are as the original is."""
-    return io.Dialect() if (path.parent / "release.json").exists() else _dialect(config)
+    """Return how a synthetic file is written: a release says it itself, other files are as the original is."""
+    about = path.parent / "release.json"
+    if not about.exists():
+        return _dialect(config)
+    try:
+        told = json.loads(about.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"{about}: not readable as JSON.") from None
+    return io.Dialect(escaped=isinstance(told, dict) and told.get("escaped_formulas") is True)
 
 
 def _without_codes(frame: pd.DataFrame, codes: Mapping[str, Sequence[Level]]) -> pd.DataFrame:

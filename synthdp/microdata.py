@@ -66,9 +66,14 @@ def codes(series: pd.Series, column: Column) -> Codes:
         found = pd.Index(levels).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
     else:
         text = pd.Index([str(level) for level in column.levels], dtype=object)
-        found = text.get_indexer(pd.Index([str(value) for value in given], dtype=object))
+        found = text.get_indexer(pd.Index([_spelt(value) for value in given], dtype=object))
     # a missing value has place -1, which is the end
     return np.append(found, MISSING).astype(np.int64)[place]
+
+
+def _spelt(value: object) -> str:
+    """Return a value as text: 1.0 is a 1 that pandas made a float because another is missing."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:

@@ -10,7 +10,7 @@ from typing import Any
 from synthdp import io, release
 from synthdp.assessing import assess_comparison, further_sections, informed_measures
 from synthdp.config import Config
-from synthdp.drawing import beside, repaired
+from synthdp.drawing import beside
 from synthdp.errors import GateRefused, InputError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.leaks import inspector
@@ -29,7 +29,7 @@ from synthdp.schema import Role
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.summary import notes_on
 from synthdp.summary import rows as summary_rows
-from synthdp.synthesis.making import make
+from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.private.paying import Bill
 from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Plan, Release
@@ -180,7 +180,7 @@ def execute(
             streams = Streams(manifest.seed)
             with timer.stage("synthesise"):
                 drawn = make(config.synthesis, plan, streams=streams, jobs=jobs, advance=timer.advance)
-                made, mended = repaired(config, plan, drawn)
+                made, mended = finish(config.synthesis, drawn, plan)
             timer.seconds |= {f"synthesise.{part}": seconds for part, seconds in drawn.seconds.items()}
             holdout = held_out(config, plan.released)
             with timer.stage("judge"):
@@ -332,7 +332,12 @@ def _published(out: Path, bill: Bill, run: str) -> Outcome:
 
 
 def _finished(out: Path) -> Outcome:
-    metrics = json.loads((out / "confidential" / "metrics.json").read_text(encoding="utf-8"))
+    path = out / "confidential" / "metrics.json"
+    try:
+        metrics = json.loads(io.streams.read_text(path))
+        metrics["gate"]["passed"], metrics["privacy"], metrics["timings"]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        raise InputError(f"{path}: the file is damaged; restore it, or start again with another --out.") from None
     return _outcome(out, metrics, out / "confidential" / "report.html")
 
 

@@ -84,6 +84,7 @@ def publish(
         records=len(data),
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=format,
+        escaped_formulas=config.release.escape_formulas and format in ("csv", "tsv"),
     )
     declared = {name: variable.levels for name, variable in config.variables.items() if variable.levels is not None}
     copies, labels = _labelled(data, made.copies, format, declared, table)
@@ -97,6 +98,7 @@ def publish(
         permutations=orders,
         labels=labels,
         inspect=inspect,
+        stored=io.storage(data.schema, copies),
     )
 
 

@@ -72,7 +72,7 @@ def analyse(
         typer.Option(metavar="NUMBERS", help="Of quantiles. [default: 0.25,0.5,0.75]", show_default=False),
     ] = None,
     link: Annotated[
-        str | None, typer.Option(metavar="LINK", help="Of a generalised linear model: log, …", show_default=False)
+        str | None, typer.Option(metavar="LINK", help="Of a generalised linear model, such as log.", show_default=False)
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the table as CSV, too.", show_default=False)

@@ -13,6 +13,6 @@ LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", metavar="FILE", help="Charge this budget ledger.", show_default=False)
 ]
 Cap = Annotated[
-    float | None, typer.Option(metavar="E", help="Start the ledger, with this much ε in all.", show_default=False)
+    float | None, typer.Option(metavar="E", help="Start the ledger, with this much epsilon in all.", show_default=False)
 ]
-CapDelta = Annotated[float, typer.Option(metavar="D", help="And this much δ.")]
+CapDelta = Annotated[float, typer.Option(metavar="D", help="And this much delta.")]

@@ -58,6 +58,11 @@ def _end(error: BaseException) -> NoReturn:
         _discard_output()  # what is left of it would be tried again, and fail again, when Python ends
         terminal.say("the output cannot be written: the disk is full.")
         raise typer.Exit(Unfinished.exit_code) from None
+    if isinstance(error, OSError):
+        named = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        why = os.strerror(error.errno) if error.errno is not None else type(error).__name__
+        terminal.say(f"{named}the system could not do this ({why}); try again.")
+        raise typer.Exit(Unfinished.exit_code) from None
     if isinstance(error, MemoryError):
         terminal.say("not enough memory for this job; use fewer --jobs, fewer copies, or a larger machine.")
         raise typer.Exit(Unfinished.exit_code) from None
@@ -120,6 +125,8 @@ def _logging(path: object) -> Iterator[None]:
         yield
         return
     try:
+        if path.is_fifo():  # opening it would wait for a reader
+            raise OSError
         handler = _LogFile(path, encoding="utf-8")
     except OSError:
         raise InputError(f"--log {path}: the file cannot be written.") from None

@@ -1,5 +1,7 @@
 """What the person at the terminal sees: progress on stderr, results on stdout, plain where nobody watches."""
 
+import codecs
+import io
 import logging
 import sys
 import time
@@ -12,6 +14,27 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("synthdp")
 log.addHandler(logging.NullHandler())  # without a file, nothing is logged anywhere
+
+
+SPELT = {
+    "ε": "epsilon", "δ": "delta", "σ": "sigma", "μ": "mu", "ρ": "rho", "θ": "theta", "λ": "lambda", "α": "alpha",
+    "–": "-", "—": "-", "−": "-", "…": "...", "“": '"', "”": '"', "‘": "'", "’": "'", "·": "*", "×": "x", "±": "+/-",
+    "≤": "<=", "≥": ">=", "≈": "~", "≠": "!=", "√": "sqrt ", "∞": "inf", "²": "^2", "→": "->", "✓": "ok", "✗": "x",
+}  # fmt: skip
+
+
+def any_encoding() -> None:
+    """Let output go to terminals that lack some letters (PYTHONIOENCODING=ascii): those are spelt out, or become ?."""
+
+    def spelt(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        return "".join(SPELT.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
+
+    codecs.register_error("synthdp", spelt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="synthdp")
 
 
 class Stages:

@@ -11,6 +11,9 @@ from synthdp.config.sentences import sentence
 from synthdp.config.settings import Config
 from synthdp.config.text import NOT_YAML, Loader, override
 from synthdp.errors import InputError
+from synthdp.io.streams import read_text
+
+LARGEST = 4_000_000
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -21,14 +24,9 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     InputError
         Listing everything that is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: a config file is required, found a folder.") from None
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path}: the config file cannot be read as text.") from None
+    text = read_text(path, "config file")
+    if len(text) > LARGEST:
+        raise InputError(f"{path}: a config has at most {LARGEST:,} characters, found {len(text):,}; leave out levels.")
     try:
         raw = yaml.load(text, Loader)
     except NOT_YAML as error:

@@ -211,11 +211,15 @@ class ReleaseSettings(Thresholds):
     recorded_in
         Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
         Default: what the environment variable ``SYNTHDP_REGISTER`` says, else ``synthdp-register`` beside the data.
+    escape_formulas
+        In CSV and TSV files, put ``'`` before text that starts with = + - @ or a tab, which a spreadsheet would run as
+        a formula.
     """
 
     format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
     recorded_in: str | None = None
     draws: int = Field(default=20, ge=12)
+    escape_formulas: bool = False
 
 
 class Config(Settings):

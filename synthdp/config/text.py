@@ -9,18 +9,42 @@ import yaml
 from synthdp.errors import InputError
 
 # the parser's own complaint, a number that is none or has thousands of digits, brackets nested without end
+MOST_VALUES = 1_000_000
 NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
 
 
 class Loader(yaml.SafeLoader):
-    """NO is a level and no truth value, 01 and 2020-01-31 are text, a key occurs once."""
+    """NO is a level and no truth value, 01 and 2020-01-31 are text, a key occurs once, aliases do not multiply."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._written = 0
+        self._sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Refuse aliases that stand for each other, so that a few lines would stand for millions of values."""
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        alias, before = self.check_event(yaml.AliasEvent), self._written
+        node = super().compose_node(parent, index)
+        if not alias:
+            self._written += 1
+            self._sizes[id(node)] = self._written - before
+            return node
+        if id(node) not in self._sizes:
+            raise yaml.MarkedYAMLError(None, None, "an alias stands for what it is part of", mark)
+        self._written += self._sizes[id(node)]
+        if self._written > MOST_VALUES:
+            raise yaml.MarkedYAMLError(None, None, f"its aliases stand for more than {MOST_VALUES:,} values", mark)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Refuse a key that occurs twice."""
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for position, key in enumerate(keys):
-            if any(key.value == earlier.value for earlier in keys[:position]):
+        seen: set[str] = set()
+        for key in keys:
+            if key.value in seen:
                 raise yaml.MarkedYAMLError(None, None, f"the key {key.value!r} occurs twice", key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 

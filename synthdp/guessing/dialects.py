@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from synthdp import io
-from synthdp.errors import InputError
+from synthdp.errors import InputError, SynthdpError
 from synthdp.io import Dialect
+from synthdp.io.streams import open_file
 
 TEXT = (".csv", ".tsv", ".txt")
 GLANCE = 2**16
@@ -52,9 +53,11 @@ def date_form(series: pd.Series) -> str | None:
 
 def _likely(path: Path) -> Iterator[Dialect]:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(GLANCE)
-    except OSError:
+    except (OSError, SynthdpError):
+        return
+    if not head.strip():
         return
     encodings = ("utf-8", "cp1252") if not head.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-16",)
     for encoding in encodings:

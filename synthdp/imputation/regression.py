@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from synthdp.applicability import visits
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.evidence import Evidence, about_levels, about_numbers
 from synthdp.imputation.applying import certain, filled, learnt
 from synthdp.imputation.binary import BinaryPosterior, LinkName
 from synthdp.imputation.checks import gap_problems, order_problems, settings_problems
@@ -177,14 +177,11 @@ class RegressionParameters:
         n = len(self.design)
         levels = np.zeros((n, len(self.binary), 2))
         for j, name in enumerate(self.binary):
-            about = evidence[name]
-            if isinstance(about, LevelEvidence):
-                levels[:, j, :] = about.log_weights
+            levels[:, j, :] = about_levels(evidence[name]).log_weights
         centers, precisions = np.zeros((n, len(self.numbers))), np.zeros((n, len(self.numbers)))
         for j, name in enumerate(self.numbers):
-            about = evidence[name]
-            if isinstance(about, GaussianEvidence):
-                centers[:, j], precisions[:, j] = about.mean(), about.precision
+            about = about_numbers(evidence[name])
+            centers[:, j], precisions[:, j] = about.mean(), about.precision
         binary, numbers = self.model.draw(self.design, levels, centers, precisions, rng=rng)
         drawn = {name: binary[:, j].astype(np.float64) for j, name in enumerate(self.binary)}
         return drawn | {name: numbers[:, j] for j, name in enumerate(self.numbers)}

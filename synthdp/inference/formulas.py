@@ -18,6 +18,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.inference.vocabulary import FUNCTIONS, names_in
+from synthdp.limits import check_length, check_terms, shortened
 from synthdp.microdata import Floats
 from synthdp.schema import Column, Schema
 
@@ -60,13 +61,14 @@ def columns_used(formula: str, *, where: str = "formula") -> tuple[str, ...]:
     >>> columns_used("vote ~ age + C(region, Sum) + log(income)")
     ('vote', 'age', 'region', 'income')
     """
+    check_length(formula, where)
     columns: dict[str, None] = {}
     for code in _factors(formula, where):
         try:
             tree = ast.parse(code, mode="eval")
-        except SyntaxError:
+            columns |= dict.fromkeys(names_in(tree, where))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # brackets, numbers without end
             raise _unparsed(formula, where) from None
-        columns |= dict.fromkeys(names_in(tree, where))
     return tuple(columns)
 
 
@@ -145,20 +147,21 @@ def build(
 def _factors(formula: str, where: str) -> list[str]:
     import patsy
 
+    check_terms(formula, where)
     try:
         description = patsy.ModelDesc.from_formula(formula)
     except Exception:  # beside PatsyError, patsy fails assertions of its own on some texts
         raise _unparsed(formula, where) from None
     left, right = description.lhs_termlist, description.rhs_termlist
     if len(left) != 1 or len(left[0].factors) != 1:
-        raise InputError(f"{where}: needs one response to the left of ~, found {formula!r}.")
+        raise InputError(f"{where}: needs one response to the left of ~, found {shortened(formula)}.")
     if not right:
-        raise InputError(f"{where}: needs at least one term to the right of ~, found {formula!r}.")
+        raise InputError(f"{where}: needs at least one term to the right of ~, found {shortened(formula)}.")
     return [factor.code for term in [*left, *right] for factor in term.factors]
 
 
 def _unparsed(formula: str, where: str) -> InputError:
-    return InputError(f"{where}: does not parse, found {formula!r}; write it like 'y ~ age + C(sex)'.")
+    return InputError(f"{where}: does not parse, found {shortened(formula)}; write it like 'y ~ age + C(sex)'.")
 
 
 def _plain(series: pd.Series, column: Column | None) -> pd.Series:

@@ -5,6 +5,7 @@ import ast
 import numpy as np
 
 from synthdp.errors import InputError
+from synthdp.limits import check_arithmetic
 
 FUNCTIONS = {"np": np, "log": np.log, "log1p": np.log1p, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
 # patsy's contrasts are named without being called: C(sex, Sum)
@@ -42,6 +43,7 @@ def names_in(tree: ast.Expression, where: str) -> list[str]:
             raise InputError(f"{where}: {type(node).__name__} is not allowed in a formula; compute a column first.")
         if isinstance(node, ast.Attribute):
             _check_attribute(node, where)
+    check_arithmetic(tree, where)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     functions = {id(call.func): call.func.id for call in calls if isinstance(call.func, ast.Name)}
     if any(not isinstance(call.func, ast.Name | ast.Attribute) for call in calls):

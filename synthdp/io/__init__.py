@@ -9,6 +9,7 @@ from synthdp.io.delimited import LARGEST_EXACT, MISSING_TEXTS
 from synthdp.io.labels import Dialect, Labels, Table, published, restored
 from synthdp.io.memory import TooLarge
 from synthdp.io.reading import digest, read, read_table
+from synthdp.io.storing import Stored, quoted_numbers, spelled, storage
 from synthdp.io.writing import FORMATS, Format, encode, format_like, name_problems, write
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Dialect",
     "Format",
     "Labels",
+    "Stored",
     "Table",
     "TooLarge",
     "digest",
@@ -25,8 +27,11 @@ __all__ = [
     "format_like",
     "name_problems",
     "published",
+    "quoted_numbers",
     "read",
     "read_table",
     "restored",
+    "spelled",
+    "storage",
     "write",
 ]

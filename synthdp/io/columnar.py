@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from synthdp.errors import InputError
+from synthdp.errors import BROKEN, InputError
 from synthdp.io import memory
 from synthdp.io.delimited import check_names
 from synthdp.io.gathering import Gathered, assemble, watch
+from synthdp.io.streams import unreadable
 
 BATCH = 2**18  # records
 NAMES = {".parquet": "Parquet", ".feather": "Feather"}
@@ -33,7 +34,9 @@ def read_columnar(path: Path, suffix: str, *, drop: Collection[str] = ()) -> tup
             return _gather(path, schema, rows, batches, drop)
     except pa.ArrowMemoryError:
         raise
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno in BROKEN:
+            raise unreadable(path, error) from None
         raise InputError(f"{path}: the file is not {NAMES[suffix]}, or it is cut off.") from None
 
 

@@ -121,6 +121,9 @@ def read_delimited(
         except InputError:
             stream.finish()  # what is wrong with the bytes is said first
             raise
+        if len(start) < BLOCK and not b"".join(start.splitlines()[lines:]).strip():
+            stream.finish()
+            raise InputError(f"{path}: the file has column names but no records.")
     first = 1 if dialect.row_names else 0
     marks = separator != "," and dialect.decimal is None
     every = [Column(str(i), name, decimal=dialect.decimal, marks=marks) for i, name in enumerate(names) if i >= first]

@@ -26,6 +26,8 @@ class Dialect:
         Columns that hold dates, with their form as ``strptime`` writes it (``%d.%m.%Y``).
     row_names
         The first column of a text file has no name and holds row names, as R writes them: it is left out.
+    escaped
+        Text that looks like a formula has a quotation mark before it (``release.escape_formulas``), which goes.
     """
 
     encoding: str = "utf-8"
@@ -33,6 +35,7 @@ class Dialect:
     separator: str | None = None
     dates: Mapping[str, str] = field(default_factory=dict)
     row_names: bool = False
+    escaped: bool = False
 
 
 @dataclass(frozen=True, repr=False)

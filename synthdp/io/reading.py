@@ -12,9 +12,10 @@ from synthdp.errors import InputError
 from synthdp.io import memory
 from synthdp.io.columnar import read_columnar
 from synthdp.io.delimited import read_delimited
+from synthdp.io.escaping import unescaped
 from synthdp.io.labels import Dialect, Table
 from synthdp.io.statistical import READERS, read_statistical
-from synthdp.io.streams import unreadable
+from synthdp.io.streams import open_file, unreadable
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}
 COLUMNAR = (".parquet", ".feather")
@@ -65,7 +66,7 @@ def read_table(path: Path, dialect: Dialect = PLAIN, *, drop: Collection[str] = 
 
 def digest(path: Path) -> str:
     """Return the SHA-256 checksum of a file."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -80,15 +81,15 @@ def _read(path: Path, suffix: str, dialect: Dialect, *, zipped: bool, drop: Coll
     if separator is None:
         raise InputError(f"{path}: a .txt file does not say how its values are separated; set data.separator.")
     frame, unread = read_delimited(path, dialect, separator=separator, zipped=zipped, drop=drop)
-    return Table(frame, unread=unread)
+    return Table(unescaped(frame) if dialect.escaped else frame, unread=unread)
 
 
 def _first_byte(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
+    with open_file(path) as file:
+        try:
             first = file.read(1)
-    except OSError as error:
-        raise unreadable(path, error) from None
+        except OSError as error:
+            raise unreadable(path, error) from None
     if not first:
         raise InputError(f"{path}: the file is empty.")
 

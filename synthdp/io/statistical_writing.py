@@ -16,6 +16,8 @@ from synthdp.errors import InputError
 from synthdp.io.calendars import CALENDARS
 from synthdp.io.delimited import LARGEST_EXACT
 from synthdp.io.labels import Code, Family, Labels
+from synthdp.io.storing import Stored
+from synthdp.schema import Role
 
 StatisticalFormat = Literal["dta", "sav", "xpt"]
 FAMILIES: dict[str, Family] = {"dta": "stata", "sav": "spss", "xpt": "sas"}
@@ -30,6 +32,7 @@ _DTA_EPOCH = b"01 Jan 1970 00:00"
 _XPT_TIME = re.compile(rb"\d{2}[A-Z]{3}\d{2}:\d{2}:\d{2}:\d{2}")
 _XPT_EPOCH = b"01JAN70:00:00:00"
 _XPT_HEADER = 640
+_WHOLE = {"sav": "F8.0"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,12 @@ def name_rule(format: str) -> NameRule | None:
 
 
 def encode_statistical(
-    table: Any, *, format: StatisticalFormat, labels: Labels, letters: Mapping[str, pd.Series]
+    table: Any,
+    *,
+    format: StatisticalFormat,
+    labels: Labels,
+    letters: Mapping[str, pd.Series],
+    stored: Mapping[str, Stored],
 ) -> bytes:
     """Return an Arrow table as the bytes of an SPSS, Stata or SAS transport file.
 
@@ -90,11 +98,13 @@ def encode_statistical(
     ----------
     letters
         For Stata: the letters of user-missing values by column, missing elsewhere.
+    stored
+        The type of each column as the schema has it; numbers are 8 bytes in all three formats whatever they are.
     """
     own = labels.formats if labels.family == FAMILIES[format] else {}
     columns, formats = {}, {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        values, shown = _values(column, name, format, own.get(name))
+        values, shown = _values(column, name, format, own.get(name), stored.get(name))
         if name in letters and letters[name].notna().any():
             coded = letters[name].notna().to_numpy()
             values = values.astype(object).mask(coded, letters[name].set_axis(values.index))
@@ -148,30 +158,59 @@ def _timeless(data: bytes, format: StatisticalFormat) -> bytes:
     return _XPT_TIME.sub(_XPT_EPOCH, data[:_XPT_HEADER]) + data[_XPT_HEADER:]
 
 
-def _values(column: Any, name: str, format: StatisticalFormat, own: str | None) -> tuple[pd.Series, str | None]:
+def _values(
+    column: Any, name: str, format: StatisticalFormat, own: str | None, stored: Stored | None
+) -> tuple[pd.Series, str | None]:
     """Return a column as the numbers or texts that go into the file, and the format it is shown in."""
     kind, calendar = column.type, CALENDARS[FAMILIES[format]]
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         moment = calendar.moment(own)
         if moment is None:
-            days = column if pa.types.is_date(kind) else column.cast(pa.date32(), safe=False)
-            whole = pc.all(pc.equal(days.cast(kind, safe=False), column)).as_py() is not False
+            whole = stored.sort == "date" if stored is not None else _whole_days(column)
             moment, own = ("date", calendar.date_format) if whole else ("datetime", calendar.datetime_format)
         return calendar.write(column, moment), own
+    if stored is not None and stored.column.role is not Role.KEEP:
+        own = None  # how wide a replaced column was shown may have followed from its values
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
-        return column.cast(pa.float64()).to_pandas(), own
+        return column.cast(pa.float64()).to_pandas(), own or _shown(stored, format)
     if pa.types.is_integer(kind):
         largest = pc.max(pc.abs(column.cast(pa.float64(), safe=False))).as_py()
         if largest is not None and largest > LARGEST_EXACT:
             return column.cast(pa.string()).fill_null("").to_pandas(), None  # a float would change the last digits
-        return column.to_pandas(), own
+        # a file has whole numbers of 4 bytes, which neither hold all of ours nor can be missing
+        return column.cast(pa.float64()).to_pandas(), own or _shown(stored, format) or _WHOLE.get(format)
     if pa.types.is_floating(kind):
         values = column.cast(pa.float64()).to_pandas()
         if np.isinf(values).any():
             raise InputError(f"release.format: {format} cannot hold the infinite numbers of {name}; use csv.")
-        return values, own
+        return values, own or _shown(stored, format)
     # the width of a text column would tell the longest value of the original, so its format is not passed on
-    return column.cast(pa.string()).fill_null("").to_pandas(), None
+    texts = column.cast(pa.string()).fill_null("").to_pandas()
+    return (texts if stored is None else _widened(texts, stored.width)), None
+
+
+def _whole_days(column: Any) -> bool:
+    days = column if pa.types.is_date(column.type) else column.cast(pa.date32(), safe=False)
+    return pc.all(pc.equal(days.cast(column.type, safe=False), column)).as_py() is not False
+
+
+def _shown(stored: Stored | None, format: StatisticalFormat) -> str | None:
+    """Return the SPSS format of a number; Stata and SAS show 8 bytes the same way, whatever is in them."""
+    if stored is None or format != "sav":
+        return None
+    width, decimals = stored.shown()
+    return f"F{width}.{decimals}"
+
+
+def _widened(texts: pd.Series, width: int) -> pd.Series:
+    """Return texts of which the first is as wide as the column shall be.
+
+    The library makes a column as wide as its longest text. The zeros end the text there, and are not written.
+    """
+    first = str(texts.iloc[0])
+    widened = texts.astype(object).copy()
+    widened.iloc[0] = first + "\0" * (width - len(first.encode()))
+    return widened
 
 
 def _value_labels(frame: pd.DataFrame, format: StatisticalFormat, labels: Labels) -> dict[str, dict[Code, str]]:

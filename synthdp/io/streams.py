@@ -3,11 +3,13 @@
 import codecs
 import gzip
 import io
+import os
+import stat
 import zlib
 from pathlib import Path
 from typing import IO, Self
 
-from synthdp.errors import InputError
+from synthdp.errors import BROKEN, InputError, SynthdpError, Unfinished
 
 PIECE = 2**20
 
@@ -37,12 +39,9 @@ class TextStream(io.RawIOBase):
         self._started = self._ended = False
         self._ready = b""
         self._given = 0
-        self.problem: InputError | None = None
-        try:
-            self._raw: IO[bytes] = path.open("rb")
-            self._size = path.stat().st_size
-        except OSError as error:
-            raise unreadable(path, error) from None
+        self.problem: SynthdpError | None = None
+        self._raw: IO[bytes] = open_file(path)
+        self._size = os.fstat(self._raw.fileno()).st_size
         self._source: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if zipped else self._raw
 
     def __enter__(self) -> Self:
@@ -110,12 +109,12 @@ class TextStream(io.RawIOBase):
                 self._fail(InputError(f"{self._path}: the file is not gzip, or it is cut off."))
             except OSError as error:
                 self._fail(unreadable(self._path, error))
-            except InputError as error:
+            except SynthdpError as error:
                 self._fail(error)
         self._quotes += found.count(b'"')
         return found
 
-    def _fail(self, problem: InputError) -> None:
+    def _fail(self, problem: SynthdpError) -> None:
         self.problem, self._ended = problem, True
 
     def _checked(self, data: bytes) -> bytes:
@@ -147,7 +146,48 @@ class TextStream(io.RawIOBase):
             )
 
 
-def unreadable(path: Path, error: OSError) -> InputError:
+def open_file(path: Path) -> io.BufferedReader:
+    """Open a file to read its bytes.
+
+    Raises
+    ------
+    InputError
+        When there is none, or it may not be read, or it is a folder, a pipe or a device: those may never end.
+    Unfinished
+        When the system fails.
+    """
+    try:
+        # a pipe that nobody writes into would make us wait before we can see that it is one
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode):
+        return file
+    file.close()
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path}: this is a folder; give a file.")
+    raise InputError(f"{path}: this is a pipe or a device, which may never end; copy it into a file first.")
+
+
+def read_text(path: Path, noun: str = "file") -> str:
+    """Return the text of a small file in UTF-8; ``noun`` is what messages call it.
+
+    Raises
+    ------
+    InputError, Unfinished
+        As `open_file` does, and when it is not UTF-8.
+    """
+    with open_file(path) as file:
+        try:
+            return file.read().decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: the {noun} cannot be read as text.") from None
+        except OSError as error:
+            raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> SynthdpError:
     """Return the sentence for a file that the system does not give."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"{path}: no such file.")
@@ -155,4 +195,7 @@ def unreadable(path: Path, error: OSError) -> InputError:
         return InputError(f"{path}: this is a folder; give a file.")
     if isinstance(error, PermissionError):
         return InputError(f"{path}: no permission to read the file.")
-    return InputError(f"{path}: the file cannot be read (error {error.errno} of the system).")
+    # the system's own words: a library's may quote the file
+    why = os.strerror(error.errno) if error.errno is not None else "the system does not say why"
+    sentence = f"{path}: the file cannot be read ({why})."
+    return Unfinished(sentence) if error.errno in BROKEN else InputError(sentence)

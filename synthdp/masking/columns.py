@@ -7,7 +7,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, about_levels, about_numbers
 from synthdp.masking.protocol import AdditiveMask, Mask, MaskSettings, Target
 from synthdp.microdata import Codes, Floats
 from synthdp.privacy import events
@@ -125,16 +125,13 @@ class ColumnMask:
             weights = np.zeros((len(w), levels))
             for part in self.parts:
                 if part.mask is not None:
-                    piece = part.mask.evidence(w[part.rows])
-                    if isinstance(piece, LevelEvidence):
-                        weights[part.rows] = piece.log_weights
+                    weights[part.rows] = about_levels(part.mask.evidence(w[part.rows])).log_weights
             return LevelEvidence(weights)
         linear, precision = np.zeros(len(w)), np.zeros(len(w))
         for part in self.parts:
             if part.mask is not None:
-                piece = part.mask.evidence(w[part.rows])
-                if isinstance(piece, GaussianEvidence):
-                    linear[part.rows], precision[part.rows] = piece.linear, piece.precision
+                piece = about_numbers(part.mask.evidence(w[part.rows]))
+                linear[part.rows], precision[part.rows] = piece.linear, piece.precision
         return GaussianEvidence(linear, precision)
 
 

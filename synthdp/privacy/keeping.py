@@ -3,21 +3,27 @@
 Writers take a lock (``flock`` on a file beside it), which is the kernel's and goes when its process dies. A new version
 is written beside the old one, forced to the disk and renamed, so a reader finds the old or the new one, whole. A
 checksum inside tells a damaged file from a good one.
+
+Only its owner may read the file (0600; one with wider permissions is tightened when it is next opened), and no link is
+followed: whoever may write into the folder could otherwise make the owner overwrite, or show, another file.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from synthdp.errors import InputError, Unfinished
+from synthdp.errors import BROKEN, InputError, SynthdpError, Unfinished
 
 VERSION = 1
+OWNER_ONLY = 0o600
 
 
 class KeptFile:
@@ -31,10 +37,10 @@ class KeptFile:
         """Hold the file alone, or give up after the patience."""
         lock = self.path.with_name(self.path.name + ".lock")
         try:
-            file = lock.open("a")
+            descriptor = _open(lock, os.O_RDWR | os.O_CREAT)
         except OSError as error:
-            raise InputError(f"{self.path.name}: cannot be written here ({error.strerror}).") from error
-        with file:
+            raise self._refused(error, f"{self.path.name}: cannot be written here ({error.strerror}).") from error
+        with open(descriptor) as file:
             until = time.monotonic() + self._patience
             while True:
                 try:
@@ -57,12 +63,14 @@ class KeptFile:
     def read(self) -> dict[str, Any]:
         """Return the object, or say in one sentence what is wrong with the file."""
         try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
+            with open(_open(self.path, os.O_RDONLY), encoding="utf-8") as file:
+                found = json.loads(file.read())
         except FileNotFoundError:
             raise InputError(f"{self.path.name}: there is no {self._noun} here; create one first.") from None
         except OSError as error:
-            raise InputError(f"{self.path.name}: the {self._noun} cannot be read ({error.strerror}).") from error
-        except ValueError as error:
+            unread = f"{self.path.name}: the {self._noun} cannot be read ({error.strerror})."
+            raise self._refused(error, unread) from error
+        except (ValueError, RecursionError) as error:
             raise self.damaged() from error
         if not isinstance(found, dict) or not {"version", "content", "sha256"} <= found.keys():
             raise self.damaged()
@@ -79,7 +87,8 @@ class KeptFile:
         text = json.dumps({"version": VERSION, "content": content, "sha256": _checksum(content)}, indent=1)
         beside = self.path.with_name(self.path.name + ".new")
         try:
-            with beside.open("w", encoding="utf-8") as file:
+            beside.unlink(missing_ok=True)  # what a killed writer left, or a link
+            with open(_open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
@@ -91,6 +100,32 @@ class KeptFile:
                 os.close(folder)
         except OSError as error:
             raise Unfinished(f"{self.path.name}: the {self._noun} could not be written ({error.strerror}).") from error
+
+    def _refused(self, error: OSError, sentence: str) -> SynthdpError:
+        """Return why the file is not opened; what the system cannot do is no mistake of the user's."""
+        if error.errno == errno.ELOOP:
+            return InputError(
+                f"{self.path.name}: the {self._noun} is a link, and links are not followed; give the file itself."
+            )
+        if error.errno == errno.EINVAL:
+            return InputError(f"{self.path.name}: the {self._noun} cannot be read (a folder, a pipe or a device).")
+        return Unfinished(sentence) if error.errno in BROKEN else InputError(sentence)
+
+
+def _open(path: Path, flags: int) -> int:
+    """Return a file that only its owner may read, and no link, pipe or device."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, OWNER_ONLY)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
+        if stat.S_IMODE(found.st_mode) & ~OWNER_ONLY:
+            with contextlib.suppress(PermissionError):  # another's file, which we may only read
+                os.fchmod(descriptor, OWNER_ONLY)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from synthdp.errors import InputError
+from synthdp.io.streams import open_file
 from synthdp.privacy.accounting import accountants, events
 from synthdp.privacy.accounting.conversions import epsilon_of_rho
 from synthdp.privacy.keeping import KeptFile
@@ -89,7 +90,7 @@ class Account:
 def fingerprint(path: Path) -> str:
     """Return the SHA-256 of a file: a ledger belongs to exactly these bytes."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while block := file.read(2**20):
             digest.update(block)
     return digest.hexdigest()

@@ -143,7 +143,7 @@ def read_manifest(out: Path) -> Manifest | None:
         return _manifest(contents)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{path}: the file is damaged; start again with another --out.") from None
 
 

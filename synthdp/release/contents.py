@@ -11,7 +11,7 @@ from synthdp import io
 from synthdp.errors import InputError
 from synthdp.microdata import MISSING, codes, numbers
 from synthdp.release.first_register import row_hashes
-from synthdp.release.reading import CODEBOOK, RELEASE, file_names, read_codebook
+from synthdp.release.reading import CODEBOOK, RELEASE, dialect_of, file_names, read_codebook
 from synthdp.schema import Column, Kind, Role, Schema
 
 _ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
@@ -34,7 +34,7 @@ def content_problems(folder: Path, release: Mapping[str, Any]) -> list[str]:
     """
     problems = _count_problems(folder, release)
     try:
-        schema = read_codebook(folder)
+        schema = read_codebook(folder, dialect_of(release))
     except InputError as error:
         return [*problems, *error.problems]
     problems += _codebook_problems(folder, release, schema)
@@ -43,7 +43,7 @@ def content_problems(folder: Path, release: Mapping[str, Any]) -> list[str]:
     first: np.ndarray | None = None
     for name in release["files"]:
         try:
-            copy = io.read(folder / name)
+            copy = io.read(folder / name, dialect_of(release))
         except InputError as error:
             problems += error.problems
             continue

@@ -9,11 +9,11 @@ import pandas as pd
 
 from synthdp import __version__
 from synthdp.designs import Design
-from synthdp.io import Labels
+from synthdp.io import Labels, spelled
 from synthdp.microdata import codes
 from synthdp.privacy.guarantees import Guarantee, section_of
 from synthdp.release.reading import RELEASE_VERSION, file_names
-from synthdp.schema import Column, Role, Schema
+from synthdp.schema import Column, Kind, Role, Schema
 
 _ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
 
@@ -51,10 +51,10 @@ def codebook(
                 "name": column.name,
                 "kind": str(column.kind),
                 "role": _ROLES[column.role],
-                "levels": json.dumps(list(levels), ensure_ascii=False) if column.kind.categorical else None,
+                "levels": json.dumps(spelled(levels), ensure_ascii=False) if column.kind.categorical else None,
                 "lower": bounds[0],
                 "upper": bounds[1],
-                "decimals": None if column.kind.categorical else column.decimals,
+                "decimals": _decimals(column),
                 "label": labels.variables.get(column.name),
                 "value_labels": _value_labels(labels, column.name),
                 "applies_when": column.applies_when,
@@ -77,6 +77,7 @@ def describe(
     format: str,
     design: Design | None = None,
     privacy: Guarantee | None = None,
+    escaped_formulas: bool = False,
 ) -> dict[str, Any]:
     """Return the contents of ``release.json``.
 
@@ -102,6 +103,8 @@ def describe(
         What inference depends on beyond that; None when it is not known.
     privacy
         The guarantee of the release; ``epsilon`` is null when there is none, or when it was withdrawn.
+    escaped_formulas
+        Text of CSV files that a spreadsheet would take for a formula has a quotation mark before it.
     """
     return {
         "version": RELEASE_VERSION,
@@ -114,11 +117,18 @@ def describe(
         "records": records,
         "format": format,
         "files": file_names(imputations, copies, format),
+        **({"escaped_formulas": True} if escaped_formulas else {}),
         "columns": [_column(column) for column in schema.columns],
         "masks": dict(masks),
         **({"design": design.facts()} if design is not None else {}),
         "privacy": section_of(privacy),
     }
+
+
+def _decimals(column: Column) -> int | None:
+    if column.kind.categorical:
+        return None
+    return 0 if column.kind is Kind.COUNT else column.decimals
 
 
 def _column(column: Column) -> dict[str, str]:

@@ -64,6 +64,7 @@ def readme(release: Mapping[str, Any]) -> str:
         "kept": _listed(columns, "kept"),
         "derived": _computed(columns),
         "conditional": _conditional(columns),
+        "spreadsheet": _spreadsheet(release),
         "privacy": _privacy(release.get("privacy", {})),
         "source": formula.source,
         "steps": formula.steps,
@@ -198,6 +199,13 @@ def _privacy(section: Mapping[str, Any]) -> str:
         *(f"- assumed: {phrase}" for phrase in section["assumed"]),
     ]
     return "\n".join([said, "", *terms])
+
+
+def _spreadsheet(release: Mapping[str, Any]) -> str:
+    """Return what to know before such a file is opened in a spreadsheet; the other formats are not."""
+    if release["format"] not in ("csv", "tsv"):
+        return ""
+    return page.ESCAPED if release.get("escaped_formulas") else page.FORMULAS
 
 
 def _conditional(columns: Sequence[Mapping[str, str]]) -> str:

@@ -55,6 +55,14 @@ u = st_matrix("u")
 end
 ```"""
 NO_STATA = "Stata does not read these files as they are; with them as .dta or .csv, apply the formula above by a loop."
+FORMULAS = """
+A spreadsheet runs text that starts with `= + - @` as a formula. Open these files in statistical software, or import
+their columns as text.
+"""
+ESCAPED = """
+A spreadsheet would run text that starts with `= + - @` (or a tab) as a formula, so such text and such column names have
+a `'` before them, which `synthdp analyse` takes away; elsewhere, take away one yourself. Numbers are as they are.
+"""
 README = """\
 # A synthetic public-use file
 
@@ -69,7 +77,7 @@ then combine the results as below.
 
 The rows of each data set are in an order of their own: row 1 of one is not the person in row 1 of another. Do not link,
 stack or average the data sets.
-
+{spreadsheet}
 ## What is promised about privacy
 
 {privacy}

@@ -16,7 +16,7 @@ import pandas as pd
 from synthdp import io
 from synthdp.errors import GateRefused, InputError, Unfinished
 from synthdp.release.folder import HIDDEN_PUBLIC, PUBLIC, sync_folder, write_through
-from synthdp.release.reading import CODEBOOK, RELEASE, SUMS, file_names
+from synthdp.release.reading import CODEBOOK, RELEASE, SUMS, dialect_of, file_names, read_release
 from synthdp.release.verifying import problems_inside
 
 __all__ = ["SUMS", "publish"]
@@ -33,6 +33,7 @@ def publish(
     permutations: Sequence[npt.NDArray[np.int64]],
     labels: io.Labels | None = None,
     inspect: Callable[[Path], Sequence[str]] | None = None,
+    stored: Mapping[str, io.Stored] | None = None,
 ) -> dict[str, str]:
     """Write ``out/public``.
 
@@ -53,6 +54,8 @@ def publish(
     inspect
         Looks at the finished folder before it gets its name, and returns what must not be public, a sentence each
         (:func:`synthdp.evaluation.leaks.inspector`).
+    stored
+        The type of each column as the schema has it (`synthdp.io.storage`); other columns get that of their values.
 
     Returns
     -------
@@ -67,12 +70,14 @@ def publish(
         When ``inspect`` found a leak; there is no ``public/`` either.
     """
     names = file_names(release["imputations"], release["copies"], format)
+    escape = bool(release.get("escaped_formulas", False))
     contents: dict[str, bytes] = {}
     for name, copy, permutation in zip(names, copies, permutations, strict=True):
         if not np.array_equal(np.sort(permutation), np.arange(len(copy))):
             raise ValueError("a permutation must name every row once")
-        contents[name] = io.encode(copy.iloc[permutation], format=format, labels=labels)
-    contents[CODEBOOK] = io.encode(codebook, format="csv")
+        shuffled = copy.iloc[permutation]
+        contents[name] = io.encode(shuffled, format=format, labels=labels, stored=stored, escape_formulas=escape)
+    contents[CODEBOOK] = io.encode(codebook, format="csv", escape_formulas=escape)
     contents[RELEASE] = (json.dumps(release, indent=2, ensure_ascii=False) + "\n").encode()
     contents["README.md"] = readme.encode()
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
@@ -99,9 +104,10 @@ def publish(
 def _check(folder: Path, copies: Mapping[str, pd.DataFrame]) -> None:
     """Read everything back from the disk: a release that its reader cannot open must not appear."""
     problems = problems_inside(folder)
+    dialect = dialect_of(read_release(folder))
     for name, copy in copies.items():
         try:
-            found = io.read(folder / name)
+            found = io.read(folder / name, dialect)
         except InputError:
             problems.append(name)
             continue

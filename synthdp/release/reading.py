@@ -1,6 +1,7 @@
 """A release as its user finds it: the names of its files, and how they are read."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import pandas as pd
 
 from synthdp import io
 from synthdp.errors import InputError
+from synthdp.io.streams import read_text
 from synthdp.release.folder import PUBLIC
 from synthdp.schema import Column, Role, Schema
 
@@ -80,8 +82,14 @@ def read_public(folder: Path) -> PublicRelease:
     """
     folder = locate(folder)
     contents = read_release(folder)
-    copies = tuple(io.read(folder / name) for name in contents["files"])
-    return PublicRelease(contents=contents, copies=copies, schema=read_codebook(folder))
+    dialect = dialect_of(contents)
+    copies = tuple(io.read(folder / name, dialect) for name in contents["files"])
+    return PublicRelease(contents=contents, copies=copies, schema=read_codebook(folder, dialect))
+
+
+def dialect_of(contents: Mapping[str, Any]) -> io.Dialect:
+    """Return how the text files of a release are written, given its ``release.json``."""
+    return io.Dialect(escaped=bool(contents.get("escaped_formulas", False)))
 
 
 def locate(folder: Path) -> Path:
@@ -94,10 +102,10 @@ def locate(folder: Path) -> Path:
     raise InputError(f"{folder}: no release found; give public/ or the folder that holds it.")
 
 
-def read_codebook(folder: Path) -> Schema:
+def read_codebook(folder: Path, dialect: io.Dialect | None = None) -> Schema:
     """Return what the codebook says about the columns."""
     path = folder / CODEBOOK
-    table = io.read(path)
+    table = io.read(path, dialect) if dialect is not None else io.read(path)
     try:
         columns = [
             Column(
@@ -117,11 +125,11 @@ def read_codebook(folder: Path) -> Schema:
 def read_release(folder: Path) -> dict[str, Any]:
     """Return what ``release.json`` says."""
     path = folder / RELEASE
+    if not os.path.lexists(path):
+        raise InputError(f"{path}: missing.")
     try:
-        release = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: missing.") from None
-    except ValueError:
+        release = json.loads(read_text(path))
+    except (ValueError, RecursionError):
         raise InputError(f"{path}: not readable as JSON.") from None
     version = release.get("version") if isinstance(release, dict) else None
     if version != RELEASE_VERSION:

@@ -18,6 +18,7 @@ from synthdp.schema import Column, Role, Schema
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import violated
 from synthdp.synthesis.protocol import Advance, Plan, Release, Synthesizer
+from synthdp.synthesis.repair import Repaired, repair
 
 
 def visible(data: Microdata) -> Microdata:
@@ -55,6 +56,29 @@ def make(
                 f"{number} have a value where it does not apply); use da_mi, mi or sequential."
             )
     return complete(made, plan)
+
+
+def finish(method: Synthesizer, made: Release, plan: Plan) -> tuple[Release, Repaired | None]:
+    """Return the copies as they would be released, repaired where the settings ask for it (``repair: true``).
+
+    Everything that makes copies must pass them through here, or a setting that was written down is silently ignored.
+
+    Parameters
+    ----------
+    method
+        The synthesis settings.
+    made
+        What `make` returned.
+
+    Returns
+    -------
+    tuple
+        The release, and what repair did; None where it was not asked for.
+    """
+    if not getattr(method, "repair", False):
+        return made, None
+    found = repair(plan.released, made.copies)
+    return complete(replace(made, copies=found.copies), plan), found
 
 
 def complete(made: Release, plan: Plan) -> Release:

@@ -160,7 +160,7 @@ SYNTHETIC = ("evaluate", "config.yaml", "--out", "out", "--synthetic")
 CASES = [
     # the config as a file
     Broken("no config file", "no such file", prepare=gone("config.yaml")),
-    Broken("a folder instead of a config", "found a folder", config=None),
+    Broken("a folder instead of a config", "this is a folder", config=None),
     Broken("an empty config", "a mapping with at least", config=""),
     Broken("a config of comments", "a mapping with at least", config="# nothing\n"),
     Broken("a config that is a list", "a mapping with at least", config="- data\n- variables\n"),
@@ -173,7 +173,7 @@ CASES = [
     Broken("a config with a NUL", "not valid YAML", config=b"data: {path: a\0.csv}"),
     Broken("the data given as the config", "a mapping with at least", args=("run", "data.csv", "--out", "out")),
     Broken("a YAML object of Python", "not valid YAML", config="data: !!python/object:os.system {}\n"),
-    Broken("YAML that contains itself", "must be a list", config="data: &a {path: data.csv, missing_codes: *a}\n"),
+    Broken("YAML that contains itself", "part of", config="data: &a {path: data.csv, missing_codes: *a}\n"),
     Broken("YAML nested 5,000 deep", "not valid YAML", config="[" * 5000),
     Broken("a number of 5,000 digits", "not valid YAML", config=f"seed: {'9' * 5000}\n"),
     Broken("a whole number that is none", "not valid YAML", config="seed: !!int nonsense\n"),
@@ -258,6 +258,7 @@ CASES = [
         "a file the system cannot read",
         "cannot be read",
         prepare=lambda folder: [(folder / "data.csv").unlink(), (folder / "data.csv").symlink_to("/proc/self/mem")],
+        code=4,  # EIO is the system's fault, not the user's
     ),
     Broken("an empty file", "the file is empty", data=b""),
     Broken("a file of blanks", "the file is empty", data=b" \n \n"),

@@ -324,7 +324,7 @@ def test_a_file_that_is_no_config(tmp_path, text, sentence):
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match=r"absent\.yaml: no such file\.$"):
         load(tmp_path / "absent.yaml")
-    with pytest.raises(InputError, match=r": a config file is required, found a folder\.$"):
+    with pytest.raises(InputError, match=r": this is a folder; give a file\.$"):
         load(tmp_path)
     (tmp_path / "latin.yaml").write_bytes("data: {path: größe.csv}".encode("latin-1"))
     with pytest.raises(InputError, match=r"latin\.yaml: the config file cannot be read as text\.$"):

@@ -150,7 +150,7 @@ def test_ledger_of_another_file_is_refused(survey, tmp_path):
     assert found.exit_code == 2
     assert "this ledger belongs to another data set" in found.stderr
     missing = invoke("mean", tmp_path / "gone.csv", *AGE, "--ledger", book)
-    assert "gone.csv: the file cannot be read." in missing.stderr
+    assert "gone.csv: no such file." in missing.stderr
 
 
 def test_damaged_ledger_is_refused(survey, tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from synthdp.errors import InputError
 from synthdp.expressions import evaluate, names
+from synthdp.limits import shortened
 
 KNOWN = "abs, log, exp, sqrt, floor, ceil, min, max, round, where, cut, isnull"
 FRAME = pd.DataFrame(
@@ -163,7 +164,7 @@ def test_names() -> None:
 def test_refusals(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         evaluate(text, FRAME)
-    assert str(caught.value).startswith(f"expression {text!r}: ")
+    assert str(caught.value).startswith(f"expression {shortened(text)}: ")
     assert message in str(caught.value)
 
 

@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "progress",
         "schema",
         "microdata",
+        "limits",
         "expressions",
         "derived",
         "designs",

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthdp import io
-from synthdp.errors import InputError
+from synthdp.errors import InputError, Unfinished
 
 SECRET = "Zebulon"
 
@@ -133,14 +133,19 @@ def test_missing_file_and_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "words"), [(PermissionError(13, SECRET), "no permission"), (OSError(5, SECRET), "error 5 of the system")]
+    ("error", "words", "kind"),
+    [
+        (PermissionError(13, SECRET), "no permission", InputError),
+        (OSError(36, SECRET), "File name too long", InputError),
+        (OSError(5, SECRET), "Input/output error", Unfinished),
+    ],
 )
-def test_files_the_system_does_not_give(tmp_path, monkeypatch, error, words):
-    def fail(_path, _mode):
+def test_files_the_system_does_not_give(tmp_path, monkeypatch, error, words, kind):
+    def fail(_path, _flags):
         raise error
 
-    monkeypatch.setattr("pathlib.Path.open", fail)
-    with pytest.raises(InputError, match=words) as caught:
+    monkeypatch.setattr("os.open", fail)
+    with pytest.raises(kind, match=words) as caught:
         io.read(tmp_path / "x.csv")
     assert SECRET not in str(caught.value)
 

@@ -116,7 +116,8 @@ class Tally:
             self.claimed += int(claimed.sum())
             self.predicted += float(confidence[claimed].sum())
             self.successes += float(right[claimed].sum())
-            self._claims.append(surest_right(confidence[claimed], right[claimed], int(whom.sum())))
+            share = max(SUREST, FEWEST_CLAIMS / n)
+            self._claims.append(surest_right(confidence[claimed], right[claimed], share * float(whom.sum())))
 
     def individual(self) -> Bound:
         """Return the largest mean probability that a record is found: of the record whose bound is largest."""
@@ -154,17 +155,15 @@ class Tally:
         return over_draws(values, chance=float(np.mean(self._chances)) if self._chances else None)
 
 
-def surest_right(confidence: Floats, right: Floats, targets: int) -> float:
-    """Return the share right among the 1% of ``targets`` (at least 10) whose claims are the surest.
-
-    Claims of equal confidence at the border count by their mean.
+def surest_right(confidence: Floats, right: Floats, most: float) -> float:
+    """Return the share right among so many of the surest claims; those of equal confidence count by their mean.
 
     Examples
     --------
-    >>> surest_right(np.array([0.9, 0.5, 0.5]), np.array([1.0, 1.0, 0.0]), 3)
-    0.6666666666666666
+    >>> surest_right(np.array([0.9, 0.5, 0.5]), np.array([1.0, 1.0, 0.0]), 2)
+    0.75
     """
-    size = min(len(confidence), max(FEWEST_CLAIMS, int(np.ceil(SUREST * targets))))
+    size = min(len(confidence), max(1, int(np.ceil(most - 1e-9))))
     border = np.partition(confidence, -size)[-size]
     above = confidence > border
     tied = confidence == border

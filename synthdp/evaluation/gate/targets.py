@@ -6,9 +6,11 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.tally import Booleans
 from synthdp.microdata import Codes, Floats, codes, numbers
 
-# up to this many records everybody is looked for
-MOST = 2500
-TYPICAL, ISOLATED = 2000, 500
+# up to this many records everybody is looked for; of more, as many as make so many pairs of a target and a row
+MOST, FEWEST = 2500, 300
+PAIRS = 10**7
+# of those, a simple random sample, and the rest loners
+TYPICAL = 0.7
 EXTREMES = 3
 
 
@@ -28,19 +30,22 @@ def choose(
 
     Notes
     -----
-    O(n log n) for each key, once for all draws.
+    O(n log n) for each key, once for all draws. Attacked are 10⁷/n records, but never fewer than 300: 1,000 of
+    10,000, 300 of a million; a third of them are loners.
     """
     n = len(comparison.original)
     if n <= MOST or not comparison.schema.keys():
         return None
+    size = int(np.clip(PAIRS // n, FEWEST, MOST))
     typical = np.zeros(n, dtype=np.bool_)
-    typical[rng.choice(n, TYPICAL, replace=False)] = True
+    typical[rng.choice(n, int(TYPICAL * size), replace=False)] = True
+    isolated = (size - int(TYPICAL * size)) // 2
     outlying, extremes = _outlying(comparison)
     tie = rng.random(n)
     lonely = tie if neighbours is None else neighbours + tie
     chosen = typical.copy()
-    chosen[np.argsort(lonely)[: ISOLATED // 2]] = True
-    chosen[np.argsort(-outlying + 1e-9 * tie)[: ISOLATED // 2]] = True
+    chosen[np.argsort(lonely)[:isolated]] = True
+    chosen[np.argsort(-outlying + 1e-9 * tie)[:isolated]] = True
     chosen[extremes] = True
     return np.flatnonzero(chosen), typical
 

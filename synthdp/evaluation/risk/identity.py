@@ -17,7 +17,8 @@ CHANCE_LEVEL = 0.95
 # above this many pairs of a target and a candidate in one copy, targets are sampled
 MOST_PAIRS = 10**9
 FEWEST_TARGETS = 1000
-MOST_PERMUTED = 10**5
+# above, hits by chance are drawn by their law: permuting would take longer than the attack
+MOST_PERMUTED = 2000
 # the two-sided 95% point of the normal
 WIDTH = 1.959964
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.evidence import Evidence, GaussianEvidence, about_levels
 from synthdp.imputation.copula.coding import Coding, Curve, Item
 from synthdp.imputation.copula.knots import Knots
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve
@@ -119,8 +119,8 @@ class Arrangement:
                 some = about[rows]
                 w.append(some.mean())
                 precision.append(some.precision)
-            elif isinstance(about, LevelEvidence):
-                log_weights = about.log_weights[rows][:, spot.levels()]
+            elif about is not None:
+                log_weights = about_levels(about).log_weights[rows][:, spot.levels()]
                 chances.append(np.exp(log_weights - log_weights.max(axis=1, keepdims=True)))
         mean = covariates @ self.gamma[:, self.order]
         return Block(
@@ -176,7 +176,10 @@ def _check(curve: Curve, about: Evidence | None) -> None:
 def _says_nothing(about: Evidence | None) -> bool:
     if isinstance(about, GaussianEvidence):
         return not about.precision.any()
-    return isinstance(about, LevelEvidence) and bool((about.log_weights == about.log_weights[:, :1]).all())
+    if about is None:
+        return False
+    log_weights = about_levels(about).log_weights
+    return bool((log_weights == log_weights[:, :1]).all())
 
 
 def _layout(spots: Sequence[Spot], r: Floats, scale: Floats) -> Layout:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
+from synthdp.limits import check_arithmetic, check_length, check_terms, shortened
 from synthdp.microdata import Floats
 
 FUNCTIONS = {"sqrt": np.sqrt, "abs": np.abs, "log1p": np.log1p}
@@ -85,6 +86,8 @@ def read(formula: str, *, where: str = "formula") -> Terms:
     from formulaic.formula import SimpleFormula
     from formulaic.parser.types.factor import Factor
 
+    check_length(formula, where)
+    check_terms(formula, where)
     try:
         parsed: Any = Formula(formula)
     except Exception:  # formulaic's parser raises several kinds, some of Python's own
@@ -109,7 +112,9 @@ def read(formula: str, *, where: str = "formula") -> Terms:
 
 
 def _unparsed(formula: str, where: str) -> InputError:
-    return InputError(f"{where}: does not parse, found {formula!r}; write it like '1 + age + bs(income, df=4)'.")
+    return InputError(
+        f"{where}: does not parse, found {shortened(formula)}; write it like '1 + age + bs(income, df=4)'."
+    )
 
 
 def _names_in(code: str, formula: str, where: str) -> tuple[str, ...]:
@@ -118,7 +123,7 @@ def _names_in(code: str, formula: str, where: str) -> tuple[str, ...]:
         raise InputError(f"{where}: a name in back ticks stands alone, found {code!r}; rename the column to bend it.")
     try:
         tree = ast.parse(code, mode="eval")
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _unparsed(formula, where) from None
     called = set()
     for node in ast.walk(tree):
@@ -131,6 +136,7 @@ def _names_in(code: str, formula: str, where: str) -> tuple[str, ...]:
                     f"{', '.join(sorted(KNOWN - set(CONTRASTS)))}."
                 )
             called.add(id(node.func))
+    check_arithmetic(tree, where)
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
     return tuple(dict.fromkeys(name for name in names if name not in CONTRASTS))
 

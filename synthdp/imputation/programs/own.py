@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from synthdp.errors import InputError
-from synthdp.evidence import Evidence, LevelEvidence
+from synthdp.evidence import Evidence, about_levels
 from synthdp.imputation.families.normal import gaussian
 from synthdp.imputation.programs.built import WHERE, Built
 from synthdp.imputation.programs.candidates import Proposal, log_evidence
@@ -128,9 +128,7 @@ class OwnNode:
 
     def log_levels(self, values: Mapping[str, Floats], about: Evidence) -> Floats:
         """Return log p(level | parents) p(w | level) of all records and levels."""
-        if not isinstance(about, LevelEvidence):
-            raise TypeError("levels need evidence about levels")
-        n = len(about)
+        about, n = about_levels(about), len(about)
         own = [
             self.log_density({**values, self.name: np.full(n, float(level))}, np.arange(n))
             for level in range(about.log_weights.shape[1])

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from synthdp.imputation.writing import write
+from synthdp.imputation.writing import ISO_DATE, write
+from synthdp.io import quoted_numbers, spelled
 from synthdp.microdata import MISSING, Codes, Floats, Microdata, decode
 from synthdp.schema import Column, Kind
 
@@ -77,14 +78,24 @@ class Axis:
             found[cells == self.plain + self.spike] = np.nan
         return found
 
+    def like(self, series: pd.Series) -> pd.Series:
+        """Return a series of as many rows whose dtype is the domain's: one missing cell would change the data's own."""
+        if self.column.kind is Kind.DATE and pd.api.types.is_datetime64_any_dtype(series.dtype):
+            return series
+        if self.column.kind is Kind.DATE:
+            return pd.Series("1970-01-01", index=series.index, name=series.name, dtype="str")
+        zeros = np.zeros(len(series)).astype(_dtype(self.column, series))
+        return pd.Series(zeros, index=series.index, name=series.name)
+
     def decode(self, cells: Codes, like: pd.Series, *, rng: np.random.Generator) -> pd.Series:
-        """Return cells as values of the column's own dtype."""
+        """Return cells as values of the domain's dtype; of ``like`` only index and name count."""
         if self.column.kind.categorical:
             return self.labels(cells, like)
-        return write(self.values(cells, rng=rng), self.column, like)
+        return write(self.values(cells, rng=rng), self.column, self.like(like))
 
     def labels(self, cells: Codes, like: pd.Series) -> pd.Series:
         """Return cells of a categorical column as its levels."""
+        like = self.like(like)
         if not self.missing:
             return decode(cells, self.column, like)
         shown = decode(np.where(cells == self.plain, 0, cells), self.column, like)
@@ -92,7 +103,7 @@ class Axis:
 
     def _grid(self) -> tuple[float, float]:
         low, high = self.column.bounds or (0.0, 1.0)
-        places = self.column.decimals
+        places = places_of(self.column)
         if places is not None:
             low = math.ceil(round(low * 10**places, 6)) / 10**places
             high = math.floor(round(high * 10**places, 6)) / 10**places
@@ -156,10 +167,46 @@ def declared(column: Column, series: pd.Series) -> str | None:
         return None
     if column.bounds is None or not column.bounds_public:
         return f"{where}.bounds: a DP method needs them declared, as bounds read off the data are not private."
-    whole = pd.api.types.is_integer_dtype(series.dtype) or column.kind is Kind.COUNT
-    if not column.decimals_public and not whole:
+    if column.kind is Kind.DATE and not _dated(series):
+        return f"{where}: a DP method must know how dates are written; name the column in data.dates with its form."
+    # whole numbers are all that is taken without a word, and files in which one is not whole are refused
+    if not column.decimals_public and places_of(column) != 0:
         return f"{where}.decimals: a DP method needs them declared, as decimals read off the data are not private."
     return None
+
+
+def undeclared_formula(column: Column) -> str | None:
+    """Return why a derived column's type would be read off the data, as a sentence; None when it was declared."""
+    if column.levels_public if column.kind.categorical else column.decimals_public:
+        return None
+    return (
+        f"variables.{column.name}: a DP method needs the levels of a derived column declared, or of numbers the "
+        "decimals, as what is read off the data is not private."
+    )
+
+
+def places_of(column: Column) -> int | None:
+    """Return the decimals of a numeric column; counts have none."""
+    return 0 if column.kind is Kind.COUNT else column.decimals
+
+
+def _dated(series: pd.Series) -> bool:
+    """Whether dates are read as such, or are text of the one form that can be read in one way only."""
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return True
+    text = series.dropna().astype(str)
+    return bool(pd.to_datetime(text, format=ISO_DATE, errors="coerce").notna().all())
+
+
+def _dtype(column: Column, series: pd.Series) -> type[np.generic]:
+    if not column.kind.categorical:
+        return np.int64 if places_of(column) == 0 else np.float64
+    levels = spelled(column.levels)
+    for kind, dtype in ((bool, np.bool_), (int, np.int64), (int | float, np.float64)):
+        if all(isinstance(level, kind) for level in levels):
+            return dtype
+    # levels in quotation marks that all are numbers; a text file of them never holds text
+    return np.int64 if quoted_numbers(levels) and pd.api.types.is_numeric_dtype(series.dtype) else np.str_
 
 
 def domain_of(data: Microdata, *, bins: int, bins_by: Mapping[str, int], missing: Sequence[str]) -> Domain:
@@ -171,7 +218,7 @@ def domain_of(data: Microdata, *, bins: int, bins_by: Mapping[str, int], missing
             axes.append(Axis(column, len(column.levels), missing=absent))
             continue
         low, high = column.bounds or (0.0, 1.0)
-        places = column.decimals
+        places = places_of(column)
         steps = MOST_STEPS
         if places is not None:
             grid = math.floor(round(high * 10**places, 6)) - math.ceil(round(low * 10**places, 6)) + 1

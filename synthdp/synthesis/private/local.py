@@ -116,7 +116,7 @@ class LocalNoise(Private):
         events.append(mechanism.event())
         noisy = low + width * mechanism.release(unit, source=source)
         return {
-            axis.column.name: write(noisy[:, j], axis.column, plan.data.frame[axis.column.name])
+            axis.column.name: write(noisy[:, j], axis.column, axis.like(plan.data.frame[axis.column.name]))
             for j, axis in enumerate(axes)
         }
 

@@ -20,7 +20,7 @@ from synthdp.privacy.mechanisms import Secure, Simulated, Source
 from synthdp.privacy.parameters import Adjacency
 from synthdp.schema import Settings
 from synthdp.seeding import Streams
-from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of
+from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of, undeclared_formula
 from synthdp.synthesis.protocol import Advance, Plan, Release
 
 Draw = Callable[[np.random.Generator], Codes]
@@ -148,6 +148,7 @@ def _column_problems(settings: Private, plan: Plan) -> list[str]:
         for name, count in settings.bins_by.items()
         if count < 1
     ]
+    found += [why for column in schema.derived() if (why := undeclared_formula(column)) is not None]
     for column in plan.data.schema.replaced():
         series = plan.data.frame[column.name]
         undeclared = declared(column, series)
