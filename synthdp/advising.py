@@ -85,6 +85,11 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
         return _undecided(data, [check.attack for check in over if check.name == UNDECIDED])
     if "max_exposed" in names:
         return _exposed(data)
+    if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
+        return Advice(
+            f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
+            "that an intruder may know, or set these limits to null."
+        )
     if "max_memorised" in names or _donors(config):
         return _other_model(config, trial)
     if names & set(MASKED) and _masked(config):
@@ -105,7 +110,7 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
     if found is None or not found.passed:
         return _to_blame(config, data, tried, trial)
     best, expected = widest, found
-    start, end = math.log(excess(verdict)), math.log(max(excess(found), 1e-3))
+    start, end = (math.log(max(excess(one), 1e-3)) for one in (verdict, found))
     share = (start - math.log(AIM)) / max(start - end, 1e-9)
     log_factor = math.log(WIDEST) * min(max(share, 0.1), 0.9)
     for _ in range(MOST_TRIALS - 1):

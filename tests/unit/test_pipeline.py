@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import io, pipeline, release
+from synthdp import api, io, pipeline, release
 from synthdp.config import load, parse
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import assess
@@ -180,6 +180,24 @@ def test_only_the_replaced_columns_change(finished, original):
         assert set(copy["sex"]) == {"F", "M"}
     assert len({tuple(orders[name]) for name in orders}) == COPIES
     assert all(sorted(orders[name]) == list(range(len(original))) for name in orders)
+
+
+# the same copies, the same numbers
+
+
+def exactly(metrics):
+    """Return utility and risk to the last digit."""
+    return json.loads(json_text({key: metrics[key] for key in ("utility", "risk")}))
+
+
+def test_evaluate_gives_the_numbers_of_the_run(finished, tmp_path):
+    outcome, out = finished
+    rows = out / "confidential" / "rows.parquet"
+    by_files = pipeline.evaluate(gated(f"evaluation.rows={rows}"), synthetic=[out], out=tmp_path / "out").metrics
+    assert exactly(by_files) == exactly(outcome.metrics)
+    frame = io.read(ROOT / "data" / "registry_small.csv")
+    in_memory = api.evaluate(frame, api.synthesize(frame, gated(), seed=SEED), gated())
+    assert exactly(in_memory) == exactly(outcome.metrics)
 
 
 # what public/ never shows
