@@ -33,6 +33,9 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Advance, Plan
 
+# a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
+MOST_DRAWN_IN_VAIN = 5000
+NOT_DRAWN = "The copies were not judged: what is kept as it is has to be decided first. Figures below are of one draw."
 # above this many records a trial of a changed config takes too long to be spent on advice
 MOST_TRIED = 200_000
 
@@ -116,6 +119,10 @@ def judge(
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
     known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
     known += [_beyond_judging(before) for before in earlier if not before.aligned]
+    notes = (*_changed_defaults(config), *asked.sentences)
+    settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
+    if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
+        return Judged(settled, None, 0, (*notes, NOT_DRAWN))
     known += _memorised(config, plan, blank, streams, jobs, mechanism)
     found = over_draws(
         inquiry_of(config),
@@ -132,7 +139,6 @@ def judge(
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if found.together.draws:
         verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), len(earlier))
-    notes = (*_changed_defaults(config), *asked.sentences)
     return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
 
 
@@ -171,6 +177,10 @@ def advise_on(
 def leaked(gate: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:
     """Return what changes in the ``gate`` section when the scan finds a leak in the files themselves."""
     return {"verdict": "refused", "passed": False, "reasons": [*gate["reasons"], *sentences]}
+
+
+def _names_one(name: str, checks: Sequence[Check]) -> bool:
+    return any(part in (one.name, one.attack) for one in checks for part in name.split("."))
 
 
 def _beyond_judging(before: Earlier) -> Check:

@@ -345,6 +345,9 @@ def _folder(out: Path | None) -> Path:
 def _show(outcome: "Outcome", *, quiet: bool) -> None:
     if quiet:
         return
+    from synthdp.summary import headline
+
+    terminal.show(terminal.wrapped(headline(outcome.metrics["gate"], published=outcome.public is not None)))
     terminal.show_summary(outcome.summary)
     terminal.show(f"report: {outcome.report}")
     if outcome.public is not None:
@@ -352,13 +355,16 @@ def _show(outcome: "Outcome", *, quiet: bool) -> None:
 
 
 def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
+    from synthdp.summary import advice, why
+
     _show(outcome, quiet=quiet)
-    if not outcome.passed:
-        shown = set() if quiet else {value for _, value in outcome.summary}
-        terminal.say("the release gate refused; nothing was published.")
-        for reason in outcome.metrics["gate"]["reasons"]:
-            if reason not in shown:
-                terminal.say(f"  {reason}")
-        for line in outcome.metrics["gate"].get("advice", ()):
-            terminal.say(f"  What would help: {line}")
-        raise typer.Exit(GateRefused.exit_code)
+    if outcome.passed:
+        return
+    shown = set() if quiet else {value for _, value in outcome.summary}
+    terminal.say("the release gate refused; nothing was published.")
+    for reason in why(outcome.metrics["gate"]):
+        if reason not in shown:
+            terminal.say(terminal.wrapped(reason, indent="  "))
+    for line, verbatim in advice(outcome.metrics["gate"]):
+        terminal.say(f"      {line}" if verbatim else terminal.wrapped(line, indent="  "))
+    raise typer.Exit(GateRefused.exit_code)

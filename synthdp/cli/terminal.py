@@ -3,7 +3,9 @@
 import codecs
 import io
 import logging
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -127,12 +129,26 @@ def show(text: str) -> None:
     sys.stdout.flush()
 
 
+def wrapped(text: str, *, indent: str = "") -> str:
+    """Return a paragraph that fits the terminal (80 columns where there is none); words are not broken."""
+    width = max(40, shutil.get_terminal_size((80, 24)).columns)
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent if indent.isspace() or not indent else " " * len(indent),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def show_summary(rows: Sequence[tuple[str, str]]) -> None:
-    """Show labels and values as a table on stdout."""
+    """Show labels and values as a table on stdout; what has no label stands below it as a list."""
+    titled = [row for row in rows if row[0]]
     if not sys.stdout.isatty():
-        width = max((len(label) for label, _ in rows), default=0)
+        width = max((len(label) for label, _ in titled), default=0)
         for label, value in rows:
-            show(f"{label:<{width}}  {value}")
+            show(f"{label:<{width}}  {value}" if label else wrapped(value, indent="  - "))
         return
     from rich.box import SIMPLE
     from rich.console import Console
@@ -140,6 +156,9 @@ def show_summary(rows: Sequence[tuple[str, str]]) -> None:
     from rich.text import Text
 
     table = Table(box=SIMPLE, show_header=False)
-    for label, value in rows:
+    for label, value in titled:
         table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
     Console().print(table)
+    for label, value in rows:
+        if not label:
+            show(wrapped(value, indent="  - "))

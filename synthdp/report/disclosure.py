@@ -5,6 +5,7 @@ from typing import Any
 
 from synthdp.report.content import Block, ReportContent, Table, entries, find, reason
 from synthdp.report.curve import curve
+from synthdp.report.remembered import memorised, shadow
 from synthdp.report.uniqueness import anonymity, exposure, population, verbatim
 from synthdp.report.words import NOT_COMPUTED, counted, is_number, number, percent
 
@@ -28,9 +29,11 @@ def disclosures(content: ReportContent) -> tuple[Block, ...]:
     found = find(content.metrics, "risk") or {}
     blocks = (
         verbatim(found),
+        memorised(found),
         exposure(found),
         _attribute(found),
         _membership(found),
+        shadow(found),
         _rates(found),
         anonymity(found),
         population(found),

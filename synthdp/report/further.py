@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report.content import ReportContent, Table, entries, find
+from synthdp.report.content import Block, ReportContent, Table, entries, find
 from synthdp.report.words import is_number, number
 
 MOST_ROWS = 15
@@ -32,6 +32,7 @@ class Further:
     prediction: Table | None
     statements: tuple[str, ...]
     absent: str
+    panel: Block | None = None
 
 
 def further(content: ReportContent) -> Further:
@@ -46,7 +47,33 @@ def further(content: ReportContent) -> Further:
         prediction=_prediction(models),
         statements=tuple(said),
         absent=str(find(predicted, "reason") or "").rstrip("."),
+        panel=_panel(useful.get("panel")),
     )
+
+
+def _panel(found: Any) -> Block | None:
+    """Return how analyses fare that nobody foresaw; None where it was not asked for."""
+    if not isinstance(found, Mapping):
+        return None
+    words = (
+        "Small regressions were drawn at random from the columns, each with a replaced column in it, and done on the "
+        "original and on all copies together. How far their 95% confidence intervals overlap says how an analysis "
+        "fares that nobody thought of: 1 is the same, 0 is none."
+    )
+    said = (
+        (
+            f"Over {number(found.get('n'))} coefficients the intervals overlap by {number(found['mean'])} on average, "
+            f"{number(found.get('worst'))} at the worst.",
+        )
+        if is_number(found.get("mean"))
+        else ()
+    )
+    lines = [one for one in entries(found.get("regressions")) if is_number(one.get("overlap"))]
+    worst = sorted(lines, key=lambda one: float(one["overlap"]))[:MOST_ROWS]
+    rows = tuple((str(one.get("formula", "")), number(one["overlap"])) for one in worst)
+    caption = _headed("Regressions of the panel", rows, lines)
+    tables = (Table(caption, ("Regression", "Overlap"), rows, "lr"),) if rows else ()
+    return Block("Analyses that nobody foresaw", words, said, tables, str(found.get("reason") or "").rstrip("."))
 
 
 def _distributions(found: list[Mapping[str, Any]]) -> Table | None:

@@ -6,8 +6,9 @@ from typing import Any
 from synthdp.report import drawing
 from synthdp.report.content import Block, ReportContent, Table, entries, find
 from synthdp.report.dots import Marks, dots
+from synthdp.report.names import ATTACKS
 from synthdp.report.plots import Figure
-from synthdp.report.words import ATTACKS, counted, is_number, listing, number, percent
+from synthdp.report.words import counted, is_number, listing, number, percent
 
 DASH = "–"
 BEFORE = "Before (original itself)"
@@ -134,10 +135,12 @@ def likelihood(content: ReportContent) -> Table | None:
         ("… as the intruder would predict them", "predicted_links", number),
         ("Average probability given to the right record", "mean_posterior", percent),
         ("Highest for any one record", "max_posterior", percent),
+        ("People who are extreme in truth, and looked for", "claims", number),
+        ("… found if the intruder holds one copy only", "one_copy", number),
     )
     found = {
         ATTACKS[name][0]: section
-        for name in ("identity_likelihood", "identity_bayes")
+        for name in ATTACKS
         if is_number(find(section := find(content.metrics, "risk", name), "expected_links"))
     }
     rows = tuple(

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from synthdp.report import intrusion, risk, story, utility
 from synthdp.report.chains import chains
 from synthdp.report.content import ReportContent, entries, find
+from synthdp.report.decision import decision
 from synthdp.report.disclosure import disclosures
 from synthdp.report.drawing import SERIES
 from synthdp.report.further import further
@@ -81,7 +82,7 @@ def render(content: ReportContent) -> str:
         sheet=Sheet(),
         style=Markup(text("style.css")),
         plotly_js=Markup(plotly_js()),
-        verdict=story.verdict(content),
+        verdict=decision(content),
         tiles=_tiles(content, shown),
         done=story.done(content),
         analyses=analyses,

@@ -6,9 +6,10 @@ from typing import Any
 
 from synthdp.report.content import ReportContent, Table, entries, find
 from synthdp.report.intrusion import BEFORE, chance, described, identity_sections, own_intruders
+from synthdp.report.names import ATTACKS
 from synthdp.report.plots import Figure
 from synthdp.report.plots import risk as risk_plot
-from synthdp.report.words import ATTACKS, GROUP_ORDER, NOT_COMPUTED, is_number, listing, number, percent
+from synthdp.report.words import GROUP_ORDER, NOT_COMPUTED, is_number, listing, number, percent
 
 DASH = "–"
 EVERYONE = "all records"

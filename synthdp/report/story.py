@@ -1,6 +1,5 @@
-"""What was done, what the gate said, what is promised and how it was made: the report's tables without statistics."""
+"""What was done, what is promised and how it was made: the report's tables without statistics."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -9,13 +8,10 @@ from synthdp.privacy.events import LARGEST_USEFUL_MU
 from synthdp.privacy.guarantees import NOT_PRIVATE
 from synthdp.report.content import ReportContent, Table, find
 from synthdp.report.words import (
-    CHECKS,
     GROUP_ORDER,
     MASK_DRAWS,
     MASKINGS,
     METHODS,
-    NOT_COMPUTED,
-    attack_title,
     counted,
     is_number,
     listing,
@@ -25,19 +21,6 @@ from synthdp.report.words import (
 from synthdp.schema import Column, Kind
 
 FALSE_ALARMS = 0.05
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The gate's decision in words, with the checks behind it."""
-
-    state: str
-    headline: str
-    explanation: str
-    reasons: tuple[str, ...]
-    checks: Table | None
-    advice: tuple[str, ...] = ()
-    accepted: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,63 +34,6 @@ class Done:
     method: str
     masks: Table | None
     mask_draw: tuple[str, str] | None
-
-
-def verdict(content: ReportContent) -> Verdict:
-    """Return what the gate decided and on what grounds."""
-    gate = find(content.metrics, "gate") or {}
-    passed = gate.get("passed")
-    checks = [check for check in gate.get("checks") or () if isinstance(check, Mapping)]
-    failed = [check for check in checks if check.get("passed") is False]
-    over = sum(is_number(check.get("value")) for check in failed)
-    table = None
-    if checks:
-        table = Table(
-            caption="What the gate checked, against the limits set in the configuration",
-            head=("Check", "Attack", "Value", "Limit", "Result"),
-            rows=tuple(_check(check) for check in checks),
-            align="llrrl",
-        )
-    reasons = tuple(str(reason) for reason in gate.get("reasons") or ())
-    accepted = tuple((str(risk.get("risk")), str(risk.get("reason"))) for risk in gate.get("accepted") or ())
-    if passed is True and accepted:
-        taken = f"{number(over)} of {counted(len(checks), 'check')} went over the limit; whoever ran this accepted it."
-        headline = "Passed by override: risks above the limits were accepted by name"
-        return Verdict("passed", headline, taken, reasons, table, accepted=accepted)
-    if passed is True:
-        within = f"All {counted(len(checks), 'check')} stayed within the limits." if checks else ""
-        return Verdict("passed", "Passed: the release gate lets these files go out", within, reasons, table)
-    if passed is False:
-        said = f"{number(over)} of {counted(len(checks), 'check')} went over the limit. " if over else ""
-        unmeasured = len(failed) - over
-        said += f"{counted(unmeasured, 'check')} could not be made, which counts as not passed. " if unmeasured else ""
-        judged_only = content.method == "external"
-        said += (
-            "They should not be published as they are."
-            if judged_only
-            else ("Nothing may be published from this run; no public files were written.")
-        )
-        advice = tuple(str(line) for line in gate.get("advice") or ())
-        headline = "Refused: the release gate holds these files back"
-        return Verdict("refused", headline, said, reasons, table, advice=advice, accepted=accepted)
-    said = "No verdict was computed, so nothing here says that the files may be published."
-    return Verdict("open", "Not judged: the release gate was not run", said, reasons, table)
-
-
-def _check(check: Mapping[str, Any]) -> tuple[str, ...]:
-    name = str(check.get("name", ""))
-    words, share = CHECKS.get(name, (name, False))
-    say = percent if share else number
-    attack = str(check.get("attack") or "")
-    passed = check.get("passed")
-    missed = "✘ over" if is_number(check.get("value")) else "✘ not measured"
-    result = "✔ within" if passed is True else missed if passed is False else NOT_COMPUTED
-    if passed is False and check.get("accepted") is not None:
-        result = f"{missed}, accepted"
-    named = attack_title(attack)
-    if check.get("releases"):
-        named += f", with {counted(check['releases'], 'earlier release')}"
-    return words, named, say(check.get("value")), say(check.get("limit")), result
 
 
 def done(content: ReportContent) -> Done:

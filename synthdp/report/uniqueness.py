@@ -33,7 +33,31 @@ def verbatim(found: Mapping[str, Any]) -> Block | None:
             f"Records that a row equals in every copy: {number(everywhere.get('rows'))}; chance may give "
             f"{number(everywhere.get('chance'))}.",
         )
-    return Block("Rows copied over", words, said, (), reason(section))
+    return Block("Rows copied over", words, said, _values(section), reason(section))
+
+
+def _values(section: Mapping[str, Any]) -> tuple[Table, ...]:
+    """Return, for columns with values that one record alone has, how many of these came back."""
+    rows = tuple(
+        (
+            str(line.get("column", "")),
+            number(line.get("unique")),
+            *(
+                f"{number(line.get(count))} ({number(line.get(chance))})"
+                for count, chance in (("own_row", "own_row_chance"), ("anywhere", "chance"))
+            ),
+            number(line.get("excess")),
+        )
+        for line in entries(section.get("values"))
+    )
+    head = (
+        "Replaced column",
+        "Values that one record alone has",
+        "… back in its own row (chance may give)",
+        "… anywhere (chance may give)",
+        "Beyond chance",
+    )
+    return (Table("Unique values copied over", head, rows, "lrrrr"),) if rows else ()
 
 
 def exposure(found: Mapping[str, Any]) -> Block | None:
@@ -53,6 +77,11 @@ def exposure(found: Mapping[str, Any]) -> Block | None:
             f"({percent(section.get('unique_rate'))})."
         )
     known = [str(name) for name in section.get("knowable") or ()]
+    if known and is_number(section.get("alone")):
+        said.append(
+            f"Alone with the kept columns that an intruder may know ({listing(known)}), so found with certainty: "
+            f"{counted(section['alone'], 'record')} ({percent(section.get('alone_rate'))})."
+        )
     if names and not known:
         said.append("No kept column is marked as known to the intruder (key: true), so no part of them was looked at.")
     said += [

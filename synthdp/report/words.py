@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 NOT_COMPUTED = "not computed"
@@ -94,44 +95,6 @@ MASK_DRAWS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-ATTACKS: Mapping[str, tuple[str, str]] = {
-    "identity": (
-        "Matching each copy",
-        "The intruder knows that a person is in the file, and knows that person's key columns exactly. In every copy "
-        "they look for records that agree (same category, numbers within the tolerance), and they trust the records "
-        "that come up most often over all copies.",
-    ),
-    "identity_averaged": (
-        "Averaging the copies first",
-        "The intruder has lined the copies up record by record (the kept columns, being the same in all copies, make "
-        "that possible), averages the values of each record to wash out some of the noise, and then matches as above.",
-    ),
-    "identity_linked": (
-        "Lining up, then averaging",
-        "As above, but nobody tells the intruder which rows of different copies belong together: they find out through "
-        "the columns that were kept, and choose at random where several rows agree.",
-    ),
-    "identity_likelihood": (
-        "Most likely record",
-        "The intruder knows how far released values usually lie from true ones (at worst: as measured here) and points "
-        "at the record whose released values are most likely for the person they look for. No tolerance enters, so no "
-        "mask can be shaped to slip past it.",
-    ),
-    "identity_bayes": (
-        "Knowing mask and model",
-        "The intruder knows the mask, the model and its parameters, and computes from all copies how probable each "
-        "record is.",
-    ),
-}
-
-CHECKS: Mapping[str, tuple[str, bool]] = {
-    "max_expected_match_rate": ("Expected matches, as a share of all records", True),
-    "max_excess_true_match": ("True matches beyond what chance gives, in records", False),
-    "max_excess_verbatim": ("Rows equal to an original record beyond what chance gives", False),
-    "max_individual": ("Highest chance of finding any one record", True),
-    "max_attribute_gain": ("What an intruder learns about a sensitive value beyond guessing", True),
-}
-
 RULES: Mapping[str, str] = {
     "reiter2003": "Reiter (2003), for partially synthetic data",
     "rubin1987": "Rubin (1987), for missing data",
@@ -145,9 +108,6 @@ RULES: Mapping[str, str] = {
     "rubin2003": "Rubin (2003), nested multiple imputation",
     "mean_se": "mean estimate with mean standard error, without the variance that synthesis adds",
 }
-
-OTHER_RISKS: Mapping[str, str] = {"attribute": "Learning a sensitive value", "verbatim": "Rows copied over"}
-OWN = "identity as "
 
 GROUP_ORDER = ("low", "medium", "high")
 
@@ -190,6 +150,28 @@ def percent(value: Any) -> str:
     return f"{number(100.0 * value)}%" if is_number(value) else NOT_COMPUTED
 
 
+def share(value: float, *, limit: float | None = None, digits: int = 2) -> str:
+    """Return a share as people say it: two digits, more where it takes them to stand on its side of a limit.
+
+    Examples
+    --------
+    >>> share(0.1234), share(0.00412), share(0.3301, limit=0.33), share(0.00001), share(0.997)
+    ('12%', '0.41%', '33.01%', 'under 0.01%', 'over 99%')
+    """
+    if 0 < value < 1e-4 and limit is None:
+        return "under 0.01%"
+    if 0.99 < value < 1 and (limit is None or limit <= 0.99):
+        return "over 99%"
+    edge = None if limit is None else 100 * limit
+    for some in range(digits, 18):
+        shown = Decimal(f"{100 * value:.{some}g}")
+        near = float(shown)
+        if edge is None or (near > edge, near < edge) == (100 * value > edge, 100 * value < edge):
+            break
+    text = f"{abs(shown):f}"
+    return f"{MINUS if shown < 0 else ''}{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
 def day(value: Any) -> str:
     """Return days since 1970 as a date."""
     return (_EPOCH + dt.timedelta(days=round(value))).isoformat() if is_number(value) else NOT_COMPUTED
@@ -212,19 +194,6 @@ def shorten(text: str, length: int) -> str:
 def listing(names: list[str]) -> str:
     """Return names as they are said: a, b and c."""
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else "none"
-
-
-def attack_title(name: str) -> str:
-    """Return what the page calls an attack that the gate names.
-
-    Examples
-    --------
-    >>> attack_title("identity as 'neighbour'"), attack_title("attribute")
-    ('“neighbour”', 'Learning a sensitive value')
-    """
-    if name.startswith(OWN):
-        return f"“{name.removeprefix(OWN)[1:-1]}”"
-    return ATTACKS[name][0] if name in ATTACKS else OTHER_RISKS.get(name, name)
 
 
 def counted(count: int, noun: str) -> str:

@@ -113,6 +113,7 @@ def test_run_shows_the_summary_and_where_things_are(config, calls):
     found = invoke("run", config, "--out", "out")
     assert found.exit_code == 0
     assert found.stdout.splitlines() == [
+        "safe: yes · useful: not judged · passed and published",
         "overlap           0.93",
         "expected matches  1.2",
         "report: out/confidential/report.html",

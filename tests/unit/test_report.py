@@ -18,9 +18,10 @@ from scipy import stats
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.microdata import Microdata, resolve
-from synthdp.report import intrusion, marginals, plots, risk, story, utility, words
+from synthdp.report import intrusion, marginals, names, plots, risk, story, utility, words
 from synthdp.report.chains import chains
 from synthdp.report.content import MaskLine, ReportContent, find
+from synthdp.report.decision import decision
 from synthdp.report.disclosure import disclosures
 from synthdp.report.page import render, write
 from synthdp.report.propensity import propensity
@@ -255,16 +256,17 @@ def test_verdict(gate: Any, state: str, words_shown: str) -> None:
 
 
 def test_checks_show_value_beside_limit() -> None:
-    table = story.verdict(make_content(metrics=make_metrics(passed=False))).checks
+    table = decision(make_content(metrics=make_metrics(passed=False))).worst
     assert table is not None
     assert table.rows[0] == (
-        "Expected matches, as a share of all records",
+        "People found, beyond blind guessing, as a share of all records",
         "Averaging the copies first",
         "20%",
+        "–",
         "5%",
         "✘ over",
     )
-    assert table.rows[1] == ("max_of_my_own", "mine", "not computed", "2", "not computed")
+    assert table.rows[1] == ("max_of_my_own", "mine", "not computed", "–", "2", "not computed")
 
 
 def test_empty_metrics_still_give_a_page() -> None:
@@ -294,7 +296,7 @@ def test_every_single_metric_may_be_none() -> None:
         node[path[-1]] = None
         content = make_content(metrics=metrics)
         shown = risk.sections(content)
-        tables = [story.verdict(content).checks, story.masking(content), story.timings(content)]
+        tables = [decision(content).worst, story.masking(content), story.timings(content)]
         tables += [*(view.table for view in utility.analyses(content)), served(content).tables]
         tables += [risk.by_group(content, shown)[1], risk.overall(shown)]
         assert all(tables), path
@@ -681,16 +683,16 @@ def test_files_of_another_tool_show_what_differs_although_nobody_said_so() -> No
 def test_a_check_that_could_not_be_made_is_not_over_its_limit() -> None:
     gate = make_metrics(passed=False)["gate"]
     gate["checks"] = [{"name": "max_individual", "attack": "identity", "value": None, "limit": 0.5, "passed": False}]
-    verdict = story.verdict(make_content(metrics=make_metrics() | {"gate": gate}))
+    verdict = decision(make_content(metrics=make_metrics() | {"gate": gate}))
     assert verdict.explanation.startswith("1 check could not be made, which counts as not passed.")
-    assert verdict.checks is not None
-    assert verdict.checks.rows[0][-1] == "✘ not measured"
+    assert verdict.worst is not None
+    assert verdict.worst.rows[0][-1] == "✘ not measured"
 
 
 def test_gate_names_are_said_in_words() -> None:
-    assert words.attack_title("identity as 'old friend'") == "“old friend”"
-    assert words.attack_title("verbatim") == "Rows copied over"
-    assert words.attack_title("something else") == "something else"
+    assert names.attack_title("identity as 'old friend'") == "“old friend”"
+    assert names.attack_title("verbatim") == "Rows copied over"
+    assert names.attack_title("something else") == "something else"
 
 
 def test_zeros_of_a_semicontinuous_column_are_counted() -> None:

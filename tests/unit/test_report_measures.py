@@ -12,7 +12,8 @@ import pytest
 
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.gate import Thresholds, Verdict
+from synthdp.evaluation.gate.judging import Averages, Inquiry
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.risk.anonymity import evaluate_anonymity
 from synthdp.evaluation.risk.attribute import evaluate_attribute
@@ -20,6 +21,7 @@ from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
 from synthdp.evaluation.risk.membership import evaluate_membership
+from synthdp.evaluation.risk.registry import risks
 from synthdp.evaluation.risk.singling import evaluate_singling
 from synthdp.evaluation.utility.propensity import Propensity
 from synthdp.evaluation.utility.usefulness import UtilitySettings
@@ -90,10 +92,9 @@ def content() -> ReportContent:
     found = assess(
         comparison,
         analyses=[Analysis(name="smoking", model="logit", formula="smokes ~ age + sex")],
-        utility=("pmse", "analyses", "tables", "distributions", "correlations", "prediction"),
-        risk=("identity", "identity_averaged", "identity_linked", "identity_likelihood"),
-        thresholds=Thresholds(),
-        default_rule="reiter2003",
+        utility=("pmse", "analyses", "panel", "tables", "distributions", "correlations", "prediction"),
+        risk=("identity", "identity_averaged", "identity_linked", "identity_likelihood", "identity_public"),
+        measures=risks(["smokes"]),
         streams=Streams(1),
         propensity=Propensity(permutations=3),
         settings=UtilitySettings(targets=("smokes",)),
@@ -111,12 +112,14 @@ def content() -> ReportContent:
         "anonymity": evaluate_anonymity(comparison, targets=targets),
         "population": {"sample_unique": 3, "population_unique": 0.5, "expected_links": 9.0, "expected_links_rate": 0.1},
     }
+    averages = Averages()
+    averages.add(Inquiry(Thresholds(), risks(["smokes"])).ask(comparison, Streams(2), known=found.findings))
     releases = {"earlier": ["2025-03-01T10:00:00"], "copies": 4, "identity": found.risk["identity"]}
     metrics = {
         "utility": found.utility,
         "risk": {**found.risk, **measured, "releases": releases},
         "privacy": {"epsilon": None, "masking": []},
-        "gate": found.verdict.section(),
+        "gate": {**Verdict(tuple(averages.checks(Thresholds()))).section(), "basis": "copies", "draws": 0},
     }
     return ReportContent(
         title="Report",

@@ -8,7 +8,7 @@ from synthdp.microdata import Codes, Floats, codes, numbers
 
 # up to this many records everybody is looked for; of more, as many as make so many pairs of a target and a row
 MOST, FEWEST = 2500, 300
-PAIRS = 10**7
+PAIRS = 5 * 10**6
 # of those, a simple random sample, and the rest loners
 TYPICAL = 0.7
 EXTREMES = 3
@@ -30,8 +30,8 @@ def choose(
 
     Notes
     -----
-    O(n log n) for each key, once for all draws. Attacked are 10⁷/n records, but never fewer than 300: 1,000 of
-    10,000, 300 of a million; a third of them are loners.
+    O(n log n) for each key, once for all draws. Attacked are 5·10⁶/n records, but never fewer than 300: 500
+    of 10,000, 300 of a million; a third of them are loners.
     """
     n = len(comparison.original)
     if n <= MOST or not comparison.schema.keys():

@@ -19,7 +19,8 @@ NAME = "identity_likelihood"
 # densities looked up before targets are sampled: a few seconds
 MOST_WORK = 4e8
 FEWEST_TARGETS = 500
-TUNED_ON = 500
+# records whose own rows the temperature is tuned on, and pairs of those with all rows
+TUNED_ON, FEWEST_TUNED, TUNING_PAIRS = 500, 100, 2 * 10**6
 TEMPERATURES = 2.0 ** np.arange(-6, 1.5, 0.5)
 WORST_LOG = -50.0
 
@@ -148,7 +149,8 @@ def evaluate_likelihood(
         targets = comparison.targets
     else:
         targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
-    temperatures = _tune(held, rng.permutation(targets)[:TUNED_ON], rng)
+    tuned_on = int(np.clip(TUNING_PAIRS // n, FEWEST_TUNED, TUNED_ON))
+    temperatures = _tune(held, rng.permutation(targets)[:tuned_on], rng)
     share, winner, mine, top = _score(held, targets, temperatures, rng)
     chance = chance_hits(winner, targets, n, permutations, rng=rng)
     return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), np.exp(top[:, 0]), chance)

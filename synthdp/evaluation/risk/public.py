@@ -23,7 +23,7 @@ MOST_WORK = 2e8
 FEWEST_TARGETS = 200
 TEMPERATURES = np.outer(2.0 ** np.arange(-3, 2), [1.0, np.sqrt(2.0)]).ravel()[:9]
 # pairs of a target and a row that the temperature is tuned on
-TUNING_PAIRS = 3 * 10**7
+TUNING_PAIRS = 3 * 10**6
 FEWEST_TUNED = 100
 # rows and records among which candidates are compared
 COMPARED_ON = 500

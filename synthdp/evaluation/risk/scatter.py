@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synthdp.microdata import Codes, Floats
+from synthdp.neighbours.loops import _compiled
 
 FOLDS = 5
 BINS = 1024
@@ -55,32 +56,17 @@ class NumericLaw:
         Quadrature over NODES values of e around the mean of the row's copies where errors are narrower than x is,
         otherwise over quantiles of x: O(NODES · M · n), never n². Rows without a value get zero.
         """
-        known = np.isfinite(y)
-        count = known.sum(axis=0)
-        mean = np.where(known, y, 0.0).sum(axis=0) / np.maximum(count, 1)
         x = x[np.isfinite(x)]
         table = self.log_density.mean(axis=0)
         reach = self.width * (len(table) - 2)
-        narrow = abs(self.slope) * (x.max() - x.min()) > reach
-        nodes = self.low + reach * (np.arange(NODES) + 0.5) / NODES
-        if narrow:
+        if abs(self.slope) * (x.max() - x.min()) > reach:
+            nodes = self.low + reach * (np.arange(NODES) + 0.5) / NODES
             counts, edges = np.histogram(x, bins=min(100, max(5, int(np.sqrt(len(x))))))
             prior = np.log(counts + 0.5)
-        total = np.full(y.shape[1], -np.inf)
-        for q in range(NODES):
-            if narrow:
-                at = (mean - self.intercept - nodes[q]) / self.slope
-                place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(prior) - 1)
-                weight = prior[place]
-            else:
-                at = np.full(len(mean), np.quantile(x, (q + 0.5) / NODES))
-                weight = np.zeros(len(mean))
-            term = weight
-            for m in range(len(y)):
-                e = self.residual(at, np.where(known[m], y[m], 0.0))
-                term = term + np.where(known[m], table[self.bins(e)], 0.0)
-            total = np.logaddexp(total, term)
-        return np.where(count > 0, total, 0.0)
+        else:
+            nodes = np.quantile(x, (np.arange(NODES) + 0.5) / NODES)
+            edges, prior = np.empty(0), np.empty(0)
+        return log_marginal(y, nodes, edges, prior, self.intercept, self.slope, self.low, self.width, table)
 
 
 def numeric_law(x: Floats, y: Floats, folds: Codes) -> NumericLaw:
@@ -193,3 +179,54 @@ def level_marginal(x: Codes, y: Codes, log_transition: Floats) -> Floats:
     for level in range(len(table)):
         total = np.logaddexp(total, prior[level] + table[level][seen].sum(axis=0))
     return np.asarray(total[place.ravel()], dtype=np.float64)
+
+
+@_compiled
+def log_marginal(
+    y: Floats,
+    nodes: Floats,
+    edges: Floats,
+    prior: Floats,
+    intercept: float,
+    slope: float,
+    low: float,
+    width: float,
+    table: Floats,
+) -> Floats:
+    """Return log Σ_q w_q Π_m f(y_m − a − b x_q) for each row; see :meth:`NumericLaw.log_marginal`.
+
+    With ``edges`` the nodes are errors around the mean of a row's copies, weighted by the histogram of x; without, they
+    are values of x of equal weight.
+    """
+    copies, n = y.shape
+    found = np.zeros(n)
+    last = len(table) - 1
+    for i in range(n):
+        total, count = 0.0, 0
+        for m in range(copies):
+            if np.isfinite(y[m, i]):
+                total += y[m, i]
+                count += 1
+        if count == 0:
+            continue
+        mean, best, rest = total / count, -np.inf, 0.0
+        for q in range(len(nodes)):
+            at, term = nodes[q], 0.0
+            if len(edges):
+                at = (mean - intercept - nodes[q]) / slope
+                place = np.searchsorted(edges, at, side="right") - 1
+                term = prior[min(max(place, 0), len(prior) - 1)]
+            for m in range(copies):
+                if np.isfinite(y[m, i]):
+                    inside = (y[m, i] - intercept - slope * at - low) / width
+                    term += table[int(np.floor(min(max(inside, -1.0), last - 1.0))) + 1]
+            # log Σ exp, one term after the other
+            if term == -np.inf:
+                continue
+            if term > best:
+                rest = rest * np.exp(best - term) + 1.0
+                best = term
+            else:
+                rest += np.exp(term - best)
+        found[i] = best + np.log(rest) if rest > 0 else -np.inf
+    return found

@@ -1,0 +1,221 @@
+"""What the signatory sees first: verdict, reasons, next step, attempts, and how sure all that is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synthdp.report.advice import NextStep, next_step
+from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.learnt import learnt
+from synthdp.report.names import CHECKS, UNDECIDED, attack_title, check_title
+from synthdp.report.reasons import (
+    Line,
+    Reason,
+    by_limit,
+    checks_of,
+    closest,
+    figure,
+    is_use,
+    reasons,
+    span,
+    verdict_of,
+)
+from synthdp.report.words import NOT_COMPUTED, counted, is_number, number, share
+
+MOST_REASONS = 3
+SIGNS: Mapping[str, str] = {"passed": "✔", "amber": "▲", "refused": "✘", "open": "?"}
+HEAD = ("Check", "Intruder", "Value", "95% interval", "Limit", "Result")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Safe? Useful? ``state`` is ``yes``, ``no`` or ``open``, and the sign says it again."""
+
+    question: str
+    word: str
+    note: str
+    state: str
+
+    @property
+    def sign(self) -> str:
+        """A sign that tells the answers apart without colour."""
+        return {"yes": "✔", "no": "✘"}.get(self.state, "?")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The gate's decision in words, with the checks behind it.
+
+    Parameters
+    ----------
+    state
+        ``passed``, ``amber``, ``refused`` or ``open``.
+    reasons, more
+        The worst of each limit that is not kept: the first few, and the others.
+    facts
+        How often these data were tried, over how many draws the mechanism was judged, how sure that is.
+    worst, checks
+        The worst check of every limit, and all of them; None where there are none (or no more).
+    """
+
+    state: str
+    headline: str
+    explanation: str
+    answers: tuple[Answer, ...]
+    learnt: str
+    reasons: tuple[Reason, ...]
+    more: tuple[Reason, ...]
+    next_step: NextStep
+    facts: tuple[str, ...]
+    worst: Table | None
+    checks: Table | None
+    accepted: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sign(self) -> str:
+        """The sign of the verdict, for those who do not see its colour."""
+        return SIGNS[self.state]
+
+
+def decision(content: ReportContent) -> Decision:
+    """Return what the gate decided and on what grounds."""
+    gate = find(content.metrics, "gate") or {}
+    state, checks, found = verdict_of(gate), checks_of(gate), reasons(gate)
+    accepted = tuple((str(one.get("risk")), str(one.get("reason"))) for one in gate.get("accepted") or ())
+    if state == "amber":  # what makes it amber stands first
+        found = tuple(sorted(found, key=lambda one: not one.useful))
+    if state == "passed" and not found and (near := closest(gate)):
+        found = (Reason("", near),)
+    worst, every = _tables(checks)
+    return Decision(
+        state=state,
+        headline=_headline(state, found, bool(accepted)),
+        explanation=_explanation(content, state, checks, bool(accepted)),
+        answers=answers(gate) if state != "open" else (),
+        learnt=learnt(content, told={one.name for one in found}) if state != "open" else "",
+        reasons=found[:MOST_REASONS],
+        more=found[MOST_REASONS:],
+        next_step=next_step(gate),
+        facts=(*_attempts(gate), *_basis(gate)),
+        worst=worst,
+        checks=every,
+        accepted=accepted,
+    )
+
+
+def answers(gate: Line) -> tuple[Answer, Answer]:
+    """Return whether the files are safe, and whether they are useful."""
+    checks = checks_of(gate)
+    risks, use = [c for c in checks if not is_use(c)], [c for c in checks if is_use(c)]
+    over = {str(c.get("name")) for c in risks if c.get("passed") is False and c.get("accepted") is None}
+    accepted = any(c.get("accepted") is not None for c in risks) or bool(gate.get("accepted"))
+    limits = len({c.get("name") for c in risks if c.get("name") != UNDECIDED})
+    if verdict_of(gate) == "refused":
+        missed = len(over - {UNDECIDED})
+        note = f"{missed} of {counted(limits, 'limit')} not kept" if missed else ""
+        note += ("; " if note else "") + "columns undecided" if UNDECIDED in over else ""
+        safe = Answer("Safe?", "No", note, "no")
+    elif accepted:
+        safe = Answer("Safe?", "Accepted", "above a limit, signed for", "open")
+    else:
+        safe = Answer(
+            "Safe?", "Yes", f"within {'its limit' if limits == 1 else f'all {limits} limits'}" if limits else "", "yes"
+        )
+    failed = [c for c in use if c.get("passed") is False]
+    lowest = min(
+        (float(c["value"]) for c in use if c.get("name") == "min_overlap" and is_number(c.get("value"))), default=None
+    )
+    overlap = f"overlap {share(lowest)}" if lowest is not None else ""
+    if not use:
+        return safe, Answer("Useful?", "Not judged", "", "open")
+    return safe, Answer("Useful?", "Little" if failed else "Yes", overlap, "no" if failed else "yes")
+
+
+def _headline(state: str, found: Sequence[Reason], accepted: bool) -> str:
+    if state == "amber":
+        brief = next((one.brief for one in found if one.useful), "")
+        said = f": {brief}" if brief else ""
+        return f"May be published, but is of little use{said}"
+    if state == "passed" and accepted:
+        return "Passed by override: risks above the limits were accepted by name"
+    return {
+        "passed": "Passed: the release gate lets these files go out",
+        "refused": "Refused: the release gate holds these files back",
+    }.get(state, "Not judged: the release gate was not run")
+
+
+def _explanation(content: ReportContent, state: str, checks: Sequence[Line], accepted: bool) -> str:
+    failed = [c for c in checks if c.get("passed") is False and not (state == "amber" and is_use(c))]
+    over = sum(is_number(c.get("value")) for c in failed)
+    many = counted(len(checks), "check")
+    if state in ("passed", "amber") and accepted:
+        return f"{number(over)} of {many} went over the limit; whoever ran this accepted it."
+    if state == "passed":
+        return f"All {many} stayed within the limits." if checks else ""
+    if state == "amber":
+        return "Every risk stayed within its limit."
+    if state == "open":
+        return "No verdict was computed, so nothing here says that the files may be published."
+    said = f"{number(over)} of {many} went over the limit. " if over else ""
+    undecided = sum(c.get("name") == UNDECIDED for c in failed)
+    unmeasured = len(failed) - over - undecided
+    said += f"{counted(unmeasured, 'check')} could not be made, which counts as not passed. " if unmeasured else ""
+    if content.method == "external":
+        return said + "They should not be published as they are."
+    return said + "Nothing may be published from this run; no public files were written."
+
+
+def _attempts(gate: Line) -> tuple[str, ...]:
+    told = gate.get("attempts")
+    if isinstance(told, Sequence) and not isinstance(told, str) and told:
+        return tuple(str(one) for one in told)
+    attempt = gate.get("attempt")
+    return (f"Attempt {number(attempt)} on these data.",) if is_number(attempt) else ()
+
+
+def _basis(gate: Line) -> tuple[str, ...]:
+    draws = gate.get("draws")
+    if gate.get("basis") == "draws" and is_number(draws):
+        return (
+            f"Judged over {counted(int(draws or 0), 'draw')} of the mechanism, none of which is published; figures are "
+            "means, and the upper end of the 95% interval decides.",
+        )
+    if gate.get("basis") == "copies":
+        return ("Judged by these files as they are: one draw, so no interval says how sure the figures are.",)
+    return ()
+
+
+def _tables(checks: Sequence[Line]) -> tuple[Table | None, Table | None]:
+    """Return the worst check of every limit, and all checks where there are more."""
+    grouped = by_limit(checks)
+    if not grouped:
+        return None, None
+    caption = "What the gate checked: of every limit, the intruder who comes closest or goes furthest beyond"
+    first = Table(caption, HEAD, tuple(_row(some[0], len(some)) for some in grouped.values()), "llrrrl")
+    if len(checks) == len(grouped):
+        return first, None
+    rows = tuple(_row(one) for some in grouped.values() for one in some)
+    return first, Table("All checks by limit, the worst first", HEAD, rows, "llrrrl")
+
+
+def _row(check: Mapping[str, Any], of: int = 1) -> tuple[str, ...]:
+    name, attack = str(check.get("name", "")), str(check.get("attack") or "")
+    value, limit, passed = check.get("value"), check.get("limit"), check.get("passed")
+
+    def said(one: Any) -> str:
+        if name == UNDECIDED or not is_number(one):
+            return "–" if name == UNDECIDED else NOT_COMPUTED
+        edge = float(limit) if limit is not None and is_number(limit) and name in CHECKS else None
+        return figure(name, float(one), edge)
+
+    missed = "✘ not measured" if not is_number(value) else "✘ under" if name.startswith("min_") else "✘ over"
+    missed = "✘ undecided" if name == UNDECIDED else missed.replace("✘", "▲") if is_use(check) else missed
+    result = "✔ within" if passed is True else missed if passed is False else NOT_COMPUTED
+    if passed is False and check.get("accepted") is not None:
+        result = f"{missed}, accepted"
+    named = attack_title(attack)
+    if check.get("releases"):
+        named += f", with {counted(check['releases'], 'earlier release')}"
+    if of > 1:
+        named += f" (worst of {of})"
+    return check_title(name), named, said(value), span(check), said(limit), result

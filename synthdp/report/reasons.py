@@ -1,0 +1,217 @@
+"""Why the gate decided as it did: of every limit that is passed over, the worst figure, in a sentence."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synthdp.evaluation.gate.limits import LIMITS
+from synthdp.report.names import CHECKS, OTHERS, UNDECIDED, attack_phrase
+from synthdp.report.words import counted, is_number, listing, number, share
+
+MOST_NAMED = 4
+_TARGET = re.compile(r"attribute gain for (.+?) (?:[-\d.e]+[, ]|was not)")
+_UNDECIDED = f"{UNDECIDED}: "
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One limit that is not kept.
+
+    Parameters
+    ----------
+    name
+        The limit; ``undecided`` for columns on which nobody has decided; empty where only a sentence is known.
+    sentence
+        The worst figure with its interval and limit.
+    by
+        The intruder, or the analyses, that give it.
+    also
+        Others who pass over the same limit.
+    useful
+        Whether it is about usefulness, which does not refuse.
+    brief
+        The sentence without its interval, to stand behind a colon.
+    """
+
+    name: str
+    sentence: str
+    by: str = ""
+    also: tuple[str, ...] = ()
+    useful: bool = False
+    brief: str = ""
+
+    @property
+    def beside(self) -> str:
+        """Who found it, and who else, in brackets; of the others at most two by name."""
+        if not self.by:
+            return ""
+        named = list(self.also[:2])
+        more = len(self.also) - len(named)
+        also = f"; also by {listing([*named, f'{more} more'] if more else named)}" if named else ""
+        return f"({'' if self.useful else 'by '}{self.by}{also})"
+
+
+def checks_of(gate: Line | None) -> list[Line]:
+    """Return the checks that were made."""
+    return [one for one in (gate or {}).get("checks") or () if isinstance(one, Mapping)]
+
+
+def is_use(check: Line) -> bool:
+    """Return whether a check is about usefulness."""
+    name = str(check.get("name"))
+    return name in LIMITS and LIMITS[name].judges == "use"
+
+
+def verdict_of(gate: Line | None) -> str:
+    """Return ``passed``, ``amber``, ``refused``, or ``open`` where nothing was judged."""
+    said = (gate or {}).get("verdict")
+    if said in ("passed", "amber", "refused"):
+        return str(said)
+    passed = (gate or {}).get("passed")
+    return {True: "passed", False: "refused"}.get(passed, "open") if isinstance(passed, bool) else "open"
+
+
+def deciding(check: Line) -> float | None:
+    """Return the figure that was held against the limit: the upper end for a risk, else the mean."""
+    found = check.get("high") if is_number(check.get("high")) and not is_use(check) else check.get("value")
+    return float(found) if found is not None and is_number(found) else None
+
+
+def by_limit(checks: Sequence[Line]) -> dict[str, list[Line]]:
+    """Return the checks of each limit, the worst first; limits in the gate's order, undecided columns first."""
+    order = [UNDECIDED, *LIMITS]
+    names = sorted(
+        dict.fromkeys(str(check.get("name", "")) for check in checks),
+        key=lambda name: order.index(name) if name in order else len(order),
+    )
+    return {name: sorted((c for c in checks if str(c.get("name", "")) == name), key=_badness) for name in names}
+
+
+def _badness(check: Line) -> tuple[bool, float]:
+    value = deciding(check)
+    if value is None:  # a figure that is missing and fails stands before those that are known
+        return check.get("passed") is not False, float("-inf")
+    return check.get("passed") is not False, value if str(check.get("name", "")).startswith("min_") else -value
+
+
+def reasons(gate: Line | None) -> tuple[Reason, ...]:
+    """Return one reason for each limit that is not kept and was not accepted, risks first.
+
+    Metrics of earlier versions, whose checks say less, are told by their own sentences.
+    """
+    gate = gate or {}
+    sentences = [str(one) for one in gate.get("reasons") or ()]
+    failed = [c for c in checks_of(gate) if c.get("passed") is False and c.get("accepted") is None]
+    grouped = {name: some for name, some in by_limit(failed).items() if name in CHECKS or name == UNDECIDED}
+    if not grouped or "verdict" not in gate:
+        return tuple(Reason("", sentence) for sentence in sentences)
+    return tuple(_reason(gate, name, some, sentences) for name, some in grouped.items())
+
+
+def closest(gate: Line | None) -> str:
+    """Return the risk that comes closest to its limit, of limits that are kept and not nought."""
+    risks = [c for c in checks_of(gate) if not is_use(c) and c.get("passed") is True and c.get("name") in CHECKS]
+    ratios = [
+        (found / float(c["limit"]), place)
+        for place, c in enumerate(risks)
+        if (found := deciding(c)) is not None and is_number(c.get("limit")) and c["limit"] > 0
+    ]
+    return f"Closest to its limit: {_lowered(tell(risks[max(ratios)[1]]))}" if ratios else ""
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def undecided_columns(gate: Line | None) -> list[tuple[str, str]]:
+    """Return each column nobody has decided on, with what it gives away in one sentence."""
+    found = [str(c.get("attack")) for c in checks_of(gate) if c.get("name") == UNDECIDED and c.get("accepted") is None]
+    said = [text.removeprefix(_UNDECIDED) for one in (gate or {}).get("reasons") or () if (text := str(one))]
+    told = []
+    for name in found:
+        start = f"{name}. "
+        question = next((text.removeprefix(start) for text in said if text.startswith(start)), "")
+        # the question goes on with what can be decided, which the report and the notes have in full
+        told.append((name, question.partition(". ")[0].partition("; ")[0].rstrip(".") + "." if question else ""))
+    return told
+
+
+def _reason(gate: Line, name: str, failed: Sequence[Line], sentences: Sequence[str]) -> Reason:
+    if name == UNDECIDED:
+        columns = [str(check.get("attack")) for check in failed]
+        shown = columns[:MOST_NAMED] + ([f"{len(columns) - MOST_NAMED} more"] if len(columns) > MOST_NAMED else [])
+        kept = "which is kept as it is" if len(columns) == 1 else "which are kept as they are"
+        return Reason(name, f"Nobody has said whether an intruder may know {listing(shown)}, {kept}.")
+    worst = failed[0]
+    own = _who(worst)
+    others = tuple(who for who in dict.fromkeys(_who(check) for check in failed[1:]) if who != own)
+    sentence = tell(worst, gate.get("not_measured"))
+    if name == "max_attribute_gain" and (target := _target(sentences)):
+        sentence = sentence.replace("A sensitive value", f"The value of {target}", 1)
+    return Reason(name, sentence, own, others, is_use(worst), _brief(worst))
+
+
+def _who(check: Line) -> str:
+    attack = str(check.get("attack") or "")
+    if attack in OTHERS and not is_use(check):  # no intruder among others, but the only one who answers this limit
+        return ""
+    releases = int(check.get("releases") or 0)
+    beside = f" with {counted(releases, 'earlier release')} beside" if releases else ""
+    return attack_phrase(attack) + beside
+
+
+def tell(check: Line, not_measured: Any = None) -> str:
+    """Return a check as a sentence: what is found, how sure, and the limit."""
+    words, value = CHECKS[str(check.get("name", ""))], check.get("value")
+    if deciding(check) is None or value is None:
+        attack = str(check.get("attack") or "")
+        why = str(not_measured.get(attack, "")).rstrip(".") if isinstance(not_measured, Mapping) else ""
+        return f"{words.title}: not measured{f' ({why})' if why else ''}, which counts as not passed."
+    interval = span(check)
+    sure = f"95% interval {interval}; " if interval != "–" else ""
+    return f"{words.says.format(_value(check))} ({sure}{_limit(check)})."
+
+
+def _brief(check: Line) -> str:
+    """Return the sentence without interval, to stand behind a colon."""
+    if not is_number(check.get("value")):
+        return ""
+    said = CHECKS[str(check.get("name"))].brief
+    return f"{said} {_value(check)}, {_limit(check)}"
+
+
+def _edge(check: Line) -> float | None:
+    limit = check.get("limit")
+    return float(limit) if limit is not None and is_number(limit) else None
+
+
+def _value(check: Line) -> str:
+    return figure(str(check.get("name")), float(check["value"]), _edge(check))
+
+
+def _limit(check: Line) -> str:
+    edge = _edge(check)
+    wanted = figure(str(check.get("name")), edge) if edge is not None else "none"
+    return f"at least {wanted} wanted" if str(check.get("name", "")).startswith("min_") else f"limit {wanted}"
+
+
+def figure(name: str, value: float, limit: float | None = None) -> str:
+    """Return a figure of a limit as people say it."""
+    return share(value, limit=limit) if name in CHECKS and CHECKS[name].share else number(round(value, 10))
+
+
+def span(check: Line) -> str:
+    """Return the 95% interval of a check; a dash where there is none."""
+    low, high, name = check.get("low"), check.get("high"), str(check.get("name", ""))
+    if not is_number(high) or high is None:
+        return "–"
+    top = figure(name, float(high), _edge(check))
+    return f"{figure(name, max(0.0, float(low)))} to {top}" if low is not None and is_number(low) else f"up to {top}"
+
+
+def _target(sentences: Sequence[str]) -> str:
+    found = (_TARGET.search(sentence) for sentence in sentences)
+    return next((match[1].strip("'\"") for match in found if match), "")

@@ -1,0 +1,100 @@
+"""What a model remembers of single people: records reproduced because they were fitted, and the membership game."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synthdp.report.content import Block, Table, entries, find, reason
+from synthdp.report.words import counted, is_number, number, percent
+
+DASH = "–"
+GAMES: Mapping[str, str] = {
+    "given_kept": "are the replaced values the person's own?",
+    "membership": "is the person in the file?",
+}
+
+
+def memorised(found: Mapping[str, Any]) -> Block | None:
+    """Return how many more unique records stand in the copies when they were fitted than when they were not."""
+    section = found.get("memorised")
+    if not isinstance(section, Mapping):
+        return None
+    words = (
+        "The method was fitted to one half of the file, then to the other, and every record that is unique on the "
+        "replaced columns was looked for in the copies of both. Who is found because people are like that is found "
+        "either way; who is found only when fitted was memorised. A record's own row is left out."
+    )
+    near = section.get("near")
+    within = find(near, "within")
+    lines = (
+        ("Reproduced exactly", section),
+        (f"Nearer than {percent(within)} of the way to the next person" if is_number(within) else "Nearly so", near),
+    )
+    rows = tuple(
+        (
+            name,
+            percent(find(line, "fitted")),
+            percent(find(line, "held_out")),
+            _ranged(line, "difference", "low", "high", percent),
+        )
+        for name, line in lines
+        if is_number(find(line, "difference"))
+    )
+    head = ("Unique records", "In the half that was fitted", "In the half that was not", "Difference (95% interval)")
+    said = []
+    if is_number(section.get("judged")):
+        said.append(f"The gate holds {percent(section['judged'])} against its limit: the cautious end of both lines.")
+    if is_number(section.get("splits")):
+        unique = counted(int(section.get("unique") or 0), "unique record")
+        pairs = counted(int(section["splits"]), "pair")
+        said.append(f"Over {pairs} of halves; {unique} of {number(section.get('records'))}.")
+    tables = (Table("Memorising", head, rows, "lrrr"),) if rows else ()
+    return Block("Memorising", words, tuple(said), tables, reason(section))
+
+
+def shadow(found: Mapping[str, Any]) -> Block | None:
+    """Return what an intruder finds out who fits the method with and without a person."""
+    section = found.get("membership_shadow")
+    if not isinstance(section, Mapping):
+        return None
+    words = (
+        "An intruder who knows a whole record, the method and its settings fits the method again and again, with and "
+        "without that person, and learns what the copies look like either way. AUC 0.5 is a coin toss, 1 certainty; "
+        "the advantage is true less false alarms. The people played for are those easiest to recognise, and the worst "
+        "of several scores counts."
+    )
+    rows = tuple(
+        (
+            GAMES.get(str(line.get("game")), str(line.get("game") or DASH)),
+            str(line.get("score") or DASH),
+            _ranged(line, "auc", "low", "high", number),
+        )
+        for line in entries(section.get("scores"))
+    )
+    said = []
+    if is_number(section.get("auc")):
+        asked = GAMES.get(str(section.get("game")))
+        said.append(
+            f"AUC {_ranged(section, 'auc', 'low', 'high', number)}, advantage "
+            f"{_ranged(section, 'advantage', 'advantage_low', 'advantage_high', percent)}"
+            + (f", asked: {asked}" if asked else ".")
+        )
+        low = section.get("low")
+        if low is not None and is_number(low):
+            said.append(
+                "The interval lies above 0.5: the copies tell who was in."
+                if low > 0.5
+                else "The interval reaches 0.5: no sign that the copies tell who was in."
+            )
+    if is_number(section.get("targets")) and is_number(section.get("fits")):
+        people, fits = int(section["targets"]), int(section["fits"])
+        said.append(f"Played for {number(people)} {'person' if people == 1 else 'people'} over {counted(fits, 'fit')}.")
+    tables = (Table("All scores", ("Asked", "Score", "AUC (95% interval)"), rows, "llr"),) if rows else ()
+    return Block("The membership game with shadow fits", words, tuple(said), tables, reason(section))
+
+
+def _ranged(line: Any, key: str, low: str, high: str, say: Any) -> str:
+    value = find(line, key)
+    if not is_number(value):
+        return DASH
+    ends = [find(line, end) for end in (low, high)]
+    return f"{say(value)} ({say(ends[0])} to {say(ends[1])})" if all(map(is_number, ends)) else str(say(value))
