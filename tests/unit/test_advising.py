@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from synthdp.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, wider, widened
+from synthdp.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
 from synthdp.config import Config, parse
 from synthdp.evaluation.gate import Check, Thresholds, Verdict
 from synthdp.evaluation.gate.tally import Bound

@@ -88,7 +88,8 @@ def test_run_and_both_ways_to_evaluate_give_the_same_numbers(tmp_path, design):
     frame.to_csv(tmp_path / "data.csv", index=False)
     settings = SETTINGS | {
         "data": {"path": str(tmp_path / "data.csv"), "dates": {"born": "%Y-%m-%d"}},
-        "variables": SETTINGS["variables"] | {"kids": {"kind": "count", "role": "replace"}, "code": {"kind": "nominal"}},
+        "variables": SETTINGS["variables"]
+        | {"kids": {"kind": "count", "role": "replace"}, "code": {"kind": "nominal"}},
         "synthesis": DESIGNS[design],
         "release": dict.fromkeys(Thresholds.model_fields),
     }

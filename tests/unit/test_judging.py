@@ -1,4 +1,4 @@
-"""Judging the mechanism: whatever is drawn, listed or published before, the verdict is on what the settings let through."""
+"""Judging the mechanism: the verdict is on what the settings let through, whatever is drawn, listed or was published."""
 
 import json
 from dataclasses import replace
@@ -146,7 +146,7 @@ def test_an_undecided_column_refuses_until_somebody_decides_or_accepts() -> None
         accepted = judged(config, frame, accepted={name: "a research code"})
         assert accepted.verdict.passed
         assert accepted.section()["accepted"][0]["reason"] == "a research code"
-    with pytest.raises(InputError, match="no check named 'undecided.age'"):
+    with pytest.raises(InputError, match=r"no check named 'undecided\.age'"):
         judged(config, frame, accepted={"undecided.age": "misspelt"})
 
 
@@ -240,9 +240,11 @@ def earlier(copy: pd.DataFrame, covers: np.ndarray) -> Earlier:
 
 def test_an_earlier_release_of_some_records_stands_beside_every_draw() -> None:
     frame = people()
-    config = parse(settings(limits={"max_mean_individual": 0.1}))
+    config = parse(settings(limits={"max_mean_individual": 0.05}))
     half = np.arange(N) < N // 2
-    found = judged(config, frame, earlier=[earlier(frame, half)])  # it gave the first half away
+    # six copies that gave the first half away
+    told = replace(earlier(frame, half), copies=(frame.loc[half].reset_index(drop=True),) * 6)
+    found = judged(config, frame, earlier=[told])
     assert not found.verdict.passed
     alone = [check for check in found.verdict.checks if not check.releases]
     assert all(check.passed for check in alone)
@@ -363,9 +365,9 @@ def test_three_verbatim_rows_in_every_draw_are_refused() -> None:
     planted = judged(config, people(), mechanism=planting)
     (check,) = planted.verdict.checks
     assert (check.attack, check.passed) == ("verbatim", False)
-    # three rows, and as many ages that one record alone has
+    # the rows of all draws, and ages that one record alone has
     assert check.value is not None
-    assert 3 <= check.value <= 6
+    assert check.value >= 3
 
 
 def test_donors_are_refused_and_a_regression_is_not() -> None:

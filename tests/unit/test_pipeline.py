@@ -60,8 +60,9 @@ LISTENER = Listener()
 
 
 def gated(*overrides, seed=SEED):
-    """Return the example, judged by the fewest draws."""
-    return load(EXAMPLE, [*([] if seed is None else [f"seed={seed}"]), f"release.draws={DRAWS}", *overrides])
+    """Return the example, judged by the fewest draws; one record's chance is not averaged out by so few."""
+    limits = [f"release.draws={DRAWS}", "release.max_individual=0.9"]
+    return load(EXAMPLE, [*([] if seed is None else [f"seed={seed}"]), *limits, *overrides])
 
 
 def config(*overrides, seed=SEED):
@@ -600,9 +601,8 @@ def test_nothing_shows_values(finished):
 
 
 @pytest.mark.slow
-def test_the_example_passes_its_own_gate_with_secret_seeds():
+def test_the_example_passes_its_own_gate_with_a_secret_seed():
     settings = load(EXAMPLE)
     plan = plan_of(settings, read(settings))
-    # 10 of 10 were published when this was written; the verdict is on the mechanism, so seeds hardly matter
-    judgements = [judge(settings, plan, streams=Streams(fresh_seed())).verdict.judgement for _ in range(2)]
-    assert judgements == ["passed"] * 2
+    # the verdict is on the mechanism, so seeds hardly matter
+    assert judge(settings, plan, streams=Streams(fresh_seed()), jobs=2).verdict.judgement == "passed"

@@ -144,7 +144,9 @@ def test_old_copies_lie_beside_the_records_that_both_files_hold(tmp_path):
     assert len(found.copies[0]) == 200
     assert (found.aligned, found.certain) == (True, False)
     assert str(found).endswith("; judged together as a precaution.")
-    assert "67%" in str(found)
+    # fingerprints are salted, and records that share one by chance are taken off on average only
+    assert found.share == pytest.approx(2 / 3, abs=0.03)
+    assert f"shares about {found.share:.0%} of its records" in str(found)
     covered = part[found.covers].merge(frame.assign(old=copy_of(frame, 1)["age"]), on=["z", "age"])
     assert np.array_equal(found.copies[0]["age"].to_numpy(), covered["old"].to_numpy())
 
@@ -381,13 +383,14 @@ def test_a_second_release_is_judged_on_both_together(tmp_path):
 
 def test_what_passes_alone_is_refused_when_earlier_releases_used_it_up(tmp_path):
     frame = table()
-    config = config_of(tmp_path, frame, release=UNGATED | {"max_individual": 0.33, "draws": 12})
+    masks = {"age": {"method": "gaussian", "sd": 3.0}}
+    config = config_of(tmp_path, frame, masks=masks, release=UNGATED | {"max_mean_individual": 0.1, "draws": 12})
     plan = plan_of(config, prepare(frame, config))
     register = Register(tmp_path / NAME)
     draw = np.random.default_rng(1)
     for _ in range(3):
         # under so little noise an age is next to exact
-        register.record(plan.released, [frame.assign(age=frame["age"] + draw.normal(0, 0.1, N))])
+        register.record(plan.released, [frame.assign(age=frame["age"] + draw.normal(0, 0.1, N)) for _ in range(5)])
     earlier = register.earlier(plan.released, [])
     assert len(earlier) == 3
     alone = judge(config, plan, streams=Streams(5))
