@@ -85,6 +85,11 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
         return _undecided(data, [check.attack for check in over if check.name == UNDECIDED])
     if "max_exposed" in names:
         return _exposed(data)
+    if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
+        return Advice(
+            f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
+            "that an intruder may know, or set these limits to null."
+        )
     if "max_memorised" in names or _donors(config):
         return _other_model(config, trial)
     if names & set(MASKED) and _masked(config):

@@ -111,11 +111,11 @@ def published_before(earlier: Sequence[Earlier], made: Release) -> Iterator[pd.D
             if before.covers.all():
                 yield copy
                 continue
-            whole = made.copies[place % len(made.copies)].copy()
+            # as objects first: an earlier release may have more decimals, gaps or levels than the types here can hold
+            whole = made.copies[place % len(made.copies)].astype(object)
             for name in copy.columns:
-                whole[name] = whole[name].astype(object)
                 whole.loc[before.covers, name] = copy[name].to_numpy(dtype=object)
-            yield whole.astype(made.copies[0].dtypes)
+            yield whole.infer_objects()
 
 
 def bayes(attack: Informed) -> Measure:

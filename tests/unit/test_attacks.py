@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.attacks import IDENTITY, attack, records_at_risk
+from synthdp.evaluation.measure import Figures, Plain
+from synthdp.evaluation.risk.attacks import NOTABLE_RISK, attack, records_at_risk
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.identity import attack_by_matching, chance_hits, evaluate_identity
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.evaluation.risk.linking import evaluate_linked
+from synthdp.evaluation.risk.registry import IDENTITY, risks
 from synthdp.evaluation.risk.scatter import numeric_law, transition
 from synthdp.evaluation.risk.traces import trace
 from synthdp.microdata import Microdata, resolve
@@ -184,9 +186,9 @@ def test_matching_follows_its_definition(comparison: Comparison) -> None:
     found = evaluate_identity(comparison, averaged=False, rng=rng(), permutations=2).section()
     expected = match_plainly(comparison, list(comparison.copies))
     assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-12)
-    intruder = evaluate_intruder(comparison, Intruder(), name="all", rng=rng(), permutations=2)
+    intruder = evaluate_intruder(comparison, Intruder(), name="all", rng=rng(), permutations=2).section()
     assert {name: intruder[name] for name in expected} == pytest.approx(expected, abs=1e-12)
-    alone = evaluate_intruder(comparison, Intruder(copies="one"), name="one", rng=rng(), permutations=2)
+    alone = evaluate_intruder(comparison, Intruder(copies="one"), name="one", rng=rng(), permutations=2).section()
     singly = [match_plainly(comparison, [copy]) for copy in comparison.copies]
     for name in expected:
         assert alone[name] == pytest.approx(np.mean([one[name] for one in singly]), abs=1e-12)
@@ -218,7 +220,7 @@ def test_a_raw_file_is_at_the_ceiling() -> None:
     raw = Comparison(rounded, (rounded, rounded), data.schema, aligned=True)
     itself = evaluate_identity(replace(raw, copies=(rounded,)), averaged=False, rng=rng())
     for name in ("identity", "identity_averaged", "identity_linked"):
-        assert IDENTITY[name](raw, rng=rng()).section()["expected_match"] == pytest.approx(itself.expected_match)
+        assert IDENTITY[name].take(raw, rng=rng()).section()["expected_match"] == pytest.approx(itself.expected_match)
     distinct = len(rounded[["age", "sex", "site"]].drop_duplicates())
     found = evaluate_likelihood(raw, rng=rng())
     assert found.expected_links == pytest.approx(distinct)
@@ -249,8 +251,8 @@ def test_all_copies_are_stronger_than_one_alone() -> None:
     together = evaluate_likelihood(every, rng=rng()).expected_links
     assert together > 1.5 * max(alone)
     averaged = evaluate_identity(every, averaged=True, rng=rng()).expected_match
-    one = evaluate_intruder(every, Intruder(copies="one"), name="one", rng=rng(), permutations=2)["expected_match"]
-    assert averaged > 1.2 * one
+    one = evaluate_intruder(every, Intruder(copies="one"), name="one", rng=rng(), permutations=2).section()
+    assert averaged > 1.2 * one["expected_match"]
 
 
 def test_shell_noise_is_flagged_although_matching_says_nothing() -> None:
@@ -335,7 +337,7 @@ def test_an_intruder_with_fewer_keys_or_with_error_finds_less() -> None:
 
     def risk(**known: Any) -> float:
         found = evaluate_intruder(comparison, Intruder(**known), name="x", rng=rng(), permutations=2)
-        return float(found["mean_individual"])
+        return float(found.section()["mean_individual"])
 
     everything = risk()
     assert risk(keys=("age", "sex")) < everything
@@ -352,9 +354,9 @@ def test_an_intruder_who_is_not_sure_of_the_target() -> None:
         column.model_copy(update={"design": "weights"} if column.name == "w" else {}) for column in data.schema.columns
     )
     comparison = Comparison(data.frame, (data.frame,), Schema(columns=columns), aligned=True)
-    sure = evaluate_intruder(comparison, Intruder(), name="x", rng=rng())
-    unsure = evaluate_intruder(comparison, Intruder(member=False), name="x", rng=rng())
-    by_size = evaluate_intruder(comparison, Intruder(member=False, population=1000), name="x", rng=rng())
+    sure = evaluate_intruder(comparison, Intruder(), name="x", rng=rng()).section()
+    unsure = evaluate_intruder(comparison, Intruder(member=False), name="x", rng=rng()).section()
+    by_size = evaluate_intruder(comparison, Intruder(member=False, population=1000), name="x", rng=rng()).section()
     for name in ("expected_match", "true_match", "mean_individual", "max_individual", "mean_unconditional"):
         assert unsure[name] == pytest.approx(sure[name] / 10)
         assert by_size[name] == pytest.approx(sure[name] / 10)
@@ -363,8 +365,8 @@ def test_an_intruder_who_is_not_sure_of_the_target() -> None:
 @pytest.mark.parametrize("name", ["identity_averaged", "identity_linked"])
 def test_an_intruder_may_average(name: Any) -> None:
     comparison = noisy(people(100), 2.0, 3)
-    expected = IDENTITY[name](comparison, rng=rng()).section()
-    found = evaluate_intruder(comparison, Intruder(attack=name), name="x", rng=rng())
+    expected = IDENTITY[name].take(comparison, rng=rng()).section()
+    found = evaluate_intruder(comparison, Intruder(attack=name), name="x", rng=rng()).section()
     assert found["expected_match"] == pytest.approx(expected["expected_match"])
 
 
@@ -375,9 +377,9 @@ def test_dates_and_levels_are_misremembered() -> None:
         {"birth": Variable(kind="date", key=True, tolerance=1), "sex": Variable(kind="binary", key=True)},
     )
     comparison = Comparison(data.frame, (data.frame,), data.schema, aligned=True)
-    exact = evaluate_intruder(comparison, Intruder(), name="x", rng=rng())
-    wrong = evaluate_intruder(comparison, Intruder(error={"birth": 400.0}), name="x", rng=rng())
-    flipped = evaluate_intruder(comparison, Intruder(error={"sex": 1.0}), name="x", rng=rng())
+    exact = evaluate_intruder(comparison, Intruder(), name="x", rng=rng()).section()
+    wrong = evaluate_intruder(comparison, Intruder(error={"birth": 400.0}), name="x", rng=rng()).section()
+    flipped = evaluate_intruder(comparison, Intruder(error={"sex": 1.0}), name="x", rng=rng()).section()
     assert exact["expected_match"] == 60.0
     assert wrong["expected_match"] < 5
     assert flipped["expected_match"] == 20.0  # nobody misremembers what is missing
@@ -511,32 +513,33 @@ def test_measures_that_need_rows_refuse_by_name_and_the_others_work() -> None:
     lacking = replace(comparison, copies=(first, second.drop(columns="age")))
     for name in IDENTITY:
         with pytest.raises(InputError, match=f"^{name}: needs to know what an intruder knows"):
-            IDENTITY[name](keyless, rng=rng())
+            IDENTITY[name].take(keyless, rng=rng())
         with pytest.raises(InputError, match=f"^{name}: copy 2 has no column 'age', which is a key"):
-            IDENTITY[name](lacking, rng=rng())
+            IDENTITY[name].take(lacking, rng=rng())
+    other = Plain("other", "How many rows?", lambda files_, generator: Figures({"rows": len(files_.copies[0])}))
     longer = replace(comparison, aligned=False, copies=(pd.concat([comparison.copies[0]] * 2, ignore_index=True),))
     found = attack(
         longer,
         [*IDENTITY, "other"],
         streams=Streams(1),
         intruders={"x": Intruder()},
-        measures={"other": lambda files_, generator: {"rows": len(files_.copies[0])}},
+        measures={**IDENTITY, "other": other},
     )
     assert found.sections["other"] == {"rows": 100}
     assert found.sections["identity_linked"]["reason"].startswith("identity_linked: the kept columns of copy 1")
     assert found.sections["intruders"]["x"]["reason"].startswith("rows of these files cannot be traced")
-    for name in ("identity", "identity_averaged", "identity_likelihood"):
+    for name in set(IDENTITY) - {"identity_linked"}:
         assert found.sections[name] == {
             "reason": "rows of these files cannot be traced to records (evaluation.rows: none)"
         }
-    assert list(found.judged) == ["other"]
+    assert found.findings == {}
 
 
-def test_rows_that_cannot_be_traced_are_linked_but_not_judged() -> None:
+def test_rows_that_cannot_be_traced_are_linked() -> None:
     comparison = replace(noisy(people(50), 1.0, 2), aligned=False)
-    found = attack(comparison, ["identity_linked"], streams=Streams(1))
+    found = attack(comparison, ["identity_linked"], streams=Streams(1), measures=risks(()))
     assert found.sections["identity_linked"]["expected_match"] > 0
-    assert found.judged == {}
+    assert "original" not in found.sections
 
 
 def test_other_codings_strangers_and_gaps() -> None:
@@ -572,10 +575,14 @@ def test_tolerance_zero_or_beyond_everything(tolerance: float) -> None:
 def test_records_at_risk_name_no_values() -> None:
     comparison = noisy(people(50), 0.1, 1)
     comparison = replace(comparison, groups=pd.Series(pd.Categorical(["low", "high"] * 25)))
-    found = attack(comparison, list(IDENTITY), streams=Streams(1))
-    table = records_at_risk(comparison, found.findings)
+    found = attack(comparison, list(IDENTITY), streams=Streams(1), measures=risks(()))
+    individual = {name: finding.individual for name, finding in found.findings.items()}
+    table = records_at_risk(comparison, individual)
     assert list(table.columns) == ["record", "attack", "group", "risk", "reason"]
-    assert set(table["attack"]) == set(IDENTITY)
+    assert set(table["attack"]) == {name for name, risk in individual.items() if np.nanmax(risk) >= NOTABLE_RISK}
+    assert set(individual) == set(IDENTITY)
+    for name, lines in table.groupby("attack"):
+        np.testing.assert_array_equal(lines["risk"], individual[name][lines["record"] - 1])
     likelihood = found.findings["identity_likelihood"]
     assert isinstance(likelihood, LikelihoodRisk)
     assert repr(likelihood) == "LikelihoodRisk(50 targets)"

@@ -49,10 +49,12 @@ synthesis:
 analyses: [{name: disability, model: probit, formula: "disabled ~ age + sex", rule: reiter2003}]
 evaluation:
   rows: aligned
-  utility: [pmse, analyses, tables]
-  risk: [identity, identity_averaged, identity_linked, identity_likelihood, attribute, verbatim, exposure]
-release: {format: csv, max_expected_match_rate: 0.05, max_excess_true_match: 0, max_individual: 0.5,
-          max_attribute_gain: 0.1}
+  utility: [pmse, analyses, panel, tables]
+  risk: [identity, identity_averaged, identity_linked, identity_likelihood, identity_public, identity_extremes,
+         attribute, verbatim, exposure]
+release: {format: csv, max_expected_match_rate: 0.03, max_individual: 0.33, max_claims_right: 0.33, max_exposed: 0,
+          max_attribute_gain: 0.1, max_memorised: 0.02, max_excess_verbatim: 0, max_excess_true_match: null,
+          max_mean_individual: null, min_overlap: 0.6, max_pmse_ratio: null, draws: 20, recorded_in: null}
 seed: null
 """
 
@@ -147,8 +149,9 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         (
             {"evaluation": {"risk": ["identiy"]}},
             "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
-            "'identity_bayes', 'attribute', 'verbatim', 'exposure', 'membership', 'singling', 'linkability', "
-            "'inference', 'anonymity', 'population' or 'anonymeter'.",
+            "'identity_public', 'identity_extremes', 'identity_bayes', 'attribute', 'verbatim', 'memorised', "
+            "'exposure', 'membership', 'membership_shadow', 'singling', 'linkability', 'inference', 'anonymity', "
+            "'population' or 'anonymeter'.",
         ),
         (
             {"evaluation": {"intruders": {"neighbour": {"eror": {"age": 2}}}}},

@@ -107,7 +107,7 @@ def test_who_is_alone_on_the_kept_keys(drawn) -> None:
 
 def test_who_is_alone_is_listed_among_the_records_at_risk() -> None:
     comparison = compare(pd.DataFrame({"region": list("NNNSW"), "x": range(5)}), region=Variable(key=True))
-    listed = records_at_risk(comparison, {"exposure": evaluate_exposure(comparison)})
+    listed = records_at_risk(comparison, {"exposure": evaluate_exposure(comparison).individual})
     assert listed["record"].tolist() == [4, 5]
     assert set(listed["risk"]) == {1.0}
 

@@ -13,16 +13,15 @@ from synthdp import pipeline
 from synthdp.cli import app
 from synthdp.config import Config, parse
 from synthdp.datasets import registry
-from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate import judge
+from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.attacks import attack
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
-from synthdp.gating import decide
 from synthdp.intake import prepare
 from synthdp.intrusion.laws import Line, Logit, lines, logits
 from synthdp.intrusion.posterior import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
+from synthdp.judging import bayes
 from synthdp.microdata import Floats
 from synthdp.planning import plan_of
 from synthdp.seeding import Streams
@@ -318,7 +317,7 @@ def test_a_run_reports_and_judges_the_bayes_intruder(tmp_path: Any) -> None:
         "variables": {name: value for name, value in MIXED["variables"].items() if name in frame},
         "masks": {name: value for name, value in MIXED["masks"].items() if name in frame},
         "evaluation": {"utility": [], "risk": ["identity", "identity_likelihood", "identity_bayes"]},
-        "release": {"max_expected_match_rate": 0.001, "max_excess_true_match": None, "max_individual": None},
+        "release": dict.fromkeys(Thresholds.model_fields) | {"max_expected_match_rate": 0.001, "draws": 12},
         "seed": 5,
     }
     outcome = pipeline.run(parse(settings), out=tmp_path / "out", study=True)
@@ -327,7 +326,7 @@ def test_a_run_reports_and_judges_the_bayes_intruder(tmp_path: Any) -> None:
     assert section["expected_links_rate"] > 0.001
     reasons = outcome.metrics["gate"]["reasons"]
     assert any(reason.startswith("identity_bayes: expected match rate") for reason in reasons)
-    assert any("expected links (identity_bayes) are in group" in text for text in outcome.metrics["gate"]["advice"])
+    assert outcome.metrics["gate"]["advice"]["trials"] <= 3
     json.dumps(outcome.metrics, allow_nan=False)
     repaired = settings | {"synthesis": {"copies": 2, "repair": True}}
     before = pipeline.run(parse(repaired), out=tmp_path / "repaired", study=True).metrics["risk"]
@@ -347,8 +346,8 @@ def test_files_made_elsewhere_cannot_be_made_again(tmp_path: Any) -> None:
     CliRunner().invoke(app, [str(argument) for argument in arguments])
     risk = json.loads((tmp_path / "out" / "metrics.json").read_text())["risk"]
     assert risk["identity_bayes"] == {
-        "reason": "identity_bayes: knows mask, model and parameters, so it needs a run that makes the copies; files "
-        "made elsewhere are attacked by identity_likelihood."
+        "reason": "identity_bayes: knows how the copies are made, so it needs a run that makes them; files made "
+        "elsewhere are attacked by identity_likelihood and identity_public."
     }
     assert "expected_match" in risk["identity"]
 
@@ -356,35 +355,13 @@ def test_files_made_elsewhere_cannot_be_made_again(tmp_path: Any) -> None:
 def test_an_informed_intruder_needs_keys_and_rows_like_the_others() -> None:
     frame = regression(60, 1)
     plan, comparison, remake = world(frame, 1.0, "per_copy")
-    informed = {"identity_bayes": informed_intruder(plan, remake)}
+    measures = {"identity_bayes": bayes(informed_intruder(plan, remake))}
     untraced = Comparison(comparison.original, comparison.copies, comparison.schema, aligned=False)
-    found = attack(untraced, ["identity_bayes"], streams=Streams(1), informed=informed)
+    found = attack(untraced, ["identity_bayes"], streams=Streams(1), measures=measures)
     assert found.sections["identity_bayes"]["reason"].startswith("rows of these files cannot be traced")
-    assert found.judged == {}
-    made = attack(comparison, ["identity_bayes"], streams=Streams(1), informed=informed).findings["identity_bayes"]
+    assert found.findings == {}
+    made = attack(comparison, ["identity_bayes"], streams=Streams(1), measures=measures).findings["identity_bayes"]
     assert isinstance(made, LikelihoodRisk)
-
-
-@pytest.mark.parametrize("name", ["identity_likelihood", "identity_bayes"])
-def test_advice_follows_from_links_too(name: str) -> None:
-    _, comparison, _ = world(regression(60, 1), 0.5, "per_copy")
-    config = parse(
-        {
-            "data": {"path": "in memory"},
-            "variables": {"x": {"role": "replace", "key": True}},
-            "masks": {"x": {"method": "gaussian", "sd": 0.5}},
-        }
-    )
-    lines_ = [
-        {"group": "low", "records": 200, "expected_links": 2.0, "mean_posterior": 0.01},
-        {"group": "high", "records": 100, "expected_links": 22.0, "mean_posterior": 0.2},
-    ]
-    risk = {name: {"expected_links": 24.0, "expected_links_rate": 0.08, "per_group": lines_}}
-    found = Assessment({}, risk, judge(risk, config.release), pd.DataFrame())
-    decision = decide(config, comparison, found, register=None, data=None, accepted={}, assess=lambda *_: found)
-    assert decision.advice == (
-        f"22 of 24 expected links ({name}) are in group high: raise the sd of x from 0.5 to 0.8 (masks_by_group.high).",
-    )
 
 
 def test_sampled_targets_give_an_interval_around_the_whole() -> None:

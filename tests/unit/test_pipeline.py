@@ -12,23 +12,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import io, pipeline, release
-from synthdp.config import load
+from synthdp import api, io, pipeline, release
+from synthdp.config import load, parse
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.risk.attacks import records_at_risk
+from synthdp.evaluation.risk.registry import risks
+from synthdp.gating import judge, judge_copies
+from synthdp.intake import load as read
+from synthdp.judging import TEACHING
 from synthdp.microdata import resolve
+from synthdp.planning import plan_of
 from synthdp.progress import Silent, Timer
 from synthdp.release.confidential import json_text
 from synthdp.schema import Variable
-from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
+from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
 from synthdp.summary import rows as summary_rows
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "data" / "registry_small.yaml"
 SEED = 0xC0FFEE_5EED_0000_0000_1234
-COPIES = 5
+COPIES, DRAWS = 5, 12
+UNGATED = [f"release.{name}=null" for name in Thresholds.model_fields]
 FILES = [f"synthetic_0{number}.csv" for number in range(1, COPIES + 1)]
 IDENTITY = {
     "expected_match", "expected_match_rate", "expected_match_reference", "true_match", "true_match_rate",
@@ -36,8 +43,31 @@ IDENTITY = {
 }  # fmt: skip
 
 
+class Listener(Silent):
+    def __init__(self):
+        self.stages, self.steps = [], []
+
+    @contextmanager
+    def stage(self, name):
+        self.stages.append(name)
+        yield
+
+    def advance(self, done, total):
+        self.steps.append((done, total))
+
+
+LISTENER = Listener()
+
+
+def gated(*overrides, seed=SEED):
+    """Return the example, judged by the fewest draws; one record's chance is not averaged out by so few."""
+    limits = [f"release.draws={DRAWS}", "release.max_individual=0.9"]
+    return load(EXAMPLE, [*([] if seed is None else [f"seed={seed}"]), *limits, *overrides])
+
+
 def config(*overrides, seed=SEED):
-    return load(EXAMPLE, [*([] if seed is None else [f"seed={seed}"]), *overrides])
+    """Return the example without its gate, for what has nothing to do with the verdict."""
+    return gated(*UNGATED, *overrides, seed=seed)
 
 
 def contents(folder):
@@ -57,7 +87,7 @@ def original():
 def finished(tmp_path_factory):
     """Return a run of the example that passed its gate, and its folder."""
     out = tmp_path_factory.mktemp("run") / "out"
-    return pipeline.run(config(), out=out), out
+    return pipeline.run(gated(), out=out, progress=LISTENER), out
 
 
 # what a run leaves
@@ -94,6 +124,7 @@ def test_metrics_have_the_stable_keys(finished):
         for term in analysis["terms"]:
             assert {"term", "original", "synthetic", "ci_overlap", "std_diff"} <= set(term)
             assert {"estimate", "se", "low", "high"} <= set(term["original"]) & set(term["synthetic"])
+    assert {"mean", "worst", "n"} <= set(metrics["utility"]["panel"])
     for attack in ("identity", "identity_averaged", "original"):
         assert set(metrics["risk"][attack]) >= IDENTITY
     assert metrics["risk"]["original"]["max_individual"] == 1
@@ -107,9 +138,17 @@ def test_metrics_have_the_stable_keys(finished):
         assert line["statement"] == (
             "Nothing formal is claimed: risk groups were computed from the data and are not public."
         )
-    assert metrics["gate"]["passed"] is True
-    assert metrics["gate"]["reasons"] == []
-    assert {"read", "tag", "synthesise", "synthesise.fit", "synthesise.draw", "evaluate"} <= set(metrics["timings"])
+    gate = metrics["gate"]
+    assert (gate["verdict"], gate["passed"], gate["basis"], gate["draws"]) == ("passed", True, "draws", DRAWS)
+    assert (gate["reasons"], gate["accepted"], gate["advice"], gate["attempt"]) == ([], [], {}, None)
+    for line in gate["checks"]:
+        assert {"name", "attack", "value", "low", "high", "limit", "passed"} <= set(line)
+    # every limit that is set is held against something
+    assert {line["name"] for line in gate["checks"]} == {
+        name for name in Thresholds.model_fields if getattr(gated().limits, name) is not None
+    }
+    stages = {"read", "tag", "synthesise", "synthesise.fit", "synthesise.draw", "judge", "evaluate"}
+    assert stages <= set(metrics["timings"])
     assert all(seconds >= 0 for seconds in metrics["timings"].values())
 
 
@@ -142,6 +181,24 @@ def test_only_the_replaced_columns_change(finished, original):
         assert set(copy["sex"]) == {"F", "M"}
     assert len({tuple(orders[name]) for name in orders}) == COPIES
     assert all(sorted(orders[name]) == list(range(len(original))) for name in orders)
+
+
+# the same copies, the same numbers
+
+
+def exactly(metrics):
+    """Return utility and risk to the last digit."""
+    return json.loads(json_text({key: metrics[key] for key in ("utility", "risk")}))
+
+
+def test_evaluate_gives_the_numbers_of_the_run(finished, tmp_path):
+    outcome, out = finished
+    rows = out / "confidential" / "rows.parquet"
+    by_files = pipeline.evaluate(gated(f"evaluation.rows={rows}"), synthetic=[out], out=tmp_path / "out").metrics
+    assert exactly(by_files) == exactly(outcome.metrics)
+    frame = io.read(ROOT / "data" / "registry_small.csv")
+    in_memory = api.evaluate(frame, api.synthesize(frame, gated(), seed=SEED), gated())
+    assert exactly(in_memory) == exactly(outcome.metrics)
 
 
 # what public/ never shows
@@ -202,16 +259,20 @@ def test_true_values_do_not_stay_where_they_were(finished, original):
 
 def test_a_refusal_leaves_no_public_folder(tmp_path):
     out = tmp_path / "out"
-    outcome = pipeline.run(config("release.max_expected_match_rate=0"), out=out)
+    # nothing can have no risk at all; a single limit, so that only one trial is spent on advice
+    refused = config("release.max_individual=0")
+    outcome = pipeline.run(refused, out=out)
     assert not outcome.passed
     assert outcome.public is None
     assert [path.name for path in out.iterdir()] == ["confidential"]
     assert len(contents(out / "confidential")) == 5
     assert json.loads((out / "confidential" / "manifest.json").read_text())["status"] == "refused"
-    assert outcome.metrics["gate"]["reasons"][0].startswith("identity: expected match rate 0.0")
+    assert all("largest probability that one record is found" in text for text in outcome.metrics["gate"]["reasons"])
+    assert outcome.metrics["gate"]["verdict"] == "refused"
+    assert 0 < outcome.metrics["gate"]["advice"]["trials"] <= 3
     assert ("release gate", "REFUSED") in outcome.summary
     # asked again, it says the same and still publishes nothing
-    again = pipeline.run(config("release.max_expected_match_rate=0"), out=out, resume=True)
+    again = pipeline.run(refused, out=out, resume=True)
     assert (again.passed, again.public, again.summary) == (False, None, outcome.summary)
 
 
@@ -247,7 +308,7 @@ def test_without_a_seed_it_is_a_new_secret(tmp_path):
 def test_resuming_a_finished_run_gives_the_same_outcome(finished):
     outcome, out = finished
     before = contents(out / "public") | contents(out / "confidential")
-    again = pipeline.run(config(), out=out, resume=True)
+    again = pipeline.run(gated(), out=out, resume=True)
     assert (again.report, again.public, again.passed) == (outcome.report, outcome.public, outcome.passed)
     assert again.summary == outcome.summary
     assert json_text(again.metrics) == json_text(outcome.metrics)
@@ -257,35 +318,33 @@ def test_resuming_a_finished_run_gives_the_same_outcome(finished):
 def test_a_folder_that_is_not_empty(finished):
     _, out = finished
     with pytest.raises(InputError, match="the folder is not empty"):
-        pipeline.run(config(), out=out)
+        pipeline.run(gated(), out=out)
 
 
 # the same again
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_the_same_config_and_seed_give_the_same_bytes(finished, tmp_path, jobs):
-    outcome = pipeline.run(config(), out=tmp_path / "out", jobs=jobs)
+def test_the_same_config_and_seed_give_the_same_bytes_for_any_jobs(finished, tmp_path):
+    outcome = pipeline.run(gated(), out=tmp_path / "out", jobs=2)
     assert contents(tmp_path / "out" / "public") == contents(finished[1] / "public")
     same = {key: outcome.metrics[key] for key in ("utility", "risk", "privacy", "gate")}
     assert json_text(same) == json_text({key: finished[0].metrics[key] for key in same})
 
 
 def test_another_seed_gives_other_copies(finished, tmp_path):
-    # SEED + 1 is one of the clean releases in a hundred that the check for copied rows refuses
-    pipeline.run(config(seed=SEED + 2), out=tmp_path / "out")
+    pipeline.run(config(seed=SEED + 1), out=tmp_path / "out")
     before, after = contents(finished[1] / "public"), contents(tmp_path / "out" / "public")
     same = {name for name in before if before[name] == after[name]}
     assert same == {"codebook.csv", "release.json", "README.md"}
 
 
 def test_the_first_copies_stay_when_there_are_more(finished, tmp_path):
-    pipeline.run(config("synthesis.copies=2", "release.max_excess_true_match=null"), out=tmp_path / "out")
+    pipeline.run(config("synthesis.copies=2"), out=tmp_path / "out")
     for name in FILES[:2]:
         assert (tmp_path / "out" / "public" / name).read_bytes() == (finished[1] / "public" / name).read_bytes()
 
 
-def test_an_evaluator_more_changes_no_copy(finished, tmp_path):
+def test_neither_an_evaluator_more_nor_the_gate_changes_a_copy(finished, tmp_path):
     pipeline.run(config("evaluation={risk: [identity], utility: []}", "analyses=[]"), out=tmp_path / "out")
     assert contents(tmp_path / "out" / "public") == contents(finished[1] / "public")
 
@@ -321,8 +380,7 @@ def test_masks_that_only_groups_have_are_named(tmp_path):
 
 
 def test_a_formal_statement_stands_when_nothing_looked_at_the_data(tmp_path):
-    ungated = [f"release.{name}=null" for name in Thresholds.model_fields]
-    outcome = pipeline.run(config("masks_by_group={}", *ungated), out=tmp_path / "out")
+    outcome = pipeline.run(config("masks_by_group={}"), out=tmp_path / "out")
     mu = {line["column"]: line["mu"] for line in outcome.metrics["privacy"]["masking"]}
     # bounds of width 72 under noise of sd 20, and a shift of 1 under sd 1, for five draws
     assert mu == {
@@ -336,21 +394,11 @@ def test_a_formal_statement_stands_when_nothing_looked_at_the_data(tmp_path):
     }
 
 
-def test_progress_is_told(tmp_path):
-    stages, steps = [], []
-
-    class Listener(Silent):
-        @contextmanager
-        def stage(self, name):
-            stages.append(name)
-            yield
-
-        def advance(self, done, total):
-            steps.append((done, total))
-
-    pipeline.run(config(), out=tmp_path / "out", progress=Listener())
-    assert stages == ["read", "tag", "synthesise", "evaluate", "report", "release"]
-    assert steps == [(number, COPIES) for number in range(1, COPIES + 1)]
+def test_progress_is_told(finished):
+    assert LISTENER.stages == ["read", "tag", "synthesise", "judge", "advise", "evaluate", "report", "release"]
+    copies = [(number, COPIES) for number in range(1, COPIES + 1)]
+    # the first draws teach an intruder, so they are held until all of them are there
+    assert LISTENER.steps == copies + [(number, DRAWS) for number in range(TEACHING, DRAWS + 1)]
 
 
 def test_a_timer_adds_up_what_a_stage_took():
@@ -367,7 +415,7 @@ def test_a_timer_adds_up_what_a_stage_took():
 
 def test_check_says_what_a_person_should_know():
     first, groups, unique = pipeline.check(config()).messages
-    assert first == "300 records; 3 columns replaced, 11 kept, 3 keys."
+    assert first == "300 records; 3 columns replaced, 11 kept, 4 keys."
     assert re.fullmatch(r"Risk groups: low \d+, medium \d+, high \d+\.", groups)
     assert sum(map(int, re.findall(r"\d+", groups))) == 300
     assert unique.startswith("100% of the records are unique on the kept columns alone")
@@ -461,30 +509,37 @@ def comparison(aligned=True, key=True):
 
 def assessment(compared, **settings):
     settings = {"utility": ("pmse", "analyses"), "risk": ("identity", "identity_averaged")} | settings
-    return assess(
-        compared, analyses=(), thresholds=Thresholds(), default_rule="reiter2003", streams=Streams(0), **settings
-    )
+    return assess(compared, analyses=(), streams=Streams(0), measures=risks(()), **settings)
+
+
+def exposed(found, compared):
+    return records_at_risk(compared, {name: finding.individual for name, finding in found.findings.items()})
 
 
 def test_a_measure_that_cannot_be_taken_says_why():
-    unaligned = assessment(comparison(aligned=False))
+    files = comparison(aligned=False)
+    unaligned = assessment(files)
     reason = {"reason": "rows of these files cannot be traced to records (evaluation.rows: none)"}
     assert unaligned.risk == {"identity": reason, "identity_averaged": reason}
-    assert not unaligned.verdict.passed
+    settings = parse({"data": {"path": "in memory"}})
+    verdict = judge_copies(settings, files, unaligned).verdict
+    assert not verdict.passed
+    assert "identity: largest probability that one record is found was not measured" in " ".join(verdict.reasons)
     unkeyed = assessment(comparison(key=False))
     reason = {"reason": "no column is declared as key: true, so there is no intruder to model"}
     assert unkeyed.risk == {"identity": reason, "identity_averaged": reason}
-    assert list(unkeyed.records_at_risk) == ["record", "attack", "group", "risk", "reason"]
-    assert len(unkeyed.records_at_risk) == 0
+    nobody = exposed(unkeyed, comparison(key=False))
+    assert list(nobody) == ["record", "attack", "group", "risk", "reason"]
+    assert len(nobody) == 0
 
 
 def test_only_what_is_asked_for_is_measured():
     found = assessment(comparison(), utility=(), risk=("identity",))
     assert found.utility == {}
     assert set(found.risk) == {"identity", "original"}
-    at_risk = found.records_at_risk
+    at_risk = exposed(found, comparison())
     assert at_risk["record"].tolist() == [1, 2, 3, 4]
-    assert set(at_risk["reason"]) == {"the intruder's only best match is right"}
+    assert set(at_risk["reason"]) == {"found more often than not"}
     table = io.encode(at_risk, format="csv").decode()
     assert not {"31", "42", "53", "64"} & set(re.split(r"[,\n]", table))
 
@@ -546,7 +601,8 @@ def test_nothing_shows_values(finished):
 
 
 @pytest.mark.slow
-def test_the_example_passes_its_own_gate_with_secret_seeds(tmp_path):
-    passed = [pipeline.run(config(seed=None), out=tmp_path / str(number)).passed for number in range(12)]
-    # 40 of 40 runs passed when this was written
-    assert sum(passed) >= 11
+def test_the_example_passes_its_own_gate_with_a_secret_seed():
+    settings = load(EXAMPLE)
+    plan = plan_of(settings, read(settings))
+    # the verdict is on the mechanism, so seeds hardly matter
+    assert judge(settings, plan, streams=Streams(fresh_seed()), jobs=2).verdict.judgement == "passed"

@@ -1,0 +1,277 @@
+"""Advice ends: one change that can be pasted, at most three trials, and what is to blame where masks no longer help."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from synthdp.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
+from synthdp.config import Config, parse
+from synthdp.evaluation.gate import Check, Thresholds, Verdict
+from synthdp.evaluation.gate.tally import Bound
+from synthdp.evaluation.gate.verdict import check, undecided
+from synthdp.gating import MOST_TRIED, advise_on, judge
+from synthdp.intake import prepare
+from synthdp.masking.registry import MASKS
+from synthdp.masking.transition import Transition
+from synthdp.microdata import Microdata
+from synthdp.planning import plan_of
+from synthdp.seeding import Streams
+
+N = 150
+UNGATED = dict.fromkeys(Thresholds.model_fields) | {"draws": 12}
+
+
+def people(n: int = N) -> pd.DataFrame:
+    draw = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "z": draw.normal(size=n).round(2),
+            "year": draw.integers(1930, 1990, n),
+            "age": draw.normal(50, 12, n).round(1),
+            "sex": draw.choice(["F", "M"], n),
+        }
+    )
+
+
+SETTINGS: dict[str, Any] = {
+    "data": {"path": "in memory"},
+    "variables": {
+        "z": {"key": False},
+        "year": {"key": False},
+        "age": {"kind": "continuous", "role": "replace", "key": True, "tolerance": 3, "decimals": 1},
+        "sex": {"role": "replace", "key": True},
+    },
+    "masks": {"age": {"method": "gaussian", "sd": 0.2}, "sex": {"method": "shifted_normal", "alpha": 2.0}},
+    "synthesis": {"copies": 3, "sweeps": 5},
+    "release": UNGATED | {"max_individual": 0.33},
+}
+
+
+def merged(settings: dict[str, Any], change: str) -> dict[str, Any]:
+    """Return a config into which the lines were pasted, column by column."""
+    made = dict(settings)
+    for block, lines in yaml.safe_load(change).items():
+        below = dict(made.get(block, {}))
+        for name, value in lines.items():
+            both = isinstance(value, dict) and isinstance(below.get(name), dict) and block == "variables"
+            below[name] = below[name] | value if both else value
+        made[block] = below
+    return made
+
+
+def records(settings: dict[str, Any] = SETTINGS) -> Microdata:
+    return prepare(people(), parse(settings))
+
+
+def verdict(value: float | None, name: str = "max_individual", limit: float = 0.33) -> Verdict:
+    return Verdict((check(name, "identity_likelihood", None if value is None else Bound(value, value, value), limit),))
+
+
+class Trials:
+    """Judges a changed config by a rule, and counts."""
+
+    def __init__(self, rule: Callable[[Config], Verdict | None]) -> None:
+        self.rule, self.tried = rule, []  # type: ignore[var-annotated]
+
+    def __call__(self, config: Config) -> Verdict | None:
+        self.tried.append(config)
+        return self.rule(config)
+
+
+def falling(config: Config, power: float) -> Verdict:
+    """Return a risk that falls with the width of the mask: .9 at sd .2."""
+    return verdict(0.9 * (0.2 / config.masks["age"].sd) ** power)  # type: ignore[attr-defined]
+
+
+def given(settings: dict[str, Any], found: Verdict, trials: Trials) -> Advice:
+    advice = advise(parse(settings), records(settings), found, trials)
+    assert advice is not None
+    assert advice.trials == len(trials.tried) <= MOST_TRIALS
+    return advice
+
+
+# masks
+
+
+@pytest.mark.parametrize("power", [0.6, 1.0, 2.0, 3.0])
+def test_wider_masks_are_found_in_three_trials(power: float) -> None:
+    trials = Trials(lambda config: falling(config, power))
+    advice = given(SETTINGS, verdict(0.9), trials)
+    assert advice.why == "The masks let too much through; wider ones bring every risk within its limit."
+    pasted = parse(merged(SETTINGS, advice.change))
+    assert falling(pasted, power).passed
+    assert advice.verdict == falling(pasted, power)
+    # no wider than needed: the risk is not far below the limit, unless only the widest passed
+    enough = 0.2 * (0.9 / 0.33) ** (1 / power)
+    assert pasted.masks["age"].sd <= max(2.5 * enough, enough + 0.4)  # type: ignore[attr-defined]
+    # nothing else changed
+    assert pasted.model_copy(update={"masks": {}}) == parse(SETTINGS).model_copy(update={"masks": {}})
+
+
+def test_what_is_expected_is_told() -> None:
+    def rule(config: Config) -> Verdict:
+        use = check("min_overlap", "panel", Bound(0.7, 0.6, 0.8), 0.6)
+        return Verdict((*falling(config, 1.0).checks, use))
+
+    section = given(SETTINGS, verdict(0.9), Trials(rule)).section()
+    assert section["expected"]["verdict"] == "passed"
+    assert section["expected"]["overlap"] == 0.7
+    (line,) = section["expected"]["risk"]
+    assert set(line) == {"name", "attack", "value", "high", "limit"}
+    assert line["high"] <= 0.33
+
+
+def test_masks_of_groups_are_widened_too() -> None:
+    high = {"age": {"method": "gaussian", "scale": 4.0}, "sex": {"method": "transition", "keep": 0.8}}
+    made = SETTINGS | {"masks_by_group": {"high": high}}
+    advice = given(made, verdict(0.9), Trials(lambda config: falling(config, 1.0)))
+    pasted = parse(merged(made, advice.change))
+    factor = pasted.masks["age"].sd / 0.2  # type: ignore[attr-defined]
+    assert pasted.masks_by_group["high"]["age"].scale == pytest.approx(4 * factor, rel=0.1)  # type: ignore[attr-defined]
+    assert 0.5 < pasted.masks_by_group["high"]["sex"].keep < 0.8  # type: ignore[attr-defined]
+
+
+def test_every_mask_has_a_wider_one() -> None:
+    made = {
+        "gaussian": [{"sd": 0.5}, {"scale": 2.0}],
+        "shifted_normal": [{"alpha": 2.0}],
+        "transition": [{"keep": 0.8}],
+    }
+    for settings in MASKS:
+        for block in made[settings.model_fields["method"].default]:
+            mask = settings(**block)
+            assert wider(mask, 2.0, 4) != mask
+    assert wider(Transition(keep=0.9), 1e9, 4).keep == 0.25  # the blind guess
+    config = parse(SETTINGS)
+    assert widened(config, WIDEST, records().schema).masks["age"].sd == 0.2 * WIDEST  # type: ignore[attr-defined]
+    assert yaml.safe_load(masks_text(config)) == {"masks": SETTINGS["masks"]}
+
+
+def test_the_pasted_masks_pass_when_judged_again() -> None:
+    config = parse(SETTINGS)
+    plan = plan_of(config, prepare(people(), config))
+    found = judge(config, plan, streams=Streams(1))
+    assert found.verdict.judgement == "refused"
+    advice = advise_on(config, plan, found, streams=Streams(1), accepted={}, study=False, jobs=1)
+    assert advice["trials"] <= MOST_TRIALS
+    assert advice["expected"]["verdict"] != "refused"
+    pasted = parse(merged(SETTINGS, advice["change"]))
+    again = judge(pasted, plan_of(pasted, prepare(people(), pasted)), streams=Streams(2))
+    assert again.verdict.passed
+
+
+# what else is to blame
+
+
+def test_kept_keys_are_named_where_masks_no_longer_help() -> None:
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}}}
+    trials = Trials(lambda _: verdict(0.8))
+    advice = given(made, verdict(0.9), trials)
+    assert advice.why == "Wider masks no longer help: year are keys and kept, so they are known exactly."
+    assert len(trials.tried) == 1
+    pasted = records(merged(made, advice.change)).schema
+    assert "year" in {column.name for column in pasted.replaced()}
+
+
+def test_fewer_copies_where_masks_alone_do_not_help() -> None:
+    trials = Trials(lambda config: verdict(0.1 if config.synthesis.copies == 2 else 0.8))
+    advice = given(SETTINGS, verdict(0.9), trials)
+    assert advice.why == "Wider masks no longer help with 3 copies: fewer let less through."
+    pasted = parse(merged(SETTINGS, advice.change))
+    assert pasted.synthesis.copies == 2
+    assert pasted.masks == trials.tried[-1].masks
+
+
+def test_the_kept_columns_are_named_where_nothing_helps() -> None:
+    advice = given(SETTINGS, verdict(0.9), Trials(lambda _: verdict(0.8)))
+    assert advice.why == (
+        "Wider masks no longer help: the risk comes from what the model knows of every record. The kept columns z, year "
+        "tell the model who is who: replace or drop some."
+    )
+    assert (advice.change, advice.verdict) == ("", None)
+
+
+def test_a_trial_that_cannot_be_made_is_no_advice() -> None:
+    advice = given(SETTINGS, verdict(0.9), Trials(lambda _: None))
+    assert (advice.change, advice.verdict) == ("", None)
+
+
+def test_a_method_without_masks() -> None:
+    made = SETTINGS | {"synthesis": {"method": "mi", "copies": 2}, "masks": {}}
+    advice = given(made, verdict(0.9), Trials(lambda _: verdict(0.9)))
+    assert advice.why.startswith("Method mi masks nothing: the risk comes from what the model knows")
+    assert advice.trials == 0
+
+
+def test_donors_are_replaced_by_a_regression() -> None:
+    made = SETTINGS | {"synthesis": {"method": "sequential", "model": {"method": "cart"}, "copies": 2}, "masks": {}}
+    trials = Trials(lambda _: verdict(0.01, "max_memorised", 0.02))
+    advice = given(made, verdict(0.2, "max_memorised", 0.02), trials)
+    assert advice.why == "Model cart memorises: it hands on values of the records it was fitted to."
+    pasted = parse(merged(made, advice.change))
+    assert pasted.synthesis == trials.tried[0].synthesis
+    assert pasted.synthesis.model.method == "regression"  # type: ignore[union-attr]
+    never = given(made, verdict(0.2, "max_memorised", 0.02), Trials(lambda _: None))
+    assert never.why.endswith("such as regression or copula.")
+    assert never.change == ""
+
+
+def test_kept_keys_with_loners_become_coarser() -> None:
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}}}
+    trials = Trials(lambda _: None)
+    advice = given(made, verdict(6.0, "max_exposed", 0.0), trials)
+    assert advice.why.startswith("year are keys and kept: who is alone with them is found with certainty.")
+    assert trials.tried == []
+    before, after = (records(one).frame["year"] for one in (made, merged(made, advice.change)))
+    assert (after.value_counts() == 1).sum() < (before.value_counts() == 1).sum() or "year" in {
+        column.name for column in records(merged(made, advice.change)).schema.replaced()
+    }
+
+
+def test_undecided_columns_are_asked_about_first() -> None:
+    variables = {name: value for name, value in SETTINGS["variables"].items() if name != "z"}
+    made = SETTINGS | {"variables": variables}
+    found = Verdict((undecided("z", "Decide."), *verdict(0.9).checks))
+    advice = given(made, found, Trials(lambda _: None))
+    assert advice.trials == 0
+    assert advice.why.startswith("Nobody has said whether an intruder may know these kept columns.")
+    schema = records(merged(made, advice.change)).schema
+    assert schema["z"].key
+    assert schema["z"].key_decided
+
+
+def test_what_earlier_releases_used_up_no_setting_gives_back() -> None:
+    beside = Verdict(()).beside(verdict(0.9), 2)
+    advice = given(SETTINGS, beside, Trials(lambda _: None))
+    assert advice.why.startswith("Alone this release would pass: earlier releases of the same data have used up")
+    assert advice.change == ""
+
+
+def test_what_could_not_be_measured_is_said() -> None:
+    advice = given(SETTINGS, verdict(None), Trials(lambda _: verdict(None)))
+    assert advice.why.startswith("max_individual could not be measured, which no mask changes. Say key: true")
+    assert advice.trials == 0
+
+
+def test_nothing_is_advised_where_nothing_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = Trials(lambda _: None)
+    assert advise(parse(SETTINGS), records(), verdict(0.1), trials) is None
+    config = parse(SETTINGS)
+    plan = plan_of(config, records())
+    found = judge(parse(SETTINGS | {"release": UNGATED}), plan, streams=Streams(1))
+    assert advise_on(config, plan, found, streams=Streams(1), accepted={}, study=False, jobs=1) == {}
+    assert MOST_TRIED > 100_000
+
+
+def test_the_largest_excess_over_a_limit() -> None:
+    checks: tuple[Check, ...] = (
+        *verdict(0.66).checks,
+        *verdict(0.5, "max_excess_verbatim", 0.0).checks,
+        *verdict(90.0, "max_exposed", 1.0).checks,  # which no mask changes
+    )
+    assert excess(Verdict(checks)) == pytest.approx(2.0)
+    assert excess(Verdict(())) == 1.0

@@ -1,0 +1,389 @@
+"""Judging the mechanism: the verdict is on what the settings let through, whatever is drawn, listed or was published."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from synthdp import pipeline
+from synthdp.cli import app
+from synthdp.config import Config, parse
+from synthdp.drawing import FEWEST_DRAWS, LARGE, count_of
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.gate import Thresholds
+from synthdp.evaluation.gate.limits import OFF
+from synthdp.evaluation.gate.targets import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose
+from synthdp.gating import Judged, judge
+from synthdp.intake import prepare
+from synthdp.judging import published_before
+from synthdp.microdata import resolve
+from synthdp.planning import plan_of
+from synthdp.release.held import Earlier
+from synthdp.schema import Variable
+from synthdp.seeding import Streams
+from synthdp.synthesis.making import make
+from synthdp.synthesis.protocol import Plan, Release
+
+N = 150
+UNGATED = dict.fromkeys(Thresholds.model_fields) | {"draws": FEWEST_DRAWS}
+SEED = 2**100 + 7
+
+
+def people(n: int = N, seed: int = 1) -> pd.DataFrame:
+    draw = np.random.default_rng(seed)
+    z = draw.normal(size=n)
+    return pd.DataFrame(
+        {
+            "z": z.round(3),
+            "area": draw.choice(list("ab"), n),
+            "age": (50 + 8 * z + 9 * draw.normal(size=n)).round(1),
+            "sex": draw.choice(["F", "M"], n),
+        }
+    )
+
+
+def settings(path: Any = "in memory", *, limits: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "data": {"path": str(path)},
+        "variables": {
+            "z": {"key": False},
+            "area": {"key": False},
+            "age": {"kind": "continuous", "role": "replace", "key": True, "tolerance": 3, "decimals": 1},
+            "sex": {"role": "replace", "key": True},
+        },
+        "masks": {"age": {"method": "gaussian", "sd": 3.0}, "sex": {"method": "shifted_normal", "alpha": 0.3}},
+        "synthesis": {"copies": 2, "sweeps": 5},
+        "release": UNGATED | (limits or {}),
+    } | more
+
+
+def judged(config: Config, frame: pd.DataFrame, seed: int = 3, **more: Any) -> Judged:
+    return judge(config, plan_of(config, prepare(frame, config)), streams=Streams(seed), **more)
+
+
+# the verdict
+
+
+def test_it_is_the_same_for_any_number_of_jobs() -> None:
+    limits = {"max_individual": 0.33, "max_expected_match_rate": 0.03, "max_claims_right": 0.33, "min_overlap": 0.6}
+    limits |= {"max_attribute_gain": 0.1, "max_excess_verbatim": 0, "max_excess_true_match": 0}
+    config = parse(settings(limits=limits))
+    one, three = (judged(config, people(), jobs=jobs) for jobs in (1, 3))
+    assert json.dumps(one.section()) == json.dumps(three.section())
+    assert one.draws == FEWEST_DRAWS
+    assert one.averages is not None
+    assert three.averages is not None
+    for name, risk in one.averages.records().items():
+        np.testing.assert_array_equal(risk, three.averages.records()[name])
+
+
+def test_every_intruder_is_asked_whatever_the_config_lists() -> None:
+    limits = {"max_individual": 0.33}
+    every = judged(parse(settings(limits=limits)), people())
+    fewer = judged(parse(settings(limits=limits, evaluation={"risk": [], "utility": []})), people())
+    assert every.verdict == fewer.verdict
+    asked = {check.attack for check in every.verdict.checks}
+    assert asked == {
+        "identity", "identity_averaged", "identity_linked", "identity_likelihood", "identity_public",
+        "identity_extremes", "identity_bayes",
+    }  # fmt: skip
+
+
+def test_no_limit_no_draw() -> None:
+    found = judged(parse(settings()), people())
+    assert (found.verdict.checks, found.draws, found.averages) == ((), 0, None)
+    assert found.verdict.judgement == "passed"
+    assert len(found.records_at_risk(Comparison(people(), (), resolve(people(), {}).schema, aligned=True))) == 0
+
+
+def test_large_files_get_the_fewest_draws_unless_somebody_asks_for_more() -> None:
+    default = parse(settings(release={}))
+    assert (count_of(default, LARGE - 1), count_of(default, LARGE)) == (20, FEWEST_DRAWS)
+    asked = parse(settings(release={"draws": 30}))
+    assert (count_of(asked, 10), count_of(asked, 10 * LARGE)) == (30, 30)
+
+
+def test_draws_share_nothing_with_the_published_copies(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "data.csv", index=False)
+    published = []
+    for number, limits in enumerate(({}, {"max_individual": 1.0}, {"max_individual": 1.0, "draws": 14})):
+        config = parse(settings(tmp_path / "data.csv", limits=limits, evaluation={"risk": [], "utility": []}))
+        outcome = pipeline.run(config.model_copy(update={"seed": SEED}), out=tmp_path / str(number))
+        assert outcome.metrics["gate"]["draws"] == (limits.get("draws", FEWEST_DRAWS) if limits else 0)
+        assert outcome.public is not None
+        published.append({path.name: path.read_bytes() for path in outcome.public.iterdir()})
+    assert published[0] == published[1] == published[2]
+
+
+# columns of which nobody has decided
+
+
+def undecided() -> dict[str, Any]:
+    made = settings(limits={"max_exposed": 0})
+    return made | {"variables": {name: value for name, value in made["variables"].items() if name != "z"}}
+
+
+def test_an_undecided_column_refuses_until_somebody_decides_or_accepts() -> None:
+    frame = people()
+    config = parse(undecided())
+    found = judged(config, frame)
+    assert found.verdict.judgement == "refused"
+    (reason,) = found.verdict.reasons
+    assert reason.startswith("undecided: z. ")
+    assert "key: true or key: false" in reason
+    assert any("May an intruder know z?" in note for note in found.notes)
+    # a study publishes nothing, so nobody has to decide
+    study = judged(config, frame, study=True)
+    assert study.verdict.passed
+    assert any("May an intruder know z?" in note for note in study.notes)
+    for name in ("undecided", "z", "undecided.z"):
+        accepted = judged(config, frame, accepted={name: "a research code"})
+        assert accepted.verdict.passed
+        assert accepted.section()["accepted"][0]["reason"] == "a research code"
+    with pytest.raises(InputError, match=r"no check named 'undecided\.age'"):
+        judged(config, frame, accepted={"undecided.age": "misspelt"})
+
+
+def test_what_is_undecided_counts_as_a_key_until_it_is_accepted() -> None:
+    made = undecided()
+    config = parse(made | {"release": UNGATED | {"max_mean_individual": 0.33}})
+    # z is exact and different for nearly everybody: who knows it finds nearly everybody
+    known = {check.attack: check.value or 0 for check in judged(config, people(), study=True).verdict.checks}
+    assert known["identity_likelihood"] > 0.8
+    accepted = judged(config, people(), accepted={"undecided": "a research code"}).verdict
+    assert all((check.value or 0) < 0.1 for check in accepted.checks if check.name == "max_mean_individual")
+
+
+def test_the_command_line_asks_and_goes_on_in_a_study(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "data.csv", index=False)
+    made = undecided() | {"data": {"path": "data.csv"}, "evaluation": {"risk": [], "utility": []}}
+    (tmp_path / "config.yaml").write_text(json.dumps(made))
+
+    def invoke(out: str, *options: str) -> Any:
+        arguments = ["run", str(tmp_path / "config.yaml"), "--out", str(tmp_path / out), "--quiet", *options]
+        return CliRunner().invoke(app, arguments)
+
+    refused = invoke("a")
+    assert refused.exit_code == 3
+    assert "undecided: " in refused.output
+    assert not (tmp_path / "a" / "public").exists()
+    study = invoke("b", "--study")
+    assert study.exit_code == 0, study.output
+    assert not (tmp_path / "b" / "public").exists()
+    accepted = invoke("c", "--accept-risk", "undecided.z: a research code")
+    assert accepted.exit_code == 0, accepted.output
+    assert (tmp_path / "c" / "public").is_dir()
+
+
+# kept keys
+
+
+def test_who_is_alone_on_kept_keys_is_found_with_certainty() -> None:
+    frame = people()
+    frame.loc[0, "area"] = "c"
+    made = settings(limits={"max_exposed": 0})
+    made["variables"] = made["variables"] | {"area": {"key": True}}
+    found = judged(parse(made), frame)
+    (check,) = found.verdict.checks
+    assert (check.name, check.attack, check.value, check.passed) == ("max_exposed", "exposure", 1.0, False)
+    assert "number of records alone on kept keys 1 is above the limit 0" in check.sentence
+    assert judged(parse(made | {"release": UNGATED | {"max_exposed": 1}}), frame).verdict.passed
+    assert judged(parse(made), people()).verdict.passed
+
+
+# differentially private methods
+
+
+def private(**limits: Any) -> Config:
+    variables = {"age": {"bounds": [0, 100], "decimals": 0}, "sex": {"levels": ["F", "M"]}}
+    return parse(
+        {
+            "data": {"path": "in memory"},
+            "variables": {name: {"role": "replace", "key": True} | more for name, more in variables.items()},
+            "synthesis": {"method": "dp_margins", "epsilon": 2.0, "source": "simulated"},
+            "release": limits,
+        }
+    )
+
+
+def test_private_methods_are_not_judged_unless_somebody_asks_and_pays_with_epsilon() -> None:
+    frame = people()[["age", "sex"]].round({"age": 0})
+    config = private()
+    assert config.limits == OFF
+    assert (judged(config, frame).verdict.checks, judged(config, frame).draws) == ((), 0)
+    plan = plan_of(config, prepare(frame, config))
+    assert plan.selection is None
+    stands = make(config.synthesis, plan, streams=Streams(1)).privacy
+    assert stands is not None
+    assert stands.section()["epsilon"] == 2.0
+    asked = private(max_expected_match_rate=1)
+    assert asked.limits == OFF.model_copy(update={"max_expected_match_rate": 1})
+    plan = plan_of(asked, prepare(frame, asked))
+    withdrawn = make(asked.synthesis, plan, streams=Streams(1)).privacy
+    assert withdrawn is not None
+    assert withdrawn.section()["epsilon"] is None
+    assert "the release gate looked at the data" in withdrawn.section()["statement"]
+
+
+# earlier releases
+
+
+def earlier(copy: pd.DataFrame, covers: np.ndarray) -> Earlier:
+    return Earlier("2026-01-01T00:00:00", (copy.loc[covers].reset_index(drop=True),), covers)
+
+
+def test_an_earlier_release_of_some_records_stands_beside_every_draw() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_mean_individual": 0.05}))
+    half = np.arange(N) < N // 2
+    # six copies that gave the first half away
+    told = replace(earlier(frame, half), copies=(frame.loc[half].reset_index(drop=True),) * 6)
+    found = judged(config, frame, earlier=[told])
+    assert not found.verdict.passed
+    alone = [check for check in found.verdict.checks if not check.releases]
+    assert all(check.passed for check in alone)
+    assert {check.releases for check in found.verdict.checks} == {0, 1}
+    words = "together with 1 earlier release of the same data, "
+    assert all(reason.startswith(words) for reason in found.verdict.reasons)
+    # what stands beside does not touch what is judged alone
+    assert tuple(alone) == judged(config, frame).verdict.checks
+
+
+def test_records_that_an_earlier_release_did_not_hold_get_rows_of_this_one() -> None:
+    frame = pd.DataFrame(
+        {
+            "age": [31, 42, 53, 64],
+            "site": pd.Categorical(list("abab")),
+            "born": pd.to_datetime(["1990-01-01"] * 4),
+            "pay": [1.0, 2.0, 3.0, 4.0],
+        }
+    )
+    made = Release((frame, frame.assign(age=[1, 2, 3, 4])), "da_mi", "reiter2003", "per_copy")
+    covers = np.array([False, True, False, True])
+    # more decimals, a gap, and a level that this release does not have
+    before = pd.DataFrame(
+        {
+            "age": [0, 42.5, 0, np.nan],
+            "site": list("xzxa"),
+            "born": pd.to_datetime(["2000-01-01", "2001-02-03", "2000-01-01", None]),
+            "pay": [0.0, np.nan, 0.0, 7.0],
+        }
+    )
+    (found,) = published_before([earlier(before, covers)], made)
+    assert list(found.columns) == list(frame.columns)
+    assert list(found.index) == [0, 1, 2, 3]
+    assert found["age"].tolist()[:3] == [31.0, 42.5, 53.0]
+    assert np.isnan(found["age"].iloc[3])
+    assert found["site"].astype(object).tolist() == ["a", "z", "a", "a"]
+    assert found["born"].tolist()[:3] == [pd.Timestamp(day) for day in ("1990-01-01", "2001-02-03", "1990-01-01")]
+    assert found["pay"].tolist()[::2] == [1.0, 3.0]
+    # of several old copies each is completed by another new one; a whole one stays as it is
+    twice = replace(earlier(before, covers), copies=(before.loc[covers], before.loc[covers]))
+    assert [copy["age"].iloc[0] for copy in published_before([twice], made)] == [31, 1]
+    (whole,) = published_before([earlier(before, np.ones(4, dtype=bool))], made)
+    pd.testing.assert_frame_equal(whole, before)
+
+
+def test_an_earlier_release_that_cannot_be_laid_beside_refuses() -> None:
+    lost = Earlier("2026-01-01T00:00:00", (people(),), np.zeros(N, dtype=bool), aligned=False, share=0.4)
+    found = judged(parse(settings(limits={"max_exposed": 0})), people(), earlier=[lost])
+    assert not found.verdict.passed
+    assert "shares about 40% of its records with the release of 2026-01-01" in found.verdict.reasons[0]
+    name = found.verdict.checks[-1].name
+    assert name == "earlier_release"
+    assert judged(
+        parse(settings(limits={"max_exposed": 0})), people(), earlier=[lost], accepted={name: "another survey"}
+    ).verdict.passed
+
+
+# whom intruders look for in large files
+
+
+def crowd(n: int, seed: int = 1) -> Comparison:
+    draw = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": draw.normal(50, 10, n), "site": draw.choice(["a", "b"], n), "x": draw.normal(size=n)})
+    frame.loc[17, "site"] = "alone"
+    data = resolve(frame, {"age": Variable(role="replace", key=True), "site": Variable(key=True)})
+    return Comparison(data.frame, (), data.schema, aligned=True)
+
+
+def test_small_files_and_files_without_keys_are_attacked_whole() -> None:
+    rng = np.random.default_rng(1)
+    assert choose(crowd(MOST), None, rng=rng) is None
+    keyless = resolve(crowd(MOST + 1).original, {})
+    assert choose(Comparison(keyless.frame, (), keyless.schema, aligned=True), None, rng=rng) is None
+
+
+def test_extremes_and_loners_are_always_looked_for_and_the_rest_is_a_simple_random_sample() -> None:
+    n, times = 6000, 60
+    size = PAIRS // n
+    assert FEWEST < size < MOST
+    comparison = crowd(n)
+    order = np.argsort(comparison.original["age"].to_numpy())
+    neighbours = np.full(n, 50)
+    lonely = np.random.default_rng(2).choice(n, 100, replace=False)
+    neighbours[lonely] = 0
+    sampled = np.zeros(n)
+    for seed in range(times):
+        chosen = choose(comparison, neighbours, rng=np.random.default_rng(seed))
+        assert chosen is not None
+        targets, typical = chosen
+        assert (np.diff(targets) > 0).all()
+        assert typical.sum() == int(TYPICAL * size)
+        assert set(np.flatnonzero(typical)) <= set(targets)
+        assert {17, *lonely, *order[:EXTREMES], *order[-EXTREMES:]} <= set(targets)
+        assert len(targets) <= size + 2 * EXTREMES
+        sampled += typical
+    # extremes and loners are in the sample as often as anybody
+    share = int(TYPICAL * size) / n
+    for some in (lonely, np.array([17, *order[:EXTREMES], *order[-EXTREMES:]])):
+        error = np.sqrt(share * (1 - share) / (times * len(some)))
+        assert sampled[some].mean() / times == pytest.approx(share, abs=4 * error)
+    # and nobody more often than chance lets them: counts are binomial
+    assert sampled.var() == pytest.approx(times * share * (1 - share), rel=4 * np.sqrt(2 / n))
+
+
+# mechanisms that leak
+
+
+def test_three_verbatim_rows_in_every_draw_are_refused() -> None:
+    config = parse(settings(limits={"max_excess_verbatim": 0}))
+
+    def planting(plan: Plan, streams: Streams) -> Release:
+        made = make(config.synthesis, plan, streams=streams)
+        first = made.copies[0].copy()
+        first.loc[:2, ["age", "sex"]] = plan.data.frame.loc[:2, ["age", "sex"]]
+        return replace(made, copies=(first, *made.copies[1:]))
+
+    assert judged(config, people()).verdict.passed
+    planted = judged(config, people(), mechanism=planting)
+    (check,) = planted.verdict.checks
+    assert (check.attack, check.passed) == ("verbatim", False)
+    # the rows of all draws, and ages that one record alone has
+    assert check.value is not None
+    assert check.value >= 3
+
+
+def test_donors_are_refused_and_a_regression_is_not() -> None:
+    config = parse(settings(limits={"max_memorised": 0.02}))
+
+    def handing_on(plan: Plan, streams: Streams) -> Release:
+        made = make(config.synthesis, plan, streams=streams)
+        rng = streams.generator("donors")
+        frame = plan.data.frame
+        donors = [frame[["age", "sex"]].iloc[rng.integers(0, len(frame), len(frame))] for _ in made.copies]
+        copies = [frame.assign(age=one["age"].to_numpy(), sex=one["sex"].to_numpy()) for one in donors]
+        return replace(made, copies=tuple(copies))
+
+    memory = judged(config, people(), mechanism=handing_on)
+    (check,) = memory.verdict.checks
+    assert (check.name, check.passed) == ("max_memorised", False)
+    # a person is among the donors of a copy with probability 1 - 1/e
+    assert check.value == pytest.approx(1 - np.exp(-1), abs=0.15)
+    assert judged(config, people()).verdict.passed
