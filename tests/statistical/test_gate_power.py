@@ -49,7 +49,8 @@ def folder(original: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> 
     made = tmp_path_factory.mktemp("gate")
     io.write(original, made / "original.csv", format="csv")
     (made / "sound.yaml").write_text(yaml.safe_dump(SETTINGS))
-    (made / "narrow.yaml").write_text(yaml.safe_dump(SETTINGS | {"masks": gaussian(0.02, *KEYS), "release": {"draws": 12}}))
+    narrow = SETTINGS | {"masks": gaussian(0.02, *KEYS), "release": {"draws": 12}}
+    (made / "narrow.yaml").write_text(yaml.safe_dump(narrow))
     return made
 
 

@@ -269,7 +269,7 @@ masks: {{age: {{method: gaussian, sd: 1.0}}, sex: {{method: shifted_normal, alph
 synthesis: {{imputations: 3, copies: 2, missing: impute}}
 analyses: [{{name: income, model: ols, formula: "income ~ age"}}]
 evaluation: {{utility: [analyses], risk: [identity]}}
-release: {json.dumps(OFF.model_dump() | {'recorded_in': 'none'})}
+release: {json.dumps(OFF.model_dump() | {"recorded_in": "none"})}
 """
 
 

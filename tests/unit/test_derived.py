@@ -168,7 +168,7 @@ def test_copies_that_are_changed_afterwards_follow_their_formulas_again():
 
 def test_a_run_with_repair_goes_through(tmp_path):
     io.write(people(60), tmp_path / "people.csv", format="csv")
-    settings = SETTINGS | {"synthesis": {"copies": 2, "repair": True}, "seed": 1}
+    settings = SETTINGS | {"synthesis": {"copies": 2, "repair": True}, "release": OFF.model_dump(), "seed": 1}
     settings["data"] = {"path": str(tmp_path / "people.csv")}
     outcome = run(parse(settings), out=tmp_path / "out", study=True)
     assert "repair" in outcome.metrics["risk"]
