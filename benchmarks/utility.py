@@ -22,7 +22,6 @@ from cart import survey, wide
 from synthdp.config import Evaluation
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.evaluation.utility.propensity.cart import Cart
 from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack
@@ -74,9 +73,8 @@ def default_set(comparison: Comparison) -> tuple[float, float]:
             analyses=(),
             utility=settings.utility,
             risk=(),
-            thresholds=Thresholds(),
-            default_rule="reiter2003",
             streams=Streams(1),
+            measures={},
             propensity=settings.propensity,
             settings=settings.utility_settings(),
         )

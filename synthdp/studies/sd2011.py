@@ -20,6 +20,7 @@ from synthdp import expressions, io, pipeline
 from synthdp.applicability import Booleans
 from synthdp.config import parse
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.guessing.command import write_config
 from synthdp.progress import Silent
 from synthdp.studies.registry import DATA
@@ -94,8 +95,7 @@ def settings(folder: Path) -> dict[str, Any]:
     raw["masks"] |= MASKS
     raw["analyses"] = ANALYSES
     raw["evaluation"] = {"utility": ["analyses", "tables"], "risk": ["identity", "identity_averaged"]}
-    limits = ("max_expected_match_rate", "max_excess_true_match", "max_individual", "max_attribute_gain")
-    raw["release"] = dict.fromkeys(limits) | {"recorded_in": "none"}
+    raw["release"] = OFF.model_dump() | {"recorded_in": "none"}
     return raw
 
 

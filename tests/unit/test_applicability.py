@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from synthdp import api, applicability
 from synthdp.config import json_schema, parse
 from synthdp.errors import InputError, Unfinished
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, scan
 from synthdp.guessing.command import write_config
 from synthdp.imputation.regression import RegressionParameters, RegressionPosterior
@@ -86,7 +87,7 @@ def raw(synthesis: dict | None = None, **variables: dict) -> dict:
         "variables": declared,
         "masks": MASKS if masked else {},
         "synthesis": {"copies": 2, **synthesis},
-        "release": {"max_expected_match_rate": None, "max_individual": None, "max_excess_true_match": None},
+        "release": OFF.model_dump(),
     }
 
 

@@ -24,14 +24,13 @@ from hypothesis import strategies as st
 from synthdp import io, pipeline
 from synthdp.config import parse
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.guessing import dialects
 from synthdp.io import columnar, delimited, gathering, memory, statistical
 
 ROOT = Path(__file__).parents[2]
 SEED = 2**90 + 17
-NO_LIMITS = dict.fromkeys(
-    ("max_expected_match_rate", "max_excess_true_match", "max_individual", "max_attribute_gain"), None
-)
+NO_LIMITS = OFF.model_dump()
 TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
 

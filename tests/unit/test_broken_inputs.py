@@ -3,6 +3,7 @@
 ``python tests/unit/test_broken_inputs.py`` writes the table of all of them to ``reports/broken_inputs/README.md``.
 """
 
+import json
 import os
 import re
 import resource
@@ -28,23 +29,24 @@ if __name__ == "__main__":
 
 from synthdp import io  # noqa: E402
 from synthdp.cli import app  # noqa: E402
+from synthdp.evaluation.gate.limits import OFF  # noqa: E402
 
 PAGE = ROOT / "reports" / "broken_inputs" / "README.md"
 SECRETS = ("Zebulon42", "987654.321", "987654")
 MOST_LINES = 3
 SENTENCE = re.compile(r"\S.*: \S.*[.?]")
 RUN = ("run", "config.yaml", "--out", "out")
-CONFIG = """\
-data: {path: data.csv}
+CONFIG = f"""\
+data: {{path: data.csv}}
 variables:
-  age: {role: replace, key: true, bounds: [0, 120]}
-  sex: {role: replace, key: true, levels: [F, M]}
+  age: {{role: replace, key: true, bounds: [0, 120]}}
+  sex: {{role: replace, key: true, levels: [F, M]}}
 masks:
-  age: {method: gaussian, sd: 1.0}
-  sex: {method: shifted_normal, alpha: 1.0}
-synthesis: {copies: 2}
-evaluation: {utility: [], risk: [identity]}
-release: {max_expected_match_rate: null, max_excess_true_match: null, max_individual: null}
+  age: {{method: gaussian, sd: 1.0}}
+  sex: {{method: shifted_normal, alpha: 1.0}}
+synthesis: {{copies: 2}}
+evaluation: {{utility: [], risk: [identity]}}
+release: {json.dumps(OFF.model_dump())}
 """
 
 

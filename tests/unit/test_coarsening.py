@@ -9,6 +9,7 @@ from synthdp import api, cautions, io, release
 from synthdp.coarsening import coarsen, period_start
 from synthdp.config import load, parse
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.foreign import File, harmonise
 from synthdp.intake import prepare
 from synthdp.microdata import numbers, resolve
@@ -163,7 +164,7 @@ SETTINGS = {
 def test_a_release_holds_the_coarser_columns_only(tmp_path):
     io.write(frame(), tmp_path / "x.csv", format="csv")
     settings = SETTINGS | {"data": {"path": str(tmp_path / "x.csv")}, "seed": 2**90}
-    settings |= {"release": {"max_expected_match_rate": 1, "max_individual": None, "max_excess_true_match": 1000}}
+    settings |= {"release": OFF.model_dump()}
     outcome = run(parse(settings), out=tmp_path / "out")
     assert outcome.public is not None
     copy = io.read(outcome.public / "synthetic_01.csv")

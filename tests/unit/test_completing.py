@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from synthdp.cli.commands import app
 from synthdp.config import parse
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import MaskedCart
@@ -257,19 +258,18 @@ class TestNotes:
         assert len(method().notes(replaced)) == 1
 
 
-CONFIG = """\
-data: {path: people.csv}
+CONFIG = f"""\
+data: {{path: people.csv}}
 variables:
-  age: {role: replace, key: true, bounds: [0, 110], tolerance: 3}
-  sex: {role: replace, key: true}
-  income: {applies_when: "job == 'YES'"}
-  health: {kind: ordinal, levels: [bad, fair, good]}
-masks: {age: {method: gaussian, sd: 1.0}, sex: {method: shifted_normal, alpha: 1.0}}
-synthesis: {imputations: 3, copies: 2, missing: impute}
-analyses: [{name: income, model: ols, formula: "income ~ age"}]
-evaluation: {utility: [analyses], risk: [identity]}
-release: {max_expected_match_rate: null, max_excess_true_match: null, max_individual: null, max_attribute_gain: null,
-          recorded_in: none}
+  age: {{role: replace, key: true, bounds: [0, 110], tolerance: 3}}
+  sex: {{role: replace, key: true}}
+  income: {{applies_when: "job == 'YES'"}}
+  health: {{kind: ordinal, levels: [bad, fair, good]}}
+masks: {{age: {{method: gaussian, sd: 1.0}}, sex: {{method: shifted_normal, alpha: 1.0}}}}
+synthesis: {{imputations: 3, copies: 2, missing: impute}}
+analyses: [{{name: income, model: ols, formula: "income ~ age"}}]
+evaluation: {{utility: [analyses], risk: [identity]}}
+release: {json.dumps(OFF.model_dump() | {"recorded_in": "none"})}
 """
 
 

@@ -14,6 +14,7 @@ from synthdp import api, derived, io
 from synthdp.config import parse
 from synthdp.datasets import anes96
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.expressions import evaluate
 from synthdp.intake import prepare
 from synthdp.microdata import resolve
@@ -88,8 +89,7 @@ def test_the_demo_with_logpopul_kept_is_refused_by_name(tmp_path):
 
 def test_a_released_file_holds_the_formula_to_the_last_digit(tmp_path):
     io.write(anes96(), tmp_path / "anes96.csv", format="csv")
-    raw = demo({"derived": FORMULA}, release={"max_expected_match_rate": 1, "max_individual": None}, seed=SECRET)
-    raw["release"] |= {"max_excess_true_match": 10_000}
+    raw = demo({"derived": FORMULA}, release=OFF.model_dump(), seed=SECRET)
     raw["data"]["path"] = str(tmp_path / "anes96.csv")
     outcome = run(parse(raw), out=tmp_path / "out")
     assert outcome.public is not None
@@ -168,7 +168,7 @@ def test_copies_that_are_changed_afterwards_follow_their_formulas_again():
 
 def test_a_run_with_repair_goes_through(tmp_path):
     io.write(people(60), tmp_path / "people.csv", format="csv")
-    settings = SETTINGS | {"synthesis": {"copies": 2, "repair": True}, "seed": 1}
+    settings = SETTINGS | {"synthesis": {"copies": 2, "repair": True}, "release": OFF.model_dump(), "seed": 1}
     settings["data"] = {"path": str(tmp_path / "people.csv")}
     outcome = run(parse(settings), out=tmp_path / "out", study=True)
     assert "repair" in outcome.metrics["risk"]

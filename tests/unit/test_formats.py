@@ -16,14 +16,13 @@ import pytest
 from synthdp import io, pipeline
 from synthdp.config import parse
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.io import memory, reading
 
 SECRET = "Zebulon"
 SEED = 2**90 + 11
 ROWS = 60
-NO_LIMITS = dict.fromkeys(
-    ("max_expected_match_rate", "max_excess_true_match", "max_individual", "max_attribute_gain"), None
-)
+NO_LIMITS = OFF.model_dump()
 
 
 def survey():

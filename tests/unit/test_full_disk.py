@@ -10,15 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synthdp.evaluation.gate.limits import OFF
+
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-CONFIG = """\
-data: {path: data.csv}
-variables: {age: {role: replace, key: true, bounds: [0, 120]}}
-masks: {age: {method: gaussian, sd: 1.0}}
-synthesis: {copies: 2}
-evaluation: {utility: [], risk: [identity]}
-release: {max_expected_match_rate: null, max_excess_true_match: null, max_individual: null}
+CONFIG = f"""\
+data: {{path: data.csv}}
+variables: {{age: {{role: replace, key: true, bounds: [0, 120]}}}}
+masks: {{age: {{method: gaussian, sd: 1.0}}}}
+synthesis: {{copies: 2}}
+evaluation: {{utility: [], risk: [identity]}}
+release: {json.dumps(OFF.model_dump())}
 """
 # run in a name space of its own, where whoever runs the tests may mount
 STORY = """

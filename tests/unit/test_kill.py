@@ -11,25 +11,26 @@ import pytest
 
 from synthdp import io, release
 from synthdp.datasets import registry
+from synthdp.evaluation.gate.limits import OFF
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SEED = 0x9E3779B97F4A7C15F39CC0605CEDC834
 PATIENCE = 120
-CONFIG = """\
-data: {path: registry.csv}
+CONFIG = f"""\
+data: {{path: registry.csv}}
 variables:
-  age: {role: replace, key: true, bounds: [18, 90], tolerance: 3}
-  sex: {role: replace, key: true}
-  education: {role: replace, key: true}
+  age: {{role: replace, key: true, bounds: [18, 90], tolerance: 3}}
+  sex: {{role: replace, key: true}}
+  education: {{role: replace, key: true}}
 masks:
-  age: {method: gaussian, sd: 1.0}
-  sex: {method: shifted_normal, alpha: 1.0}
-  education: {method: shifted_normal, alpha: 1.0}
-synthesis: {copies: 8}
-evaluation: {utility: [], risk: [identity]}
-release: {max_expected_match_rate: null, max_excess_true_match: null, max_individual: null, max_attribute_gain: null}
+  age: {{method: gaussian, sd: 1.0}}
+  sex: {{method: shifted_normal, alpha: 1.0}}
+  education: {{method: shifted_normal, alpha: 1.0}}
+synthesis: {{copies: 8}}
+evaluation: {{utility: [], risk: [identity]}}
+release: {json.dumps(OFF.model_dump())}
 """
 
 

@@ -17,6 +17,7 @@ from synthdp.config import load
 from synthdp.datasets import anes96
 from synthdp.demo import settings
 from synthdp.errors import GateRefused
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
 from synthdp.evaluation.leaks.pairing import beside
@@ -30,9 +31,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "data" / "registry_small.yaml"
 SEED = 0xC0FFEE_5EED_0000_0000_1234_9876
 OPEN = (
-    "release.max_expected_match_rate=null",
-    "release.max_excess_true_match=null",
-    "release.max_individual=null",
+    f"release={json.dumps(OFF.model_dump())}",
     "evaluation={utility: [], risk: [identity]}",
     "analyses=[]",
 )

@@ -13,6 +13,7 @@ from scipy import stats
 
 from synthdp import config as configs
 from synthdp.errors import InputError, Unfinished
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.intake import prepare
 from synthdp.microdata import resolve
 from synthdp.pipeline import check, run
@@ -482,15 +483,7 @@ class TestMaskings:
         ]
 
 
-OPEN = dict.fromkeys(
-    (
-        "max_expected_match_rate",
-        "max_excess_true_match",
-        "max_individual",
-        "max_attribute_gain",
-        "max_excess_verbatim",
-    )
-)
+OPEN = OFF.model_dump()
 
 
 class TestOnTheSameRoad:
@@ -522,8 +515,14 @@ class TestOnTheSameRoad:
         assert described["rule"] == "raab2016"
         assert "ε = 2, adjacency replace" in outcome.report.read_text(encoding="utf-8")
 
-    def test_the_gate_withdraws_it(self, tmp_path):
+    def test_limits_are_off_unless_written(self, tmp_path):
         config = self.config(tmp_path, {}, method="dp_margins", epsilon=1.0)
+        assert not config.limits.judged()
+        config = self.config(tmp_path, {"max_individual": 0.9}, method="dp_margins", epsilon=1.0)
+        assert config.limits == OFF.model_copy(update={"max_individual": 0.9})
+
+    def test_the_gate_withdraws_it(self, tmp_path):
+        config = self.config(tmp_path, {"max_exposed": 300}, method="dp_margins", epsilon=1.0)
         outcome = run(config, out=tmp_path / "out")
         assert outcome.metrics["privacy"]["epsilon"] is None
         assert "No epsilon is claimed" in outcome.report.read_text(encoding="utf-8")
