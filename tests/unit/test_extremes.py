@@ -54,7 +54,7 @@ def test_by_hand() -> None:
     two = [9.0, 7.0, 8.0, 5.0, 4.0, 1.0, 2.0]
     found = evaluate_extremes(files({"x": true}, {"x": one}, {"x": two}), rng=rng())
     # from below: rank 3 is record 4, which is there in truth; ranks 1 and 2 are shared
-    assert found.individual.tolist() == [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    assert found.found.tolist() == [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
     assert found.claims == 4
     assert np.isfinite(found.predicted).tolist() == [True, True, True, False, True, False, False]
     assert found.true_match_mask.tolist() == [True, False, False, False, True, False, False]
@@ -91,8 +91,8 @@ def test_against_the_definition_on_small_files_with_ties() -> None:
         found = evaluate_extremes(files({"x": true}, *({"x": copy} for copy in copies)), rng=draw)
         expected = plain(true, copies)
         # somebody near both ends of so small a file may be attacked from either
-        np.testing.assert_array_equal(found.individual > expected, False)
-        several = [i for i in range(9) if np.isfinite(found.predicted[i]) and found.individual[i] != expected[i]]
+        np.testing.assert_array_equal(found.found > expected, False)
+        several = [i for i in range(9) if np.isfinite(found.predicted[i]) and found.found[i] != expected[i]]
         assert len(several) <= 1
 
 
@@ -116,7 +116,7 @@ def test_three_planted_outliers_of_a_thousand_are_seen_under_wide_masks() -> Non
     x = rng(1).normal(size=1000)
     x[:3] = [40.0, 70.0, 100.0]
     found = attacked(x, 2.0, 20)
-    mean = np.mean([each.individual for each in found], axis=0)
+    mean = np.mean([each.found for each in found], axis=0)
     assert mean[2] > 0.9
     assert mean[1] > 0.6
     assert np.mean([each.predicted[2] for each in found]) > 0.8
@@ -125,7 +125,7 @@ def test_three_planted_outliers_of_a_thousand_are_seen_under_wide_masks() -> Non
 
 def test_harmless_files_are_quiet() -> None:
     found = attacked(rng(2).normal(size=1000), 2.0, 20)
-    assert np.mean([each.individual for each in found], axis=0).max() < 0.33
+    assert np.mean([each.found for each in found], axis=0).max() < 0.33
     assert np.mean([each.predicted_links / each.claims for each in found]) < 0.15
 
 
@@ -145,7 +145,7 @@ def test_who_shares_the_bound_is_not_the_richest() -> None:
     x = np.minimum(rng(4).exponential(size=200), 1.5)
     found = evaluate_extremes(files({"x": x}, {"x": x + 0.01}), rng=rng())
     assert found.claims == 3  # the smallest three
-    assert found.individual.sum() == 3.0
+    assert found.found.sum() == 3.0
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:
@@ -154,13 +154,13 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     comparison = files(frame, moved, moved, kept=Variable(key=True))
     found = evaluate_extremes(comparison, rng=rng())
     assert [line["column"] for line in found.columns] == ["x"]
-    assert found.individual[3] == 1.0
+    assert found.found[3] == 1.0
     assert np.isnan(found.predicted[2])
     gone = evaluate_extremes(replace(comparison, copies=(pd.DataFrame(frame | {"x": np.nan}),)), rng=rng())
     assert (gone.claims, gone.expected_links, gone.predicted_links) == (0, 0.0, 0.0)
     flat = evaluate_extremes(replace(comparison, copies=(pd.DataFrame(frame | {"x": 5.0}),)), rng=rng())
     assert flat.predicted_links == 0.0
-    assert flat.individual.max() == 0.25  # anybody of four
+    assert flat.found.max() == 0.25  # anybody of four
 
 
 def test_rows_are_lined_up_through_kept_columns_and_refusals_have_the_name() -> None:
@@ -173,3 +173,19 @@ def test_rows_are_lined_up_through_kept_columns_and_refusals_have_the_name() -> 
     assert found.expected_links == found.claims == 6
     with pytest.raises(InputError, match=r"^identity_extremes: needs to know what an intruder knows"):
         evaluate_extremes(files({"x": x}, {"x": x}, x=Variable(role="replace")), rng=rng())
+
+
+def test_the_risk_of_a_person_is_what_the_intruder_gives_to_their_row() -> None:
+    risk = ExtremesRisk(
+        expected_links=1.5,
+        expected_links_rate=0.5,
+        expected_links_chance=0.0,
+        predicted_links=0.9,
+        claims=3,
+        one_copy=0.0,
+        columns=(),
+        found=np.array([1.0, 0.5, 0.0]),
+        predicted=np.array([0.6, 0.2, 0.1]),
+    )
+    assert risk.individual.tolist() == [0.6, 0.2, 0.0]
+    assert risk.right.tolist() == [1.0, 0.5, 0.0]

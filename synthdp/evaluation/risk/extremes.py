@@ -49,11 +49,11 @@ class ExtremesRisk:
         Mean over copies of the links from one copy alone.
     columns
         The same by column.
-    individual, found, predicted
-        Record by record; confidential, not part of :meth:`section`. ``found`` and ``individual`` are the probability
-        that the row pointed at is the person's own (0 for everybody else in the file), ``predicted`` what the intruder
-        takes it for (NaN for everybody else). Who is extreme in several columns is attacked through the one of which
-        the intruder is most confident.
+    found, predicted
+        Record by record; confidential, not part of :meth:`section`. ``found`` is the probability that the row pointed
+        at is the person's own (0 for everybody else in the file), ``predicted`` what the intruder takes it for (NaN for
+        everybody else). Who is extreme in several columns is attacked through the one of which the intruder is most
+        confident.
     """
 
     expected_links: float
@@ -63,16 +63,16 @@ class ExtremesRisk:
     claims: int
     one_copy: float
     columns: tuple[Mapping[str, Any], ...]
-    individual: Floats
+    found: Floats
     predicted: Floats
 
     def __repr__(self) -> str:
-        return f"ExtremesRisk({self.claims} of {len(self.individual)} records)"
+        return f"ExtremesRisk({self.claims} of {len(self.found)} records)"
 
     @property
-    def found(self) -> Floats:
-        """The probability that the row pointed at is the record's own."""
-        return self.individual
+    def individual(self) -> Floats:
+        """The probability the intruder gives to the record's own row; 0 where they point elsewhere."""
+        return np.where(self.found > 0, np.nan_to_num(self.predicted), 0.0)
 
     @property
     def confidence(self) -> Floats:
@@ -82,12 +82,12 @@ class ExtremesRisk:
     @property
     def right(self) -> Floats:
         """The probability that the claim is right."""
-        return self.individual
+        return self.found
 
     @property
     def true_match_mask(self) -> Booleans:
         """Whether the intruder's only best row is the record's own."""
-        return np.asarray(self.individual == 1.0)
+        return np.asarray(self.found == 1.0)
 
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json: numbers about the file, none about a record."""
@@ -137,13 +137,13 @@ def evaluate_extremes(
     >>> data = resolve(pd.DataFrame({"income": income}), {"income": Variable(role="replace", key=True)})
     >>> copies = tuple(pd.DataFrame({"income": income + draw.normal(0, 2, 201)}) for _ in range(3))
     >>> files = Comparison(data.frame, copies, data.schema, aligned=True)
-    >>> float(evaluate_extremes(files, rng=draw).individual[200])
+    >>> float(evaluate_extremes(files, rng=draw).found[200])
     1.0
     """
     refuse_without_keys(comparison, NAME)
     files = comparison if comparison.aligned else line_up(comparison, rng=rng)
     n = len(files.original)
-    individual, predicted = np.zeros(n), np.full(n, np.nan)
+    found, predicted = np.zeros(n), np.full(n, np.nan)
     winner, alone = np.full(n, -1, dtype=np.int64), np.zeros(n)
     lines = []
     for column in files.schema.keys():
@@ -156,19 +156,19 @@ def evaluate_extremes(
         lines.append({"column": column.name, "claims": len(claims), "right": sum(claim.share for claim in claims)})
         for claim in claims:
             if not predicted[claim.target] >= claim.confidence:
-                individual[claim.target], predicted[claim.target] = claim.share, claim.confidence
+                found[claim.target], predicted[claim.target] = claim.share, claim.confidence
                 winner[claim.target], alone[claim.target] = claim.row, claim.alone
     targets = np.flatnonzero(np.isfinite(predicted))
     chance = chance_hits(winner[targets], targets, n, permutations, rng=rng) if len(targets) else [0.0]
     return ExtremesRisk(
-        expected_links=float(individual.sum()),
-        expected_links_rate=float(individual.sum()) / n,
+        expected_links=float(found.sum()),
+        expected_links_rate=float(found.sum()) / n,
         expected_links_chance=float(np.quantile(chance, CHANCE_LEVEL, method="higher")),
         predicted_links=float(predicted[targets].sum()),
         claims=len(targets),
         one_copy=float(alone.sum()),
         columns=tuple(lines),
-        individual=individual,
+        found=found,
         predicted=predicted,
     )
 
