@@ -189,8 +189,8 @@ def test_fewer_copies_where_masks_alone_do_not_help() -> None:
 def test_the_kept_columns_are_named_where_nothing_helps() -> None:
     advice = given(SETTINGS, verdict(0.9), Trials(lambda _: verdict(0.8)))
     assert advice.why == (
-        "Wider masks no longer help: the risk comes from what the model knows of every record. The kept columns z, year "
-        "tell the model who is who: replace or drop some."
+        "Wider masks no longer help: the risk comes from what the model knows of every record. The kept columns z, "
+        "year tell the model who is who: replace or drop some."
     )
     assert (advice.change, advice.verdict) == ("", None)
 

@@ -1,4 +1,4 @@
-"""Judging the mechanism: the verdict is on what the settings let through, whatever is drawn, listed or was published."""
+"""Judging the mechanism: the verdict is on what the settings let through, whatever is drawn or was published."""
 
 import json
 from dataclasses import replace
