@@ -152,7 +152,10 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     found = trial(changed) if changed is not None else None
     why = f"Model {name} memorises: it hands on values of the records it was fitted to."
     if found is None:
-        return Advice(f"{why} Replace it by a model that draws from a distribution, such as regression or copula.")
+        tried = int(changed is not None)
+        return Advice(
+            f"{why} Replace it by a model that draws from a distribution, such as regression or copula.", trials=tried
+        )
     return Advice(why, _text(raw), 1, found)
 
 

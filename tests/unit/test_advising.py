@@ -152,14 +152,16 @@ def test_every_mask_has_a_wider_one() -> None:
 
 
 def test_the_pasted_masks_pass_when_judged_again() -> None:
-    config = parse(SETTINGS)
+    # a mean over records: twelve draws of so few records leave the largest of them to chance
+    settings = SETTINGS | {"release": UNGATED | {"max_expected_match_rate": 0.03}}
+    config = parse(settings)
     plan = plan_of(config, prepare(people(), config))
     found = judge(config, plan, streams=Streams(1))
     assert found.verdict.judgement == "refused"
     advice = advise_on(config, plan, found, streams=Streams(1), accepted={}, study=False, jobs=1)
     assert advice["trials"] <= MOST_TRIALS
     assert advice["expected"]["verdict"] != "refused"
-    pasted = parse(merged(SETTINGS, advice["change"]))
+    pasted = parse(merged(settings, advice["change"]))
     again = judge(pasted, plan_of(pasted, prepare(people(), pasted)), streams=Streams(2))
     assert again.verdict.passed
 
