@@ -31,7 +31,7 @@ def holding(
 
 
 class Attempts:
-    """This run's attempt, beside all others on the same data.
+    """The attempt of one run, beside all others on the same data.
 
     It is written down as interrupted before any work is done, so that a run that is killed leaves a trace too.
     """
