@@ -16,7 +16,7 @@ from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.judging import Averages, Inquiry
+from synthdp.evaluation.gate.judging import IDENTITY_READ, Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check, check
@@ -212,12 +212,17 @@ def _memorised(
 
 
 def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> Judged:
-    """Judge one set of files as they are: no draws, no intervals."""
+    """Judge one set of files as they are: no draws, no intervals; rows that cannot be traced do not pass."""
     limits = config.limits
     known = {**found.findings, "attribute": found.risk.get("attribute")}
     averages = Averages()
     averages.add(inquiry_of(config).ask(comparison, EVALUATION, known=known))
     checks = [*_exposed(comparison, limits), *averages.checks(limits)]
+    if not comparison.aligned:
+        # whoever needs rows was not asked, so that somebody who links rows through kept columns cannot pass for all
+        asked = [(name, limits.limit(name)) for name in IDENTITY_READ]
+        missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
+        checks += [one for one in missed if one not in checks]
     copied = found.risk.get("verbatim") or {}
     limit = limits.limit("max_excess_verbatim")
     if limit is not None and "excess" in copied:
