@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -11,16 +12,17 @@ import pandas as pd
 
 from synthdp.applicability import blanked, visits
 from synthdp.designs import Design
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.evidence import Evidence
 from synthdp.imputation.gibbs import drift
-from synthdp.imputation.protocol import Chained, ImputationModel, Parameters, Task
+from synthdp.imputation.protocol import Chained, ImputationModel, Movable, Parameters, Posterior, Task
 from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
-from synthdp.synthesis.cells import completed, released
-from synthdp.synthesis.constraints import constrained
+from synthdp.synthesis.cells import completed, flat, released
+from synthdp.synthesis.constraints import constrained, violated
 from synthdp.synthesis.protocol import Advance, Plan
 from synthdp.synthesis.tasks import prepare
+from synthdp.synthesis.truncation import Truncated, tries
 
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
 
@@ -87,10 +89,13 @@ def draw_copies(
     """Fit the model to the records of a plan and draw every copy from its own named streams."""
     started = time.perf_counter()
     task, masks = prepare(plan, settings.model, settings.sweeps)
-    posterior = settings.model.fit(task, rng=streams.generator("fit"))
+    posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
+    chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
+    if plan.constraints:
+        rng = streams.generator("truncation")
+        posterior = Truncated.of(settings.model, task, posterior, plan.constraints, partial(_written, task), rng=rng)
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
-    chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
     shared = None
     if mask_draw in ("once", "once_orthogonal"):
         known = task.working
@@ -103,7 +108,7 @@ def draw_copies(
     def copy(m: int) -> pd.DataFrame:
         parameters = posterior.draw(rng=streams.generator("parameters", m))
         if mask_draw is None:
-            evidence = {name: _flat(mask, len(plan.data)) for name, mask in masks.items()}
+            evidence = {name: flat(mask.target.column, len(plan.data)) for name, mask in masks.items()}
         elif shared is not None:
             evidence = shared
         else:
@@ -137,9 +142,12 @@ def _draw_masks(
     }
 
 
-def _flat(mask: ColumnMask, n: int) -> Evidence:
-    column = mask.target.column
-    return LevelEvidence.flat(n, len(column.levels)) if column.kind.categorical else GaussianEvidence.flat(n)
+def _written(task: Task, rows: Codes, drawn: Mapping[str, Floats]) -> pd.DataFrame:
+    """Return drawn values of some records as they would be released, a record as often as it is named."""
+    frame = task.data.frame.take(rows).reset_index(drop=True)
+    for column in task.data.schema.replaced():
+        frame[column.name] = released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
+    return blanked(frame, task.data.schema)
 
 
 def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
@@ -174,8 +182,35 @@ def _draw_copy(
                 frame[name] = completed(drawn[name], task.data.schema[name], frame)
         return blanked(frame, task.data.schema)
 
-    frame = constrained(draw, constraints, copy=m)
+    if isinstance(parameters, Movable):
+        frame = _kept(draw(), task, parameters, evidence, constraints, rng=rng)
+    else:
+        frame = constrained(draw, constraints, copy=m)
     return frame, traces[0] if traces else None
+
+
+def _kept(
+    frame: pd.DataFrame,
+    task: Task,
+    parameters: Movable,
+    evidence: Mapping[str, Evidence],
+    constraints: tuple[str, ...],
+    *,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """Return a copy whose records all keep the constraints; those that break one are drawn until they do not."""
+    broken = violated(frame, constraints)
+    if not broken.any():
+        return frame
+
+    def draw(rows: Codes) -> dict[str, Floats]:
+        return parameters.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
+
+    write = partial(_written, task)
+    kept = [last for _, last in tries(np.flatnonzero(broken), draw, write, constraints)]
+    new = pd.concat([write(last.rows, last.drawn).set_index(last.rows) for last in kept])
+    places = np.argsort(np.concatenate([np.flatnonzero(~broken), new.index]))
+    return pd.concat([frame[~broken], new]).take(places).set_axis(frame.index)
 
 
 def in_order(work: Callable[[int], Result], count: int, jobs: int) -> Iterable[Result]:
