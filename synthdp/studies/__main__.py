@@ -27,6 +27,7 @@ STUDIES = (
     "dp_intervals",
     "dp_agreement",
     "dp_baselines",
+    "constraints",
 )
 
 

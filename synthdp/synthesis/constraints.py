@@ -54,7 +54,8 @@ def violated(frame: pd.DataFrame, constraints: Sequence[str]) -> npt.NDArray[np.
     for text in constraints:
         wrong = ~expressions.evaluate(text, frame).to_numpy(dtype=bool)
         if "isnull" not in text:
-            wrong &= frame[sorted(expressions.names(text))].notna().all(axis=1).to_numpy(dtype=bool)
+            for name in sorted(expressions.names(text)):
+                wrong &= frame[name].notna().to_numpy(dtype=bool)
         broken |= wrong
     return broken
 

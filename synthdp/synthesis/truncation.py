@@ -44,15 +44,16 @@ from synthdp.synthesis.cells import flat
 from synthdp.synthesis.constraints import violated
 
 # turns after which the chain is looked at, and how many times its memory it must have run
-LENGTHS = (40, 80, 160, 320, 640, 1280)
+LENGTHS = (80, 160, 320, 640, 1280)
 SETTLED = 8
-FEWEST_APART = 5
+FEWEST_APART = 10
 WINDOW = 5
 # the same random numbers for every θ: what differs between two probes is θ; nothing that is released depends on it
 PROBE_SEED, PROBE_RECORDS = 0, 500
 SMALLEST = 1e-12
-# tries of each record in one go, so many goes; most records need one or two
-TRIES = (2, 8, 40, 150, 800, 4_000, 15_000)
+# tries of each record in one go, so many goes; most records need one or two. So many rows cost next to nothing
+CHEAP = 4_096
+TRIES = (2, 10, 40, 150, 800, 4_000, 15_000)
 MOST_TRIES = sum(TRIES)
 # on the mean of all records, and of a thousand where there are fewer
 MOST_REJECTED = 50
@@ -134,7 +135,8 @@ class Truncated:
                 theta = found.theta(rejected, rng=rng)
                 rejected = found.reject(theta, rng=rng)
                 trace.append(found.probe(theta))
-            length = memory(np.asarray(trace)[turns // 4 :])
+            # from the very start, which is off where it matters: a chain that still comes from there has a long memory
+            length = memory(np.asarray(trace))
             if turns >= SETTLED * length:
                 return replace(found, rejected=rejected, turns=turns, apart=max(FEWEST_APART, int(np.ceil(length))))
         raise Unfinished(
@@ -227,7 +229,8 @@ def tries(
         When a record takes more than ``MOST_TRIES`` draws, or all together ``MOST_REJECTED`` each.
     """
     pending, total = records, 0
-    for count in TRIES:
+    # of few records many tries in one go: it is the goes that cost
+    for count in (int(np.clip(CHEAP // max(len(records), 1), *TRIES[:2])), *TRIES[1:]):
         left = []
         for some in _blocks(pending, count):
             rows = np.repeat(some, count)

@@ -1,0 +1,183 @@
+"""Do intervals cover under ``constraints``? Four designs whose law is the model's, restricted to where one holds.
+
+Each replication draws one file per design from the restricted law, synthesises it by DA-MI and by MI, pools with
+Reiter's (2003) rule and asks whether each 95% interval holds the parameter of the restricted population, which a very
+large sample gives. Variances of regressions are the sandwich's: under a constraint errors are neither normal nor of
+equal spread, so that the usual ones would miss on the original already.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.errors import Unfinished
+from synthdp.inference.estimates import Estimates
+from synthdp.inference.models.descriptive import quantiles
+from synthdp.masking.gaussian import Gaussian
+from synthdp.masking.protocol import MaskSettings
+from synthdp.masking.shifted_normal import ShiftedNormal
+from synthdp.microdata import Floats, resolve
+from synthdp.schema import Role, Variable
+from synthdp.seeding import Streams
+from synthdp.studies.covering import coverage_rows, interval, together
+from synthdp.studies.estimators import design, least_squares
+from synthdp.studies.resuming import replicate_in_batches
+from synthdp.studies.runner import save, table
+from synthdp.synthesis.constraints import violated
+from synthdp.synthesis.imputed import DaMi, Imputed, Mi
+from synthdp.synthesis.protocol import Plan
+from synthdp.tagging.groups import tag
+
+N = 300
+COPIES = 5
+LARGE = 4_000_000
+BAND = (0.93, 0.97)
+METHODS: dict[str, Imputed] = {"da_mi": DaMi(copies=COPIES), "mi": Mi(copies=COPIES)}
+Simulate = Callable[..., pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One design: records before the restriction, the constraint, and the two replaced columns (y and x)."""
+
+    name: str
+    simulate: Simulate
+    constraint: str
+    y: str
+    x: str
+    words: str
+
+
+def couples(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Return age and years married given an income."""
+    income = rng.normal(size=n)
+    age = 45 + 5 * income + 12 * rng.normal(size=n)
+    married = 15 + 0.5 * (age - 45) + 1.5 * income + 9 * rng.normal(size=n)
+    return pd.DataFrame({"z": income, "age": np.round(age, 1), "yrs_married": np.round(married, 1)})
+
+
+def under(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Return x given z, of which a constraint with z will cut a third, and y given both."""
+    z = rng.normal(size=n)
+    x = 0.5 * z + rng.normal(size=n)
+    return pd.DataFrame({"z": z, "x": x, "y": 0.5 * x + 0.2 * z + rng.normal(size=n)})
+
+
+def licence(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Return a binary column, which only those above a number may have, and the number."""
+    z = rng.normal(size=n)
+    b = rng.normal(size=n) < 0.2 + 0.5 * z
+    return pd.DataFrame({"z": z, "b": b.astype(int), "x": 0.5 + 0.6 * z - 0.5 * b + rng.normal(size=n)})
+
+
+def close(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Return two measurements that may not lie far apart."""
+    z = rng.normal(size=n)
+    x = 0.5 * z + rng.normal(size=n)
+    return pd.DataFrame({"z": z, "x": x, "y": 0.3 + 0.4 * x + 0.3 * z + rng.normal(size=n)})
+
+
+CASES = (
+    Case("couples", couples, "yrs_married <= age - 18", "yrs_married", "age", "an inequality of two replaced columns"),
+    Case("kept", under, "x <= z + 0.5", "y", "x", "a replaced column below a kept one"),
+    Case("binary", licence, "b == 0 or x > 0", "x", "b", "a binary column and a number"),
+    Case("band", close, "abs(x - y) < 2", "y", "x", "a bound on both sides"),
+)
+TERMS = ("mean of y", "mean of x", "median of y", "y on x, z: constant", "y on x, z: x", "y on x, z: z")
+
+
+def restricted(case: Case, n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw n records of the restricted population."""
+    parts = list[pd.DataFrame]()
+    while sum(map(len, parts)) < n:
+        drawn = case.simulate(2 * n, rng=rng)
+        parts.append(drawn[~violated(drawn, [case.constraint])])
+    return pd.concat(parts, ignore_index=True).head(n)
+
+
+def estimate(frame: pd.DataFrame, case: Case) -> Estimates:
+    """Return means, a median and a regression as one vector; a mean of x is a share where x is binary."""
+    y, x = (frame[name].to_numpy(np.float64) for name in (case.y, case.x))
+    middle = quantiles(frame[[case.y]], (0.5,), "median").fit(None)
+    parts = {
+        "mean of y": least_squares(y, design(frame), ("y",)),
+        "mean of x": least_squares(x, design(frame), ("x",)),
+        "median": Estimates(middle.names, middle.values, middle.covariance, None),
+        "regression": sandwich(y, design(frame, case.x, "z"), ("constant", "x", "z")),
+    }
+    return together(parts)
+
+
+def sandwich(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
+    """Return least squares with the variances of MacKinnon and White (1985), J. Econometrics 29, HC3."""
+    plain = least_squares(y, matrix, names)
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    leverage = np.einsum("ni,ij,nj->n", matrix, inverse, matrix)
+    scores = matrix * ((y - matrix @ plain.values) / (1 - leverage))[:, None]
+    return Estimates(names, plain.values, inverse @ scores.T @ scores @ inverse, None)
+
+
+@cache
+def truth(case: Case) -> pd.Series:
+    """Return the parameters of the restricted population, from a sample of ``LARGE`` records."""
+    return pd.Series(estimate(restricted(case, LARGE, rng=np.random.default_rng(1)), case).values, index=list(TERMS))
+
+
+def copies(case: Case, frame: pd.DataFrame, method: Any, seed: int) -> tuple[pd.DataFrame, ...]:
+    """Return synthetic copies of one file; masks have the sd of the column, or alpha 1."""
+    masks: dict[str, MaskSettings] = {
+        name: ShiftedNormal(alpha=1.0) if name == "b" else Gaussian(sd=1.0) for name in (case.y, case.x)
+    }
+    data = resolve(frame, {name: Variable(role=Role.REPLACE) for name in masks})
+    plan = Plan(data, tag(data, None), masks, constraints=(case.constraint,))
+    return tuple(method.synthesize(plan, streams=Streams(seed)).copies)
+
+
+def one_replication(r: int, *, seed: int) -> Floats:
+    """Return the intervals of one file per design: designs × (methods + original) × 4 × terms; NaN where unfinished."""
+    rows = []
+    for case in CASES:
+        frame = restricted(case, N, rng=Streams(seed).generator("data", case.name, r))
+        found = []
+        for name, method in METHODS.items():
+            secret = int(Streams(seed).generator("study", case.name, name, r).integers(2**63))
+            try:
+                made = copies(case, frame, method, secret)
+                found.append(interval([estimate(copy, case) for copy in made], "reiter2003"))
+            except Unfinished:
+                found.append(np.full((4, len(TERMS)), np.nan))
+        rows.append([*found, interval([estimate(frame, case)], "mean_se")])
+    return np.asarray(rows)
+
+
+def summarise(draws: Floats) -> list[dict[str, Any]]:
+    """Return coverage by design, method and term, of the runs that finished."""
+    found: list[dict[str, Any]] = []
+    for k, case in enumerate(CASES):
+        ended = np.isfinite(draws[:, k, :, 0, 0]).all(axis=1)
+        rows = coverage_rows(draws[ended, k : k + 1], truth(case), [{}], (*METHODS, "original"))
+        found += [{"design": case.name, **row, "finished": int(ended.sum())} for row in rows]
+    return found
+
+
+def run(*, out: Path, replications: int = 500, jobs: int = 1, seed: int = 20228) -> dict[str, Any]:
+    """Run the study, or go on with it, and write its results after every batch."""
+    began = time.perf_counter()
+    work = partial(one_replication, seed=seed)
+    label = f"constraints seed {seed}, n {N}, copies {COPIES}"
+    results: dict[str, Any] = {}
+    for draws in replicate_in_batches(work, replications, jobs=jobs, out=out, label=label):
+        results = {"rows": summarise(draws)}
+        settings = {"n": N, "copies": COPIES, "replications": len(draws), "seed": seed}
+        save(out, study="constraints", settings=settings, results=results, page=_page(results, settings), began=began)
+    return results
+
+
+def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+    return f"{settings['replications']} of 500 replications so far.\n"
