@@ -5,7 +5,7 @@ are drawn again, from the same parameters, until they do not; given θ the recor
 sampling and exact. No true value is looked at.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,12 @@ def problems(data: Microdata, constraints: Sequence[str]) -> list[str]:
                 f"{int(np.flatnonzero(broken)[0]) + 1}. Correct the data, or loosen the constraint."
             )
     return found
+
+
+def binding(constraints: Sequence[str], columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the constraints that draws of some columns can break."""
+    drawn = set(columns)
+    return tuple(text for text in constraints if expressions.names(text) & drawn)
 
 
 def violated(frame: pd.DataFrame, constraints: Sequence[str]) -> npt.NDArray[np.bool_]:

@@ -19,10 +19,11 @@ from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_ma
 from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
 from synthdp.synthesis.cells import completed, flat, released
-from synthdp.synthesis.constraints import constrained, violated
+from synthdp.synthesis.constraints import binding, constrained, violated
 from synthdp.synthesis.protocol import Advance, Plan
 from synthdp.synthesis.tasks import prepare
-from synthdp.synthesis.truncation import Truncated, tries
+from synthdp.synthesis.truncation import Truncated, truncates
+from synthdp.synthesis.trying import tries, with_rows
 
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
 
@@ -91,9 +92,10 @@ def draw_copies(
     task, masks = prepare(plan, settings.model, settings.sweeps)
     posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
     chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
-    if plan.constraints:
+    bound = binding(plan.constraints, task.working)
+    if bound and truncates(settings.model):
         rng = streams.generator("truncation")
-        posterior = Truncated.of(settings.model, task, posterior, plan.constraints, partial(_written, task), rng=rng)
+        posterior = Truncated.of(settings.model, task, posterior, bound, partial(_written, task), rng=rng)
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
     shared = None
@@ -203,14 +205,11 @@ def _kept(
     if not broken.any():
         return frame
 
-    def draw(rows: Codes) -> dict[str, Floats]:
-        return parameters.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
+    def again(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
+        drawn = parameters.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
+        return _written(task, rows, drawn), drawn
 
-    write = partial(_written, task)
-    kept = [last for _, last in tries(np.flatnonzero(broken), draw, write, constraints)]
-    new = pd.concat([write(last.rows, last.drawn).set_index(last.rows) for last in kept])
-    places = np.argsort(np.concatenate([np.flatnonzero(~broken), new.index]))
-    return pd.concat([frame[~broken], new]).take(places).set_axis(frame.index)
+    return with_rows(frame, broken, tries(np.flatnonzero(broken), again, constraints)[1])
 
 
 def in_order(work: Callable[[int], Result], count: int, jobs: int) -> Iterable[Result]:

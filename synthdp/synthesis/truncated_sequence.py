@@ -1,0 +1,89 @@
+"""Sequential regressions under constraints: the chain of ``truncation`` for regressions that are drawn forward.
+
+    θ | records and rejected          every column's regression, of the longer table
+    rejected | θ                      for each record: forward draws up to the first that keeps the constraints
+
+θ is a draw for every copy, never an estimate: the regressions are proper, whatever ``proper`` says.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from synthdp.imputation.forward import ColumnModel, Regressions
+from synthdp.microdata import Codes, Floats
+from synthdp.synthesis.trying import FEWEST_APART, Tried, settle, tries
+
+Theta = dict[str, ColumnModel]
+
+
+@dataclass(frozen=True, repr=False)
+class TruncatedSequence:
+    """The posterior of all regressions given records that all keep the constraints.
+
+    Parameters
+    ----------
+    regressions
+        Fitted to the records alone.
+    rejected, turns, apart
+        As :class:`~synthdp.synthesis.truncation.Truncated` has them.
+    """
+
+    regressions: Regressions
+    constraints: tuple[str, ...]
+    rejected: Tried
+    turns: int = 0
+    apart: int = FEWEST_APART
+
+    @classmethod
+    def of(cls, regressions: Regressions, constraints: tuple[str, ...], *, rng: np.random.Generator) -> Self:
+        """Return the posterior, its chain run until it has settled.
+
+        Raises
+        ------
+        Unfinished
+            When it does not settle, or the model hardly ever draws what is asked for.
+        """
+        nothing = Tried(np.empty(0, dtype=np.int64), regressions.data.frame.head(0), {})
+        found = cls(regressions, constraints, nothing)
+
+        def turn(rejected: Tried) -> tuple[Tried, Floats]:
+            theta = found.theta(rejected, rng=rng)
+            return found.reject(theta, rng=rng), np.concatenate([column.numbers() for column in theta.values()])
+
+        rejected, turns, apart = settle(found.reject(_drawn(regressions, rng=rng), rng=rng), turn)
+        return replace(found, rejected=rejected, turns=turns, apart=apart)
+
+    def __repr__(self) -> str:
+        return f"TruncatedSequence({self.rejected})"
+
+    def draw(self, *, rng: np.random.Generator) -> pd.DataFrame:
+        """Return a copy: θ drawn ``apart`` turns further along the chain, then the records, until all keep them."""
+        rejected = self.rejected
+        for _ in range(self.apart - 1):
+            rejected = self.reject(self.theta(rejected, rng=rng), rng=rng)
+        last = self._tried(self.theta(rejected, rng=rng), rng=rng)[1]
+        return last.frame.take(np.argsort(last.rows)).set_axis(self.regressions.data.frame.index)
+
+    def theta(self, rejected: Tried, *, rng: np.random.Generator) -> Theta:
+        """Draw θ given the records and the rejected draws."""
+        return _drawn(self.regressions.longer(rejected.rows, rejected.frame), rng=rng)
+
+    def reject(self, theta: Theta, *, rng: np.random.Generator) -> Tried:
+        """Draw every record until the constraints hold, and return the draws before that one."""
+        return self._tried(theta, rng=rng)[0]
+
+    def _tried(self, theta: Theta, *, rng: np.random.Generator) -> tuple[Tried, Tried]:
+        def draw(rows: Codes) -> tuple[pd.DataFrame, dict[str, Floats]]:
+            copy = self.regressions.some(rows)
+            for column in theta.values():
+                column.draw(copy, rng=rng)
+            return copy.frame, {}
+
+        return tries(np.arange(len(self.regressions.data)), draw, self.constraints)
+
+
+def _drawn(regressions: Regressions, *, rng: np.random.Generator) -> Theta:
+    return {name: regressions.fit(name, rng=rng) for name in regressions.visits}

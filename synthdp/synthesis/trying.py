@@ -1,0 +1,183 @@
+"""Drawing records until they keep the constraints, and how long a chain of such draws must be.
+
+Given θ the records are independent, so the first of a record's draws that keeps the constraints is a draw of the
+restricted law: rejection sampling, exact. What was drawn in vain before it is of use too (see ``truncation``).
+
+References
+----------
+Sokal (1997), Monte Carlo methods in statistical mechanics, in Functional Integration, 131-192, section 3 (windows).
+Kendall (1954), Biometrika 41, 403-404 (the bias of a serial correlation).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from synthdp.errors import Unfinished
+from synthdp.microdata import Codes, Floats
+from synthdp.synthesis.constraints import violated
+
+# turns after which the chain is looked at, and how many times its memory it must have run
+LENGTHS = (80, 160, 320, 640, 1280)
+SETTLED = 8
+FEWEST_APART = 10
+WINDOW = 5
+SMALLEST = 1e-12
+# tries of each record in one go, so many goes; most records need one or two. So many rows cost next to nothing
+CHEAP = 4_096
+TRIES = (2, 10, 40, 150, 800, 4_000, 15_000)
+MOST_TRIES = sum(TRIES)
+# on the mean of all records, and of a thousand where there are fewer
+MOST_REJECTED = 50
+FEW = 1_000
+ROWS_AT_ONCE = 2**18
+
+# some records drawn, each as often as it is named: as they would be released, and the replaced columns' working values
+Draw = Callable[[Codes], tuple[pd.DataFrame, Mapping[str, Floats]]]
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, repr=False)
+class Tried:
+    """Draws of the model: of which record each is a try, how it would be released, and its working values."""
+
+    rows: Codes
+    frame: pd.DataFrame
+    drawn: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Tried({len(self)} draws)"
+
+    def of(self, places: Codes) -> "Tried":
+        """Return some of the draws."""
+        return Tried(
+            self.rows[places], self.frame.take(places), {name: values[places] for name, values in self.drawn.items()}
+        )
+
+    @classmethod
+    def together(cls, parts: "Sequence[Tried]") -> Self:
+        """Return all draws of some parts; there is at least one."""
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            pd.concat([part.frame for part in parts], ignore_index=True),
+            {name: np.concatenate([part.drawn[name] for part in parts]) for name in parts[0].drawn},
+        )
+
+
+def tries(records: Codes, draw: Draw, constraints: Sequence[str]) -> tuple[Tried, Tried]:
+    """Draw records until the constraints hold; return what was drawn in vain, and what was drawn at last.
+
+    Cost: as many rows as draws are needed, and a few more, because records are tried several times in one go.
+
+    Parameters
+    ----------
+    draw
+        Gives independent draws of the records it is asked for.
+
+    Raises
+    ------
+    Unfinished
+        When a record takes more than ``MOST_TRIES`` draws, or all together ``MOST_REJECTED`` each.
+    """
+    pending, vain, last, total = records, list[Tried](), list[Tried](), 0
+    # of few records many tries in one go: it is the goes that cost
+    for count in (int(np.clip(CHEAP // max(len(records), 1), *TRIES[:2])), *TRIES[1:]):
+        left = []
+        for some in _blocks(pending, count):
+            rows = np.repeat(some, count)
+            made = Tried(rows, *draw(rows))
+            holds = ~violated(made.frame, constraints).reshape(-1, count)
+            # tries after the first that holds were never made
+            first = np.where(holds.any(axis=1), holds.argmax(axis=1), count)
+            vain.append(made.of(np.flatnonzero(np.arange(count) < first[:, None])))
+            last.append(made.of(np.flatnonzero(np.arange(count) == first[:, None])))
+            total += len(vain[-1])
+            if total > MOST_REJECTED * max(len(records), FEW):
+                raise Unfinished(_seldom(f"fewer than one draw in {MOST_REJECTED} keeps them"))
+            left.append(some[first == count])
+        pending = np.concatenate(left)
+        if not len(pending):
+            return Tried.together(vain), Tried.together(last)
+    raise Unfinished(_seldom(f"of {len(pending)} records none of {MOST_TRIES:,} draws keeps them"))
+
+
+def with_rows(frame: pd.DataFrame, rows: npt.NDArray[np.bool_], kept: Tried) -> pd.DataFrame:
+    """Return a table with some rows as they were drawn at last; every one of them was."""
+    places = np.argsort(np.concatenate([np.flatnonzero(~rows), kept.rows]))
+    return pd.concat([frame[~rows], kept.frame]).take(places).set_axis(frame.index)
+
+
+def settle(state: State, turn: Callable[[State], tuple[State, Floats]]) -> tuple[State, int, int]:
+    """Run a chain until it has forgotten its start; return its state, its length, and how long copies go on alone.
+
+    Parameters
+    ----------
+    turn
+        Gives the next state, and numbers that tell where the chain is.
+
+    Raises
+    ------
+    Unfinished
+        When it has not settled after the last of ``LENGTHS``.
+    """
+    trace = list[Floats]()
+    for turns in LENGTHS:
+        while len(trace) < turns:
+            state, seen = turn(state)
+            trace.append(seen)
+        # from the very start, which is off where it matters: a chain that still comes from there has a long memory
+        length = memory(np.asarray(trace))
+        if turns >= SETTLED * length:
+            return state, turns, max(FEWEST_APART, int(np.ceil(length)))
+    raise Unfinished(
+        f"constraints: the model's parameters have not settled after {LENGTHS[-1]} turns: too much is cut off to tell "
+        "what the law was. Loosen the constraint, or replace only one of its columns."
+    )
+
+
+def memory(trace: Floats) -> float:
+    """Return the longest integrated autocorrelation time of the columns of a trace; about 1 for independent rows.
+
+    The larger of two estimates: 1 + 2 Σ ρ_k up to the first lag of ``WINDOW`` times the sum so far (Sokal 1997), and
+    (1 + ρ₁)/(1 − ρ₁), the time of a series whose correlations decay by ρ₁. A short trace cannot show the first, and ρ₁
+    is raised by (1 + 3ρ₁)/rows, which is what it is too small by (Kendall 1954, Biometrika 41, 403-404).
+
+    Examples
+    --------
+    >>> memory(np.random.default_rng(1).normal(size=(4000, 1))) < 1.3
+    True
+    """
+    rows, longest = len(trace), 1.0
+    for series in (trace - trace.mean(axis=0)).T:
+        total = float(series @ series)
+        if total < SMALLEST * rows:
+            continue
+        found = 1.0
+        for lag in range(1, rows):
+            found += 2 * float(series[lag:] @ series[:-lag]) / total
+            if lag >= WINDOW * found:
+                break
+        first = float(series[1:] @ series[:-1]) / total
+        first = min(first + (1 + 3 * first) / rows, 1 - 1 / rows)
+        longest = max(longest, found, (1 + first) / (1 - first))
+    return longest
+
+
+def _blocks(records: Codes, tries: int) -> Iterator[Codes]:
+    """Yield the records so many at a time that their tries fit into memory."""
+    step = max(ROWS_AT_ONCE // tries, 1)
+    return (records[start : start + step] for start in range(0, len(records), step))
+
+
+def _seldom(how: str) -> str:
+    return (
+        f"constraints: {how}; the model hardly ever draws what is asked for, and cannot be learnt under it. Loosen the "
+        "constraint, give its columns bounds or a transform that suit it, or replace only one of them."
+    )
