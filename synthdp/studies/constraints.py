@@ -28,7 +28,7 @@ from synthdp.seeding import Streams
 from synthdp.studies.covering import coverage_rows, interval, together
 from synthdp.studies.estimators import design, least_squares
 from synthdp.studies.resuming import replicate_in_batches
-from synthdp.studies.runner import save, table
+from synthdp.studies.runner import save
 from synthdp.synthesis.constraints import violated
 from synthdp.synthesis.imputed import DaMi, Imputed, Mi
 from synthdp.synthesis.protocol import Plan

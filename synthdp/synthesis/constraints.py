@@ -16,6 +16,11 @@ from synthdp.errors import InputError, Unfinished
 from synthdp.microdata import Microdata
 
 MOST_ROUNDS = 100
+TREES = (
+    "Trees learn the law of records that keep the constraints from those records, and drawing again what breaks one "
+    "moves it a little: intervals of copies by trees under constraints cover less than they say (see "
+    "reports/constraints). Model regression takes account of it."
+)
 
 
 def problems(data: Microdata, constraints: Sequence[str]) -> list[str]:

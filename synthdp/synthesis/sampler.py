@@ -96,6 +96,7 @@ def draw_copies(
     if bound and truncates(settings.model):
         rng = streams.generator("truncation")
         posterior = Truncated.of(settings.model, task, posterior, bound, partial(_written, task), rng=rng)
+        chain += posterior.diagnostics()
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
     shared = None

@@ -27,7 +27,7 @@ from synthdp.imputation.forward import NormLogit, Regressions
 from synthdp.imputation.trees.cart import Cart
 from synthdp.schema import Settings
 from synthdp.seeding import Streams
-from synthdp.synthesis.constraints import binding, constrained
+from synthdp.synthesis.constraints import TREES, binding, constrained
 from synthdp.synthesis.protocol import Advance, Plan, Release
 from synthdp.synthesis.truncated_sequence import TruncatedSequence
 
@@ -103,6 +103,15 @@ class Sequential(Settings):
         drawn = isinstance(self.model, NormLogit) and bool(binding(plan.constraints, _replaced(plan)))
         return plan.design(proper=self.proper or drawn, copies=self.copies)
 
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what whoever signs should know of this method, in sentences."""
+        if not binding(plan.constraints, _replaced(plan)):
+            return []
+        if isinstance(self.model, Cart):
+            return [TREES]
+        drawn = "Under constraints the regressions' parameters are drawn for every copy, as proper: true asks."
+        return [] if self.proper else [drawn]
+
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
         found = self.model.problems(plan.data)
@@ -158,6 +167,7 @@ class Sequential(Settings):
             method=self.method,
             rule=rule_for(design),
             mask_draw=design.mask_draw,
+            chain=truncated.pace.rows() if truncated is not None else (),
             design=design,
             seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
         )

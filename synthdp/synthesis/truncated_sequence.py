@@ -6,7 +6,8 @@
 θ is a draw for every copy, never an estimate: the regressions are proper, whatever ``proper`` says.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 
 from synthdp.imputation.forward import ColumnModel, Regressions
 from synthdp.microdata import Codes, Floats
-from synthdp.synthesis.trying import FEWEST_APART, Tried, settle, tries
+from synthdp.synthesis.trying import MOST_REJECTED, Pace, Tried, believed, settle, tries
 
 Theta = dict[str, ColumnModel]
 
@@ -27,15 +28,14 @@ class TruncatedSequence:
     ----------
     regressions
         Fitted to the records alone.
-    rejected, turns, apart
+    rejected, pace
         As :class:`~synthdp.synthesis.truncation.Truncated` has them.
     """
 
     regressions: Regressions
     constraints: tuple[str, ...]
     rejected: Tried
-    turns: int = 0
-    apart: int = FEWEST_APART
+    pace: Pace = field(default_factory=Pace)
 
     @classmethod
     def of(cls, regressions: Regressions, constraints: tuple[str, ...], *, rng: np.random.Generator) -> Self:
@@ -43,46 +43,48 @@ class TruncatedSequence:
 
         Raises
         ------
-        Unfinished
-            When it does not settle, or the model hardly ever draws what is asked for.
+        Seldom
+            When the model hardly ever draws what is asked for.
         """
         nothing = Tried(np.empty(0, dtype=np.int64), regressions.data.frame.head(0), {})
         found = cls(regressions, constraints, nothing)
 
         def turn(rejected: Tried) -> tuple[Tried, Floats]:
-            theta = found.theta(rejected, rng=rng)
-            return found.reject(theta, rng=rng), np.concatenate([column.numbers() for column in theta.values()])
+            theta, new = found.turn(rejected, rng=rng)
+            return new, np.concatenate([column.numbers() for column in theta.values()])
 
-        rejected, turns, apart = settle(found.reject(_drawn(regressions, rng=rng), rng=rng), turn)
-        return replace(found, rejected=rejected, turns=turns, apart=apart)
+        first = believed(lambda: _drawn(regressions, rng=rng), partial(found.reject, rng=rng))[1]
+        rejected, pace = settle(first, turn)
+        return replace(found, rejected=rejected, pace=pace)
 
     def __repr__(self) -> str:
         return f"TruncatedSequence({self.rejected})"
 
     def draw(self, *, rng: np.random.Generator) -> pd.DataFrame:
-        """Return a copy: θ drawn ``apart`` turns further along the chain, then the records, until all keep them."""
+        """Return a copy: θ drawn some turns further along the chain, then the records until they keep them."""
         rejected = self.rejected
-        for _ in range(self.apart - 1):
-            rejected = self.reject(self.theta(rejected, rng=rng), rng=rng)
-        last = self._tried(self.theta(rejected, rng=rng), rng=rng)[1]
+        for _ in range(self.pace.apart):
+            theta, rejected = self.turn(rejected, rng=rng)
+        last = self._tried(theta, rng=rng)[1]
         return last.frame.take(np.argsort(last.rows)).set_axis(self.regressions.data.frame.index)
 
-    def theta(self, rejected: Tried, *, rng: np.random.Generator) -> Theta:
-        """Draw θ given the records and the rejected draws."""
-        return _drawn(self.regressions.longer(rejected.rows, rejected.frame), rng=rng)
+    def turn(self, rejected: Tried, *, rng: np.random.Generator) -> tuple[Theta, Tried]:
+        """Return θ drawn given what was rejected, and what θ rejects."""
+        longer = self.regressions.longer(rejected.rows, rejected.frame)
+        return believed(lambda: _drawn(longer, rng=rng), partial(self.reject, rng=rng))
 
     def reject(self, theta: Theta, *, rng: np.random.Generator) -> Tried:
         """Draw every record until the constraints hold, and return the draws before that one."""
-        return self._tried(theta, rng=rng)[0]
+        return self._tried(theta, rng=rng, most=MOST_REJECTED)[0]
 
-    def _tried(self, theta: Theta, *, rng: np.random.Generator) -> tuple[Tried, Tried]:
+    def _tried(self, theta: Theta, *, rng: np.random.Generator, most: float = np.inf) -> tuple[Tried, Tried]:
         def draw(rows: Codes) -> tuple[pd.DataFrame, dict[str, Floats]]:
             copy = self.regressions.some(rows)
             for column in theta.values():
                 column.draw(copy, rng=rng)
             return copy.frame, {}
 
-        return tries(np.arange(len(self.regressions.data)), draw, self.constraints)
+        return tries(np.arange(len(self.regressions.data)), draw, self.constraints, most=most)
 
 
 def _drawn(regressions: Regressions, *, rng: np.random.Generator) -> Theta:

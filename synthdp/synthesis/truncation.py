@@ -16,7 +16,7 @@ and θ has the posterior of the likelihood above (Rao, Lin and Dunson 2016, sect
 the joint density of all tries is the restricted density of the last). Any model that can be fitted to a longer table
 will do, whatever its families.
 
-The chain starts at the fit that knows of no constraint. All copies share its first turns; then each goes ``apart``
+The chain starts at the fit that knows of no constraint. All copies share its first turns; then each goes some
 turns of its own, so that the θ of two copies lie twice as many turns apart. How many turns are enough is measured on
 what θ makes of the same random numbers (see ``trying``).
 
@@ -29,7 +29,8 @@ Rao, Lin, Dunson (2016), Data augmentation for models based on rejection samplin
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -40,7 +41,7 @@ from synthdp.imputation.protocol import ImputationModel, Movable, Parameters, Po
 from synthdp.imputation.regression import Regression
 from synthdp.microdata import Codes, Floats, Microdata
 from synthdp.synthesis.cells import flat
-from synthdp.synthesis.trying import FEWEST_APART, SMALLEST, Tried, settle, tries
+from synthdp.synthesis.trying import MOST_REJECTED, SMALLEST, Pace, Tried, believed, settle, tries
 
 # the same random numbers for every θ: what differs between two probes is θ; nothing that is released depends on it
 PROBE_SEED, PROBE_RECORDS = 0, 500
@@ -65,7 +66,7 @@ class Truncated:
         The records that are taken for draws which kept the constraints.
     rejected
         The state of the chain where the copies' own chains part from it.
-    turns, apart
+    pace
         How long the shared chain was, and how long each copy's own is.
     """
 
@@ -75,8 +76,7 @@ class Truncated:
     write: Write
     records: Codes
     rejected: Tried
-    turns: int = 0
-    apart: int = FEWEST_APART
+    pace: Pace = field(default_factory=Pace)
 
     @classmethod
     def of(
@@ -90,54 +90,59 @@ class Truncated:
         rng: np.random.Generator,
         records: Codes | None = None,
     ) -> Self:
-        """Return the posterior, its chain started at one that knows of no constraint and run until it has settled.
+        """Return the posterior, its chain started at one that knows of no constraint and run for long enough.
 
         Raises
         ------
-        Unfinished
-            When it does not settle, or the model hardly ever draws what is asked for.
+        Seldom
+            When the model hardly ever draws what is asked for.
         """
         chosen = np.arange(len(task.data)) if records is None else records
         nothing = Tried(np.empty(0, dtype=np.int64), task.data.frame.head(0), {})
         found = cls(model, task, tuple(constraints), write, chosen, nothing)
 
         def turn(rejected: Tried) -> tuple[Tried, Floats]:
-            theta = found.theta(rejected, rng=rng)
-            return found.reject(theta, rng=rng), found.probe(theta)
+            theta, new = found.turn(rejected, rng=rng)
+            return new, found.probe(theta)
 
-        rejected, turns, apart = settle(found.reject(posterior.draw(rng=rng), rng=rng), turn)
-        return replace(found, rejected=rejected, turns=turns, apart=apart)
+        first = believed(lambda: _movable(posterior.draw(rng=rng)), partial(found.reject, rng=rng))[1]
+        rejected, pace = settle(first, turn)
+        return replace(found, rejected=rejected, pace=pace)
 
     def __repr__(self) -> str:
         return f"Truncated({len(self.records)} records, {self.rejected})"
 
     def draw(self, *, rng: np.random.Generator) -> Parameters:
-        """Draw θ, ``apart`` turns from where the copies' chains part."""
+        """Draw θ, ``pace.apart`` turns from where the copies' chains part."""
         rejected = self.rejected
-        for _ in range(self.apart - 1):
-            rejected = self.reject(self.theta(rejected, rng=rng), rng=rng)
-        return self.theta(rejected, rng=rng).of(np.arange(len(self.task.data)))
+        for _ in range(self.pace.apart):
+            theta, rejected = self.turn(rejected, rng=rng)
+        return theta.of(np.arange(len(self.task.data)))
 
-    def theta(self, rejected: Tried, *, rng: np.random.Generator) -> Movable:
-        """Draw θ given the records and the rejected draws; it is θ of the longer table, the file's records first."""
-        return _movable(self.model.fit(self.longer(rejected), rng=rng).draw(rng=rng))
+    def diagnostics(self) -> tuple[dict[str, object], ...]:
+        """Return what the release says of the chain."""
+        return self.pace.rows()
 
-    def reject(self, parameters: Parameters, *, rng: np.random.Generator) -> Tried:
+    def turn(self, rejected: Tried, *, rng: np.random.Generator) -> tuple[Movable, Tried]:
+        """Return θ drawn given what was rejected, and what θ rejects."""
+        posterior = self.model.fit(self.longer(rejected), rng=rng)
+        return believed(lambda: _movable(posterior.draw(rng=rng)), partial(self.reject, rng=rng))
+
+    def reject(self, theta: Movable, *, rng: np.random.Generator) -> Tried:
         """Draw every record until the constraints hold, and return the draws before that one.
 
         Raises
         ------
-        Unfinished
-            When that takes too long.
+        Seldom
+            When more than ``MOST_REJECTED`` draws are in vain, on the mean of the records.
         """
-        theta = _movable(parameters)
         columns = self.task.data.schema.replaced()
 
         def draw(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
             drawn = theta.unbounded(rows).draw({c.name: flat(c, len(rows)) for c in columns}, rng=rng)
             return self.write(rows, drawn), drawn
 
-        return tries(self.records, draw, self.constraints)[0]
+        return tries(self.records, draw, self.constraints, most=MOST_REJECTED)[0]
 
     def probe(self, parameters: Movable) -> Floats:
         """Return means, log variances and correlations of what θ makes of the same random numbers."""

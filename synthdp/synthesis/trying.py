@@ -22,23 +22,28 @@ from synthdp.microdata import Codes, Floats
 from synthdp.synthesis.constraints import violated
 
 # turns after which the chain is looked at, and how many times its memory it must have run
-LENGTHS = (80, 160, 320, 640, 1280)
+LENGTHS = (80, 160, 320)
 SETTLED = 8
 FEWEST_APART = 10
 WINDOW = 5
 SMALLEST = 1e-12
 # tries of each record in one go, so many goes; most records need one or two. So many rows cost next to nothing
-CHEAP = 4_096
+CHEAP = 2_048
 TRIES = (2, 10, 40, 150, 800, 4_000, 15_000)
 MOST_TRIES = sum(TRIES)
-# on the mean of all records, and of a thousand where there are fewer
-MOST_REJECTED = 50
+# on the mean of all records, and of a thousand where there are fewer; θ that asks for more is not believed
+MOST_REJECTED = 9
 FEW = 1_000
+MOST_DRAWS = 50
 ROWS_AT_ONCE = 2**18
 
 # some records drawn, each as often as it is named: as they would be released, and the replaced columns' working values
 Draw = Callable[[Codes], tuple[pd.DataFrame, Mapping[str, Floats]]]
-State = TypeVar("State")
+Theta = TypeVar("Theta")
+
+
+class Seldom(Unfinished):
+    """The model hardly ever draws what is asked for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +76,7 @@ class Tried:
         )
 
 
-def tries(records: Codes, draw: Draw, constraints: Sequence[str]) -> tuple[Tried, Tried]:
+def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float = np.inf) -> tuple[Tried, Tried]:
     """Draw records until the constraints hold; return what was drawn in vain, and what was drawn at last.
 
     Cost: as many rows as draws are needed, and a few more, because records are tried several times in one go.
@@ -80,11 +85,13 @@ def tries(records: Codes, draw: Draw, constraints: Sequence[str]) -> tuple[Tried
     ----------
     draw
         Gives independent draws of the records it is asked for.
+    most
+        How many draws may be in vain, on the mean of the records.
 
     Raises
     ------
-    Unfinished
-        When a record takes more than ``MOST_TRIES`` draws, or all together ``MOST_REJECTED`` each.
+    Seldom
+        When more are, or a record takes more than ``MOST_TRIES`` draws.
     """
     pending, vain, last, total = records, list[Tried](), list[Tried](), 0
     # of few records many tries in one go: it is the goes that cost
@@ -99,13 +106,34 @@ def tries(records: Codes, draw: Draw, constraints: Sequence[str]) -> tuple[Tried
             vain.append(made.of(np.flatnonzero(np.arange(count) < first[:, None])))
             last.append(made.of(np.flatnonzero(np.arange(count) == first[:, None])))
             total += len(vain[-1])
-            if total > MOST_REJECTED * max(len(records), FEW):
-                raise Unfinished(_seldom(f"fewer than one draw in {MOST_REJECTED} keeps them"))
+            if total > most * max(len(records), FEW):
+                raise Seldom(_seldom(f"fewer than one draw in {most + 1:g} keeps them"))
             left.append(some[first == count])
         pending = np.concatenate(left)
         if not len(pending):
             return Tried.together(vain), Tried.together(last)
-    raise Unfinished(_seldom(f"of {len(pending)} records none of {MOST_TRIES:,} draws keeps them"))
+    raise Seldom(_seldom(f"of {len(pending)} records none of {MOST_TRIES:,} draws keeps them"))
+
+
+def believed(draw: Callable[[], Theta], reject: Callable[[Theta], Tried]) -> tuple[Theta, Tried]:
+    """Draw θ, and what it draws in vain; θ that hardly ever draws what is asked for is drawn again.
+
+    This is a prior: nobody asks for one record in ten of a law. Without it a number that is no normal one cut off, but
+    falls from the cut like an exponential or is level like a uniform, would send its mean and its spread to infinity.
+
+    Raises
+    ------
+    Seldom
+        When ``MOST_DRAWS`` in a row do.
+    """
+    for left in reversed(range(MOST_DRAWS)):
+        theta = draw()
+        try:
+            return theta, reject(theta)
+        except Seldom:
+            if not left:
+                raise
+    raise AssertionError("unreachable")
 
 
 def with_rows(frame: pd.DataFrame, rows: npt.NDArray[np.bool_], kept: Tried) -> pd.DataFrame:
@@ -114,32 +142,45 @@ def with_rows(frame: pd.DataFrame, rows: npt.NDArray[np.bool_], kept: Tried) -> 
     return pd.concat([frame[~rows], kept.frame]).take(places).set_axis(frame.index)
 
 
-def settle(state: State, turn: Callable[[State], tuple[State, Floats]]) -> tuple[State, int, int]:
-    """Run a chain until it has forgotten its start; return its state, its length, and how long copies go on alone.
+@dataclass(frozen=True)
+class Pace:
+    """How long a shared chain was, how long each copy's own is, and whether it had forgotten its start."""
+
+    turns: int = 0
+    apart: int = FEWEST_APART
+    settled: bool = True
+
+    def rows(self) -> tuple[dict[str, object], ...]:
+        """Return what the release says of the chain."""
+        said: dict[str, object] = {"column": "the parameters under constraints", "turns": self.turns}
+        if not self.settled:
+            said["approximation"] = (
+                f"after {self.turns} turns their chain had not forgotten its start, because the constraints cut off "
+                "too much to tell what the law was"
+            )
+        return (said,)
+
+
+def settle(rejected: Tried, turn: Callable[[Tried], tuple[Tried, Floats]]) -> tuple[Tried, Pace]:
+    """Run a chain until it has forgotten its start, or to the last of ``LENGTHS``; return its state.
 
     Parameters
     ----------
     turn
         Gives the next state, and numbers that tell where the chain is.
-
-    Raises
-    ------
-    Unfinished
-        When it has not settled after the last of ``LENGTHS``.
     """
-    trace = list[Floats]()
+    trace, length, turns = list[Floats](), np.inf, 0
     for turns in LENGTHS:
         while len(trace) < turns:
-            state, seen = turn(state)
+            rejected, seen = turn(rejected)
             trace.append(seen)
         # from the very start, which is off where it matters: a chain that still comes from there has a long memory
         length = memory(np.asarray(trace))
         if turns >= SETTLED * length:
-            return state, turns, max(FEWEST_APART, int(np.ceil(length)))
-    raise Unfinished(
-        f"constraints: the model's parameters have not settled after {LENGTHS[-1]} turns: too much is cut off to tell "
-        "what the law was. Loosen the constraint, or replace only one of its columns."
-    )
+            break
+    settled = turns >= SETTLED * length
+    apart = int(np.ceil(np.clip(length, FEWEST_APART, LENGTHS[-1] / SETTLED)))
+    return rejected, Pace(turns, apart, settled)
 
 
 def memory(trace: Floats) -> float:
