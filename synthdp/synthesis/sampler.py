@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from synthdp.synthesis.cells import completed, flat, released
 from synthdp.synthesis.constraints import binding, constrained, violated
 from synthdp.synthesis.protocol import Advance, Plan
 from synthdp.synthesis.tasks import prepare
-from synthdp.synthesis.truncation import Truncated, truncates
+from synthdp.synthesis.truncation import Truncated, truncates, writer
 from synthdp.synthesis.trying import tries, with_rows
 
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
@@ -95,7 +94,7 @@ def draw_copies(
     bound = binding(plan.constraints, task.working)
     if bound and truncates(settings.model):
         rng = streams.generator("truncation")
-        posterior = Truncated.of(settings.model, task, posterior, bound, partial(_written, task), rng=rng)
+        posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng)
         chain += posterior.diagnostics()
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
@@ -143,14 +142,6 @@ def _draw_masks(
         name: mask.draw(working[name], rng=streams.generator("mask", name, copy), residuals=residuals)
         for name, mask in masks.items()
     }
-
-
-def _written(task: Task, rows: Codes, drawn: Mapping[str, Floats]) -> pd.DataFrame:
-    """Return drawn values of some records as they would be released, a record as often as it is named."""
-    frame = task.data.frame.take(rows).reset_index(drop=True)
-    for column in task.data.schema.replaced():
-        frame[column.name] = released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
-    return blanked(frame, task.data.schema)
 
 
 def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
@@ -206,9 +197,11 @@ def _kept(
     if not broken.any():
         return frame
 
+    write = writer(task)
+
     def again(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
         drawn = parameters.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
-        return _written(task, rows, drawn), drawn
+        return write(rows, drawn), drawn
 
     return with_rows(frame, broken, tries(np.flatnonzero(broken), again, constraints)[1])
 

@@ -36,11 +36,11 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from synthdp.applicability import holds
+from synthdp.applicability import blanked, holds
 from synthdp.imputation.protocol import ImputationModel, Movable, Parameters, Posterior, Task
 from synthdp.imputation.regression import Regression
 from synthdp.microdata import Codes, Floats, Microdata
-from synthdp.synthesis.cells import flat
+from synthdp.synthesis.cells import flat, released
 from synthdp.synthesis.trying import MOST_REJECTED, SMALLEST, Pace, Tried, believed, settle, tries
 
 # the same random numbers for every θ: what differs between two probes is θ; nothing that is released depends on it
@@ -173,6 +173,18 @@ class Truncated:
             applies=applies,
             own=n,
         )
+
+
+def writer(task: Task) -> Write:
+    """Return what writes draws of some records as they would be released."""
+
+    def write(rows: Codes, drawn: Mapping[str, Floats]) -> pd.DataFrame:
+        frame = task.data.frame.take(rows).reset_index(drop=True)
+        for column in task.data.schema.replaced():
+            frame[column.name] = released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
+        return blanked(frame, task.data.schema)
+
+    return write
 
 
 def truncates(model: ImputationModel) -> bool:
