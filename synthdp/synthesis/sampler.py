@@ -203,7 +203,7 @@ def _kept(
         drawn = parameters.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
         return write(rows, drawn), drawn
 
-    return with_rows(frame, broken, tries(np.flatnonzero(broken), again, constraints)[1])
+    return with_rows(frame, broken, tries(np.flatnonzero(broken), again, constraints).last())
 
 
 def in_order(work: Callable[[int], Result], count: int, jobs: int) -> Iterable[Result]:

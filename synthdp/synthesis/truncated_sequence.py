@@ -15,7 +15,7 @@ import pandas as pd
 
 from synthdp.imputation.forward import ColumnModel, Regressions
 from synthdp.microdata import Codes, Floats
-from synthdp.synthesis.trying import MOST_REJECTED, Pace, Tried, believed, settle, tries
+from synthdp.synthesis.trying import MOST_REJECTED, Pace, Tried, Tries, believed, settle, tries
 
 Theta = dict[str, ColumnModel]
 
@@ -65,7 +65,7 @@ class TruncatedSequence:
         rejected = self.rejected
         for _ in range(self.pace.apart):
             theta, rejected = self.turn(rejected, rng=rng)
-        last = self._tried(theta, rng=rng)[1]
+        last = self._tried(theta, rng=rng).last()
         return last.frame.take(np.argsort(last.rows)).set_axis(self.regressions.data.frame.index)
 
     def turn(self, rejected: Tried, *, rng: np.random.Generator) -> tuple[Theta, Tried]:
@@ -75,9 +75,9 @@ class TruncatedSequence:
 
     def reject(self, theta: Theta, *, rng: np.random.Generator) -> Tried:
         """Draw every record until the constraints hold, and return the draws before that one."""
-        return self._tried(theta, rng=rng, most=MOST_REJECTED)[0]
+        return self._tried(theta, rng=rng, most=MOST_REJECTED).vain()
 
-    def _tried(self, theta: Theta, *, rng: np.random.Generator, most: float = np.inf) -> tuple[Tried, Tried]:
+    def _tried(self, theta: Theta, *, rng: np.random.Generator, most: float = np.inf) -> Tries:
         def draw(rows: Codes) -> tuple[pd.DataFrame, dict[str, Floats]]:
             copy = self.regressions.some(rows)
             for column in theta.values():

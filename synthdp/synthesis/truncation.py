@@ -142,7 +142,7 @@ class Truncated:
             drawn = theta.unbounded(rows).draw({c.name: flat(c, len(rows)) for c in columns}, rng=rng)
             return self.write(rows, drawn), drawn
 
-        return tries(self.records, draw, self.constraints, most=MOST_REJECTED)[0]
+        return tries(self.records, draw, self.constraints, most=MOST_REJECTED).vain()
 
     def probe(self, parameters: Movable) -> Floats:
         """Return means, log variances and correlations of what θ makes of the same random numbers."""

@@ -27,10 +27,10 @@ SETTLED = 8
 FEWEST_APART = 10
 WINDOW = 5
 SMALLEST = 1e-12
-# tries of each record in one go, so many goes; most records need one or two. So many rows cost next to nothing
+# rows that cost next to nothing: of few records as many tries are made in one go, for it is the goes that cost
 CHEAP = 2_048
-TRIES = (2, 10, 40, 150, 800, 4_000, 15_000)
-MOST_TRIES = sum(TRIES)
+FEWEST_TRIES = 2
+MOST_TRIES = 20_000
 # on the mean of all records, and of a thousand where there are fewer; θ that asks for more is not believed
 MOST_REJECTED = 9
 FEW = 1_000
@@ -69,6 +69,8 @@ class Tried:
     @classmethod
     def together(cls, parts: "Sequence[Tried]") -> Self:
         """Return all draws of some parts; there is at least one."""
+        if len(parts) == 1:
+            return cls(parts[0].rows, parts[0].frame, parts[0].drawn)
         return cls(
             np.concatenate([part.rows for part in parts]),
             pd.concat([part.frame for part in parts], ignore_index=True),
@@ -76,8 +78,25 @@ class Tried:
         )
 
 
-def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float = np.inf) -> tuple[Tried, Tried]:
-    """Draw records until the constraints hold; return what was drawn in vain, and what was drawn at last.
+@dataclass(frozen=True, repr=False)
+class Tries:
+    """All tries of some records: what was drawn in vain, and what was drawn at last."""
+
+    made: tuple[Tried, ...]
+    in_vain: tuple[Codes, ...]
+    at_last: tuple[Codes, ...]
+
+    def vain(self) -> Tried:
+        """Return the draws that broke a constraint, up to the first of each record that did not."""
+        return Tried.together([part.of(places) for part, places in zip(self.made, self.in_vain, strict=True)])
+
+    def last(self) -> Tried:
+        """Return each record's first draw that broke none."""
+        return Tried.together([part.of(places) for part, places in zip(self.made, self.at_last, strict=True)])
+
+
+def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float = np.inf) -> Tries:
+    """Draw records until the constraints hold.
 
     Cost: as many rows as draws are needed, and a few more, because records are tried several times in one go.
 
@@ -93,26 +112,27 @@ def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float
     Seldom
         When more are, or a record takes more than ``MOST_TRIES`` draws.
     """
-    pending, vain, last, total = records, list[Tried](), list[Tried](), 0
-    # of few records many tries in one go: it is the goes that cost
-    for count in (int(np.clip(CHEAP // max(len(records), 1), *TRIES[:2])), *TRIES[1:]):
+    made, in_vain, at_last = list[Tried](), list[Codes](), list[Codes]()
+    pending, tried, total = records, 0, 0
+    while len(pending):
+        if tried >= MOST_TRIES:
+            raise Seldom(_seldom(f"of {len(pending)} records none of {MOST_TRIES:,} draws keeps them"))
+        count = min(max(FEWEST_TRIES, CHEAP // len(pending), tried), MOST_TRIES - tried)
         left = []
         for some in _blocks(pending, count):
             rows = np.repeat(some, count)
-            made = Tried(rows, *draw(rows))
-            holds = ~violated(made.frame, constraints).reshape(-1, count)
+            made.append(Tried(rows, *draw(rows)))
+            holds = ~violated(made[-1].frame, constraints).reshape(-1, count)
             # tries after the first that holds were never made
             first = np.where(holds.any(axis=1), holds.argmax(axis=1), count)
-            vain.append(made.of(np.flatnonzero(np.arange(count) < first[:, None])))
-            last.append(made.of(np.flatnonzero(np.arange(count) == first[:, None])))
-            total += len(vain[-1])
+            in_vain.append(np.flatnonzero(np.arange(count) < first[:, None]))
+            at_last.append(np.flatnonzero(np.arange(count) == first[:, None]))
+            total += len(in_vain[-1])
             if total > most * max(len(records), FEW):
                 raise Seldom(_seldom(f"fewer than one draw in {most + 1:g} keeps them"))
             left.append(some[first == count])
-        pending = np.concatenate(left)
-        if not len(pending):
-            return Tried.together(vain), Tried.together(last)
-    raise Seldom(_seldom(f"of {len(pending)} records none of {MOST_TRIES:,} draws keeps them"))
+        pending, tried = np.concatenate(left), tried + count
+    return Tries(tuple(made), tuple(in_vain), tuple(at_last))
 
 
 def believed(draw: Callable[[], Theta], reject: Callable[[Theta], Tried]) -> tuple[Theta, Tried]:

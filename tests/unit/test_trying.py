@@ -27,7 +27,8 @@ def dice(rng: np.random.Generator, sides: int = 6):
 
 @pytest.mark.parametrize("n", [40, 3_000])
 def test_the_first_that_holds_is_kept_and_those_before_it_are_rejected(n):
-    vain, last = tries(np.arange(n), dice(np.random.default_rng(1)), ["x <= 2"])
+    found = tries(np.arange(n), dice(np.random.default_rng(1)), ["x <= 2"])
+    vain, last = found.vain(), found.last()
     assert sorted(last.rows) == list(range(n))
     assert (last.frame["record"].to_numpy() == last.rows).all()
     assert (vain.frame["record"].to_numpy() == vain.rows).all()
@@ -45,9 +46,9 @@ def test_the_first_that_holds_is_kept_and_those_before_it_are_rejected(n):
 
 def test_records_are_tried_in_blocks(monkeypatch):
     monkeypatch.setattr(trying, "ROWS_AT_ONCE", 64)
-    vain, last = tries(np.arange(500), dice(np.random.default_rng(1)), ["x <= 2"])
-    assert sorted(last.rows) == list(range(500))
-    assert abs(len(vain) / 500 - 2) < 4 * np.sqrt(6 / 500)
+    found = tries(np.arange(500), dice(np.random.default_rng(1)), ["x <= 2"])
+    assert sorted(found.last().rows) == list(range(500))
+    assert abs(len(found.vain()) / 500 - 2) < 4 * np.sqrt(6 / 500)
 
 
 def test_too_many_in_vain_stop():
@@ -55,7 +56,7 @@ def test_too_many_in_vain_stop():
         tries(np.arange(2_000), dice(np.random.default_rng(1), sides=100), ["x <= 2"], most=9)
     assert str(caught.value) == "constraints: fewer than one draw in 10 keeps them" + SELDOM
     # a record by itself may take as many as it needs, up to a point
-    assert len(tries(np.arange(5), dice(np.random.default_rng(1), sides=1000), ["x <= 2"], most=9)[1]) == 5
+    assert len(tries(np.arange(5), dice(np.random.default_rng(1), sides=1000), ["x <= 2"], most=9).last()) == 5
 
 
 def test_a_record_that_cannot_keep_them_stops():
