@@ -31,10 +31,9 @@ import numpy as np
 import pandas as pd
 
 from synthdp.applicability import Booleans, blanked, conditional, holds, needs, visits
-from synthdp.evidence import Evidence
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.predictors import Predictors
-from synthdp.imputation.protocol import ImputationModel, Posterior, Task
+from synthdp.imputation.protocol import ImputationModel, Movable, Posterior, Task
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.links import Link
@@ -44,6 +43,7 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.cells import completed, flat, released
 from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.truncation import Truncated, truncates
+from synthdp.synthesis.trying import Draw, mended
 
 Chainable = Regression | MaskedCart
 # what a model may see of records: the kept columns of the data but those excluded, and the strength of their masks
@@ -118,7 +118,8 @@ def _chained(
 ) -> Microdata:
     """Draw a completed original by chained equations. O(rounds · n d²) per incomplete column with d predictors."""
     rng = streams.generator("start")
-    frame = constrained(lambda: started(data, names, rng=rng).frame, constraints, copy=number)
+    # a record that no value of others suits starts with one that does not: its own draw will
+    frame = constrained(lambda: started(data, names, rng=rng).frame, constraints, copy=number, strict=False)
     known = {name: data.frame[name].notna().to_numpy(dtype=bool) for name in names}
     # the chain of a column's parameters under constraints is settled once; later rounds go on from there
     settled: dict[str, Truncated] = {}
@@ -126,7 +127,8 @@ def _chained(
         for name in names:
             here = Microdata(frame, data.schema)
             draw = _redraw(model, here, name, known[name], see, constraints, settled, streams.within(name, turn))
-            frame = constrained(draw, constraints, copy=number)
+            everyone = np.arange(len(data))
+            frame = mended(draw(everyone)[0].set_axis(data.frame.index), draw, constraints)
     return Microdata(frame, data.schema)
 
 
@@ -139,7 +141,7 @@ def _redraw(
     constraints: tuple[str, ...],
     settled: dict[str, Truncated],
     streams: Streams,
-) -> Callable[[], pd.DataFrame]:
+) -> Draw:
     """Fit one column given the others; return what draws its missing values, and blanks what does not apply then."""
     column = data.schema[name]
     decided = [other.name for other in conditional(data.schema) if name in needs(other)]
@@ -177,14 +179,16 @@ def _redraw(
             settled[name] = Truncated.of(changed, task, posterior, bound, write, rng=rng, records=rows)
         posterior = replace(settled[name], task=task, write=write)
     parameters = posterior.draw(rng=streams.generator("parameters"))
+    if not isinstance(parameters, Movable):
+        raise TypeError("this model cannot impute")
     values = streams.generator("values")
-    silent: Mapping[str, Evidence] = {name: flat(column, len(data))}
 
-    def draw() -> pd.DataFrame:
-        new = released(parameters.draw(silent, rng=values)[name], column, link, data.frame[name])
-        applies = holds(column, data.frame)
-        frame = data.frame.assign(**{name: data.frame[name].where(known | ~applies, new)})
-        return blanked(frame, dependent)
+    def draw(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
+        drawn = parameters.of(rows).draw({name: flat(column, len(rows))}, rng=values)
+        frame = data.frame.take(rows).reset_index(drop=True)
+        new = released(drawn[name], column, link, frame[name])
+        frame = frame.assign(**{name: frame[name].where(known[rows] | ~holds(column, frame), new)})
+        return blanked(frame, dependent), drawn
 
     return draw
 

@@ -18,11 +18,11 @@ from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_ma
 from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
 from synthdp.synthesis.cells import completed, flat, released
-from synthdp.synthesis.constraints import binding, constrained, violated
+from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.protocol import Advance, Plan
 from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncation import Truncated, truncates, writer
-from synthdp.synthesis.trying import tries, with_rows
+from synthdp.synthesis.trying import mended
 
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
 
@@ -177,33 +177,16 @@ def _draw_copy(
         return blanked(frame, task.data.schema)
 
     if isinstance(parameters, Movable):
-        frame = _kept(draw(), task, parameters, evidence, constraints, rng=rng)
+        theta, write = parameters, writer(task)
+
+        def again(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
+            drawn = theta.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
+            return write(rows, drawn), drawn
+
+        frame = mended(draw(), again, constraints)
     else:
         frame = constrained(draw, constraints, copy=m)
     return frame, traces[0] if traces else None
-
-
-def _kept(
-    frame: pd.DataFrame,
-    task: Task,
-    parameters: Movable,
-    evidence: Mapping[str, Evidence],
-    constraints: tuple[str, ...],
-    *,
-    rng: np.random.Generator,
-) -> pd.DataFrame:
-    """Return a copy whose records all keep the constraints; those that break one are drawn until they do not."""
-    broken = violated(frame, constraints)
-    if not broken.any():
-        return frame
-
-    write = writer(task)
-
-    def again(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
-        drawn = parameters.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
-        return write(rows, drawn), drawn
-
-    return with_rows(frame, broken, tries(np.flatnonzero(broken), again, constraints).last())
 
 
 def in_order(work: Callable[[int], Result], count: int, jobs: int) -> Iterable[Result]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import Unfinished
@@ -156,10 +155,14 @@ def believed(draw: Callable[[], Theta], reject: Callable[[Theta], Tried]) -> tup
     raise AssertionError("unreachable")
 
 
-def with_rows(frame: pd.DataFrame, rows: npt.NDArray[np.bool_], kept: Tried) -> pd.DataFrame:
-    """Return a table with some rows as they were drawn at last; every one of them was."""
-    places = np.argsort(np.concatenate([np.flatnonzero(~rows), kept.rows]))
-    return pd.concat([frame[~rows], kept.frame]).take(places).set_axis(frame.index)
+def mended(frame: pd.DataFrame, draw: Draw, constraints: Sequence[str]) -> pd.DataFrame:
+    """Return a table whose records all keep the constraints: those that break one are drawn until they do not."""
+    broken = violated(frame, constraints)
+    if not broken.any():
+        return frame
+    last = tries(np.flatnonzero(broken), draw, constraints).last()
+    places = np.argsort(np.concatenate([np.flatnonzero(~broken), last.rows]))
+    return pd.concat([frame[~broken], last.frame]).take(places).set_axis(frame.index)
 
 
 @dataclass(frozen=True)
