@@ -31,7 +31,7 @@ RULES = {
     "count": "visits <= 6 + z",
     "ordinal": "health != 'bad' or x < 1",
     "nominal": "region != 'south' or x > -1",
-    "semicontinuous": "spent <= 30 + 5 * z",
+    "semicontinuous": "spent <= 15 + 5 * z",
     "conditional": "wage < 60 + 5 * x",
 }
 
