@@ -32,9 +32,11 @@ class Task:
         How long a chain runs, where the joint draw is not exact.
     applies
         Of each replaced column that does not apply to everyone (``applies_when``): to which records it does.
-    own
-        How many of the records, the first ones, are the file's; the others are draws of the model that broke a
-        constraint (see ``synthesis.truncation``). None when all are.
+
+    Notes
+    -----
+    ``predictors``, ``working`` and ``applies`` may have further rows behind those of ``data``: draws of the model that
+    broke a constraint (see ``synthesis.truncation``), which teach as records do.
     """
 
     data: Microdata
@@ -43,7 +45,6 @@ class Task:
     links: Mapping[str, Link]
     sweeps: int = 20
     applies: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
-    own: int | None = None
 
 
 class Parameters(Protocol):

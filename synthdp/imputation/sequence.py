@@ -49,7 +49,7 @@ def largest_count(task: Task, name: str) -> int:
     bounds = task.data.schema[name].bounds
     if bounds is not None:
         return int(bounds[1])
-    return int(np.ceil(BEYOND_LARGEST * np.nanmax(task.data.numbers(name)[: task.own]))) + 1
+    return int(np.ceil(BEYOND_LARGEST * np.nanmax(task.data.numbers(name)))) + 1
 
 
 def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: float) -> Step:
@@ -66,7 +66,9 @@ def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: flo
             scale = task.links[name]
             family = NegativeBinomial(largest_count(task, name), scale)
             encoding = AsNumber(scale.center, scale.spread)
-            return Step(name, family, encoding, task.data.numbers(name), prior_sd, scale, counted=True)
+            # the counts themselves, with those that were rejected; plus zero, as a rounded one may be minus zero
+            values = np.round(scale.inverse(working)) + 0.0
+            return Step(name, family, encoding, values, prior_sd, scale, counted=True)
         case Kind.SEMICONTINUOUS:
             point = float(task.links[name].forward(np.zeros(1))[0])
             parts = Semicontinuous(point, link, linear_widening=linear_sd / prior_sd)

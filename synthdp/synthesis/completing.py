@@ -43,7 +43,7 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.cells import completed, flat, released
 from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.truncation import Truncated, truncates
-from synthdp.synthesis.trying import Draw, mended
+from synthdp.synthesis.trying import Draw, Tried, mended
 
 Chainable = Regression | MaskedCart
 # what a model may see of records: the kept columns of the data but those excluded, and the strength of their masks
@@ -128,7 +128,7 @@ def _chained(
             here = Microdata(frame, data.schema)
             draw = _redraw(model, here, name, known[name], see, constraints, settled, streams.within(name, turn))
             everyone = np.arange(len(data))
-            frame = mended(draw(everyone)[0].set_axis(data.frame.index), draw, constraints)
+            frame = mended(draw(everyone).table().set_axis(data.frame.index), draw, constraints)
     return Microdata(frame, data.schema)
 
 
@@ -183,12 +183,12 @@ def _redraw(
         raise TypeError("this model cannot impute")
     values = streams.generator("values")
 
-    def draw(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
+    def draw(rows: Codes) -> Tried:
         drawn = parameters.of(rows).draw({name: flat(column, len(rows))}, rng=values)
         frame = data.frame.take(rows).reset_index(drop=True)
         new = released(drawn[name], column, link, frame[name])
         frame = frame.assign(**{name: frame[name].where(known[rows] | ~holds(column, frame), new)})
-        return blanked(frame, dependent), drawn
+        return Tried(rows, drawn, blanked(frame, dependent))
 
     return draw
 

@@ -20,9 +20,10 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.cells import completed, flat, released
 from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.protocol import Advance, Plan
+from synthdp.synthesis.quick import quick_check
 from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncation import Truncated, truncates, writer
-from synthdp.synthesis.trying import mended
+from synthdp.synthesis.trying import Tried, mended
 
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
 
@@ -94,7 +95,8 @@ def draw_copies(
     bound = binding(plan.constraints, task.working)
     if bound and truncates(settings.model):
         rng = streams.generator("truncation")
-        posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng)
+        quick = quick_check(task, bound)
+        posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng, quick=quick)
         chain += posterior.diagnostics()
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
@@ -179,9 +181,9 @@ def _draw_copy(
     if isinstance(parameters, Movable):
         theta, write = parameters, writer(task)
 
-        def again(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
+        def again(rows: Codes) -> Tried:
             drawn = theta.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
-            return write(rows, drawn), drawn
+            return Tried(rows, drawn, write(rows, drawn))
 
         frame = mended(draw(), again, constraints)
     else:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from synthdp.imputation.forward import ColumnModel, Regressions
 from synthdp.microdata import Codes, Floats
-from synthdp.synthesis.trying import MOST_REJECTED, Pace, Tried, Tries, believed, settle, tries
+from synthdp.synthesis.trying import MOST_REJECTED, Pace, Tried, Tries, believed, breaking, settle, tries
 
 Theta = dict[str, ColumnModel]
 
@@ -46,7 +46,7 @@ class TruncatedSequence:
         Seldom
             When the model hardly ever draws what is asked for.
         """
-        nothing = Tried(np.empty(0, dtype=np.int64), regressions.data.frame.head(0), {})
+        nothing = Tried(np.empty(0, dtype=np.int64), {}, regressions.data.frame.head(0))
         found = cls(regressions, constraints, nothing)
 
         def turn(rejected: Tried) -> tuple[Tried, Floats]:
@@ -66,11 +66,11 @@ class TruncatedSequence:
         for _ in range(self.pace.apart):
             theta, rejected = self.turn(rejected, rng=rng)
         last = self._tried(theta, rng=rng).last()
-        return last.frame.take(np.argsort(last.rows)).set_axis(self.regressions.data.frame.index)
+        return last.table().take(np.argsort(last.rows)).set_axis(self.regressions.data.frame.index)
 
     def turn(self, rejected: Tried, *, rng: np.random.Generator) -> tuple[Theta, Tried]:
         """Return θ drawn given what was rejected, and what θ rejects."""
-        longer = self.regressions.longer(rejected.rows, rejected.frame)
+        longer = self.regressions.longer(rejected.rows, rejected.table())
         return believed(lambda: _drawn(longer, rng=rng), partial(self.reject, rng=rng))
 
     def reject(self, theta: Theta, *, rng: np.random.Generator) -> Tried:
@@ -78,13 +78,13 @@ class TruncatedSequence:
         return self._tried(theta, rng=rng, most=MOST_REJECTED).vain()
 
     def _tried(self, theta: Theta, *, rng: np.random.Generator, most: float = np.inf) -> Tries:
-        def draw(rows: Codes) -> tuple[pd.DataFrame, dict[str, Floats]]:
+        def draw(rows: Codes) -> Tried:
             copy = self.regressions.some(rows)
             for column in theta.values():
                 column.draw(copy, rng=rng)
-            return copy.frame, {}
+            return Tried(rows, {}, copy.frame)
 
-        return tries(np.arange(len(self.regressions.data)), draw, self.constraints, most=most)
+        return tries(np.arange(len(self.regressions.data)), draw, breaking(self.constraints), most=most)
 
 
 def _drawn(regressions: Regressions, *, rng: np.random.Generator) -> Theta:

@@ -39,9 +39,10 @@ import pandas as pd
 from synthdp.applicability import blanked, holds
 from synthdp.imputation.protocol import ImputationModel, Movable, Parameters, Posterior, Task
 from synthdp.imputation.regression import Regression
-from synthdp.microdata import Codes, Floats, Microdata
+from synthdp.microdata import Codes, Floats
 from synthdp.synthesis.cells import flat, released
-from synthdp.synthesis.trying import MOST_REJECTED, SMALLEST, Pace, Tried, believed, settle, tries
+from synthdp.synthesis.quick import Check
+from synthdp.synthesis.trying import MOST_REJECTED, SMALLEST, Pace, Tried, believed, breaking, settle, tries
 
 # the same random numbers for every θ: what differs between two probes is θ; nothing that is released depends on it
 PROBE_SEED, PROBE_RECORDS = 0, 500
@@ -62,6 +63,8 @@ class Truncated:
         What every record and every copy keeps.
     write
         Gives draws as they would be released, on which the constraints are looked at.
+    quick
+        Does the same without writing them, where that is possible.
     records
         The records that are taken for draws which kept the constraints.
     rejected
@@ -74,6 +77,7 @@ class Truncated:
     task: Task
     constraints: tuple[str, ...]
     write: Write
+    quick: Check | None
     records: Codes
     rejected: Tried
     pace: Pace = field(default_factory=Pace)
@@ -88,6 +92,7 @@ class Truncated:
         write: Write,
         *,
         rng: np.random.Generator,
+        quick: Check | None = None,
         records: Codes | None = None,
     ) -> Self:
         """Return the posterior, its chain started at one that knows of no constraint and run for long enough.
@@ -98,8 +103,8 @@ class Truncated:
             When the model hardly ever draws what is asked for.
         """
         chosen = np.arange(len(task.data)) if records is None else records
-        nothing = Tried(np.empty(0, dtype=np.int64), task.data.frame.head(0), {})
-        found = cls(model, task, tuple(constraints), write, chosen, nothing)
+        nothing = Tried(np.empty(0, dtype=np.int64), {})
+        found = cls(model, task, tuple(constraints), write, quick, chosen, nothing)
 
         def turn(rejected: Tried) -> tuple[Tried, Floats]:
             theta, new = found.turn(rejected, rng=rng)
@@ -136,13 +141,14 @@ class Truncated:
         Seldom
             When more than ``MOST_REJECTED`` draws are in vain, on the mean of the records.
         """
-        columns = self.task.data.schema.replaced()
+        columns, quick = self.task.data.schema.replaced(), self.quick
 
-        def draw(rows: Codes) -> tuple[pd.DataFrame, Mapping[str, Floats]]:
+        def draw(rows: Codes) -> Tried:
             drawn = theta.unbounded(rows).draw({c.name: flat(c, len(rows)) for c in columns}, rng=rng)
-            return self.write(rows, drawn), drawn
+            return Tried(rows, drawn, self.write(rows, drawn) if quick is None else None)
 
-        return tries(self.records, draw, self.constraints, most=MOST_REJECTED).vain()
+        broken = breaking(self.constraints) if quick is None else lambda made: quick(made.rows, made.drawn)
+        return tries(self.records, draw, broken, most=MOST_REJECTED).vain()
 
     def probe(self, parameters: Movable) -> Floats:
         """Return means, log variances and correlations of what θ makes of the same random numbers."""
@@ -158,20 +164,18 @@ class Truncated:
 
     def longer(self, rejected: Tried) -> Task:
         """Return what the model is fitted to: the records, and the rejected draws as if they were records too."""
-        task, n = self.task, len(self.task.data)
-        rows = np.concatenate([np.arange(n), rejected.rows])
+        task = self.task
+        rows = np.concatenate([np.arange(len(task.data)), rejected.rows])
         applies = {
-            name: np.concatenate([known, holds(task.data.schema[name], rejected.frame)])
+            name: np.concatenate([known, holds(task.data.schema[name], rejected.table())])
             for name, known in task.applies.items()
         }
         working = {name: np.concatenate([x, rejected.drawn[name]]) for name, x in task.working.items()}
         return replace(
             task,
-            data=Microdata(pd.concat([task.data.frame, rejected.frame], ignore_index=True), task.data.schema),
             predictors=replace(task.predictors, matrix=task.predictors.matrix[rows]),
             working={name: np.where(applies[name], x, np.nan) if name in applies else x for name, x in working.items()},
             applies=applies,
-            own=n,
         )
 
 

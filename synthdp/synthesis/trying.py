@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import Unfinished
@@ -36,8 +37,6 @@ FEW = 1_000
 MOST_DRAWS = 50
 ROWS_AT_ONCE = 2**18
 
-# some records drawn, each as often as it is named: as they would be released, and the replaced columns' working values
-Draw = Callable[[Codes], tuple[pd.DataFrame, Mapping[str, Floats]]]
 Theta = TypeVar("Theta")
 
 
@@ -47,11 +46,21 @@ class Seldom(Unfinished):
 
 @dataclass(frozen=True, repr=False)
 class Tried:
-    """Draws of the model: of which record each is a try, how it would be released, and its working values."""
+    """Draws of the model.
+
+    Parameters
+    ----------
+    rows
+        Of which record each is a try.
+    drawn
+        The replaced columns' working values; none where the frame says all.
+    frame
+        The draws as they would be released; None where nobody asks.
+    """
 
     rows: Codes
-    frame: pd.DataFrame
     drawn: Mapping[str, Floats]
+    frame: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,20 +70,36 @@ class Tried:
 
     def of(self, places: Codes) -> "Tried":
         """Return some of the draws."""
-        return Tried(
-            self.rows[places], self.frame.take(places), {name: values[places] for name, values in self.drawn.items()}
-        )
+        frame = None if self.frame is None else self.frame.take(places)
+        return Tried(self.rows[places], {name: values[places] for name, values in self.drawn.items()}, frame)
+
+    def table(self) -> pd.DataFrame:
+        """Return the draws as they would be released."""
+        if self.frame is None:
+            raise TypeError("these draws were not written")
+        return self.frame
 
     @classmethod
     def together(cls, parts: "Sequence[Tried]") -> Self:
         """Return all draws of some parts; there is at least one."""
         if len(parts) == 1:
-            return cls(parts[0].rows, parts[0].frame, parts[0].drawn)
+            return cls(parts[0].rows, parts[0].drawn, parts[0].frame)
+        frames = [part.frame for part in parts if part.frame is not None]
         return cls(
             np.concatenate([part.rows for part in parts]),
-            pd.concat([part.frame for part in parts], ignore_index=True),
             {name: np.concatenate([part.drawn[name] for part in parts]) for name in parts[0].drawn},
+            pd.concat(frames, ignore_index=True) if frames else None,
         )
+
+
+# some records drawn, each as often as it is named; and which of the draws break a constraint
+Draw = Callable[[Codes], Tried]
+Broken = Callable[[Tried], npt.NDArray[np.bool_]]
+
+
+def breaking(constraints: Sequence[str]) -> Broken:
+    """Return what looks at draws that are written."""
+    return lambda made: violated(made.table(), constraints)
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,7 +119,7 @@ class Tries:
         return Tried.together([part.of(places) for part, places in zip(self.made, self.at_last, strict=True)])
 
 
-def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float = np.inf) -> Tries:
+def tries(records: Codes, draw: Draw, broken: Broken, *, most: float = np.inf) -> Tries:
     """Draw records until the constraints hold.
 
     Cost: as many rows as draws are needed, and a few more, because records are tried several times in one go.
@@ -103,6 +128,8 @@ def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float
     ----------
     draw
         Gives independent draws of the records it is asked for.
+    broken
+        Says which of them break a constraint.
     most
         How many draws may be in vain, on the mean of the records.
 
@@ -120,8 +147,8 @@ def tries(records: Codes, draw: Draw, constraints: Sequence[str], *, most: float
         left = []
         for some in _blocks(pending, count):
             rows = np.repeat(some, count)
-            made.append(Tried(rows, *draw(rows)))
-            holds = ~violated(made[-1].frame, constraints).reshape(-1, count)
+            made.append(draw(rows))
+            holds = ~broken(made[-1]).reshape(-1, count)
             # tries after the first that holds were never made
             first = np.where(holds.any(axis=1), holds.argmax(axis=1), count)
             in_vain.append(np.flatnonzero(np.arange(count) < first[:, None]))
@@ -160,9 +187,9 @@ def mended(frame: pd.DataFrame, draw: Draw, constraints: Sequence[str]) -> pd.Da
     broken = violated(frame, constraints)
     if not broken.any():
         return frame
-    last = tries(np.flatnonzero(broken), draw, constraints).last()
+    last = tries(np.flatnonzero(broken), draw, breaking(constraints)).last()
     places = np.argsort(np.concatenate([np.flatnonzero(~broken), last.rows]))
-    return pd.concat([frame[~broken], last.frame]).take(places).set_axis(frame.index)
+    return pd.concat([frame[~broken], last.table()]).take(places).set_axis(frame.index)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from synthdp.evidence import GaussianEvidence
 from synthdp.imputation.forward import NormLogit
 from synthdp.imputation.regression import Regression
-from synthdp.imputation.sequence import largest_count
+from synthdp.imputation.sequence import largest_count, steps_of
 from synthdp.masking.gaussian import Gaussian
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
@@ -18,6 +18,7 @@ from synthdp.synthesis import trying
 from synthdp.synthesis.constraints import violated
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.quick import quick_check
 from synthdp.synthesis.sequential import Sequential
 from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncation import Truncated, truncates, writer
@@ -114,25 +115,27 @@ def test_rejected_draws_break_the_constraint_and_stand_behind_the_records(kind):
     found = truncated(kind)
     rejected, task = found.rejected, found.longer(found.rejected)
     assert len(rejected) > 0
-    assert violated(rejected.frame, [RULES[kind]]).all()
-    assert task.own == N
-    assert len(task.data) == len(task.predictors.matrix) == N + len(rejected)
-    pd.testing.assert_frame_equal(task.data.frame.head(N), found.task.data.frame)
+    assert violated(rejected.table(), [RULES[kind]]).all()
+    assert len(task.predictors.matrix) == N + len(rejected)
     # what is kept is the record's own
-    assert (task.data.frame["z"].to_numpy()[N:] == people()["z"].to_numpy()[rejected.rows]).all()
     assert (task.predictors.matrix[N:] == found.task.predictors.matrix[rejected.rows]).all()
     for name, x in task.working.items():
+        assert np.array_equal(x[:N], found.task.working[name], equal_nan=True)
         applies = task.applies.get(name, np.ones(len(x), dtype=bool))
         assert np.isfinite(x[applies]).all()
         assert np.isnan(x[~applies]).all()
     if kind == "conditional":
-        assert (task.applies["wage"] == task.data.frame["work"].eq("yes")).all()
+        assert (task.applies["wage"][N:] == rejected.table()["work"].eq("yes")).all()
     assert repr(found) == f"Truncated({N} records, Tried({len(rejected)} draws))"
 
 
 def test_the_largest_count_stays_that_of_the_file():
     found = truncated("count")
-    assert largest_count(found.longer(found.rejected), "visits") == largest_count(found.task, "visits")
+    longer = found.longer(found.rejected)
+    assert largest_count(longer, "visits") == largest_count(found.task, "visits")
+    # the regression is of the counts themselves, in the records and in what was rejected
+    counts = steps_of(longer, ("visits", "x"), "probit", 1.0, 1.0)[0].values
+    assert counts.tolist() == [*people()["visits"], *found.rejected.table()["visits"]]
 
 
 def test_draws_outside_the_bounds_teach_as_they_were_drawn():
@@ -188,3 +191,63 @@ def test_masks_drawn_once_go_with_constraints():
     plan = replace(plan_of("conditional"), masks={name: Gaussian(sd=1) for name in ("x", "wage")})
     for copy in DaMi(copies=2, mask_draw="once", sweeps=3).synthesize(plan, streams=Streams(1)).copies:
         assert not violated(copy, plan.constraints).any()
+
+
+QUICK = (
+    "x <= z + 1",
+    "abs(x - y) < 2 and not (x > 1 or y < -1)",
+    "-1 < x <= y + 3",
+    "log(x) < 1",
+    "x / z > -4 or sqrt(y) < 2 or -x ** 3 > 2",
+    "max(x, y) >= min(z, 0.5) - 1 and floor(x) != ceil(y)",
+    "x != gap",
+    "gap > x or x == x",
+    "visits <= 6 + z and flag == 0",
+)
+
+
+@pytest.mark.parametrize("text", QUICK)
+def test_constraints_between_numbers_are_looked_at_without_a_table(text):
+    rng = np.random.default_rng(3)
+    frame = people().assign(flag=rng.integers(0, 2, N), gap=np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)))
+    named = ("x", "y", "visits")
+    data = resolve(frame, {name: KINDS[name] for name in named} | {"flag": Variable(role="replace")})
+    task, _ = prepare(Plan(data, tag(data, None)), Regression(), 5)
+    rows = rng.integers(0, N, 500)
+    drawn = {name: rng.normal(size=500) for name in named} | {"flag": rng.integers(0, 2, 500).astype(float)}
+    check = quick_check(task, [text])
+    assert check is not None
+    assert (check(rows, drawn) == violated(writer(task)(rows, drawn), [text])).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("binary", "b == 'no' or x > 0"),
+        ("two numbers", "isnull(x) or x < 1"),
+        ("two numbers", "x in [1, 2]"),
+        ("two numbers", "cut(x, [1]) < 1"),
+        ("two numbers", "(x < 1) + y < 3"),
+        ("two numbers", "`x` < 3"),
+        ("two numbers", "(x < y) == True"),
+        ("two numbers", "x and y > 1"),
+        ("conditional", "x < 1"),
+    ],
+)
+def test_all_others_take_one(kind, text):
+    task, _ = prepare(plan_of(kind), Regression(), 5)
+    assert quick_check(task, [text]) is None
+
+
+def test_the_chain_is_the_same_with_a_table_and_without():
+    plan, model = plan_of("two numbers"), Regression()
+    task, _ = prepare(plan, model, 5)
+    found = []
+    for quick in (None, quick_check(task, plan.constraints)):
+        rng = np.random.default_rng(1)
+        posterior = model.fit(task, rng=rng)
+        chain = Truncated.of(model, task, posterior, plan.constraints, writer(task), rng=rng, quick=quick)
+        found.append(chain.rejected)
+    assert (found[0].rows == found[1].rows).all()
+    assert (found[0].drawn["x"] == found[1].drawn["x"]).all()
+    assert found[1].frame is None

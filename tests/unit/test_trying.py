@@ -7,7 +7,18 @@ import pytest
 from synthdp.errors import Unfinished
 from synthdp.synthesis import trying
 from synthdp.synthesis.constraints import binding
-from synthdp.synthesis.trying import LENGTHS, MOST_DRAWS, MOST_TRIES, Seldom, Tried, believed, memory, settle, tries
+from synthdp.synthesis.trying import (
+    LENGTHS,
+    MOST_DRAWS,
+    MOST_TRIES,
+    Seldom,
+    Tried,
+    believed,
+    breaking,
+    memory,
+    settle,
+    tries,
+)
 
 SELDOM = (
     "; the model hardly ever draws what is asked for, and cannot be learnt under it. Loosen the constraint, give its "
@@ -20,14 +31,14 @@ def dice(rng: np.random.Generator, sides: int = 6):
 
     def draw(rows):
         x = rng.integers(1, sides + 1, len(rows))
-        return pd.DataFrame({"x": x, "record": rows}), {"x": -x.astype(float)}
+        return Tried(rows, {"x": -x.astype(float)}, pd.DataFrame({"x": x, "record": rows}))
 
     return draw
 
 
 @pytest.mark.parametrize("n", [40, 3_000])
 def test_the_first_that_holds_is_kept_and_those_before_it_are_rejected(n):
-    found = tries(np.arange(n), dice(np.random.default_rng(1)), ["x <= 2"])
+    found = tries(np.arange(n), dice(np.random.default_rng(1)), breaking(["x <= 2"]))
     vain, last = found.vain(), found.last()
     assert sorted(last.rows) == list(range(n))
     assert (last.frame["record"].to_numpy() == last.rows).all()
@@ -46,31 +57,33 @@ def test_the_first_that_holds_is_kept_and_those_before_it_are_rejected(n):
 
 def test_records_are_tried_in_blocks(monkeypatch):
     monkeypatch.setattr(trying, "ROWS_AT_ONCE", 64)
-    found = tries(np.arange(500), dice(np.random.default_rng(1)), ["x <= 2"])
+    found = tries(np.arange(500), dice(np.random.default_rng(1)), breaking(["x <= 2"]))
     assert sorted(found.last().rows) == list(range(500))
     assert abs(len(found.vain()) / 500 - 2) < 4 * np.sqrt(6 / 500)
 
 
 def test_too_many_in_vain_stop():
     with pytest.raises(Seldom) as caught:
-        tries(np.arange(2_000), dice(np.random.default_rng(1), sides=100), ["x <= 2"], most=9)
+        tries(np.arange(2_000), dice(np.random.default_rng(1), sides=100), breaking(["x <= 2"]), most=9)
     assert str(caught.value) == "constraints: fewer than one draw in 10 keeps them" + SELDOM
     # a record by itself may take as many as it needs, up to a point
-    assert len(tries(np.arange(5), dice(np.random.default_rng(1), sides=1000), ["x <= 2"], most=9).last()) == 5
+    assert (
+        len(tries(np.arange(5), dice(np.random.default_rng(1), sides=1000), breaking(["x <= 2"]), most=9).last()) == 5
+    )
 
 
 def test_a_record_that_cannot_keep_them_stops():
     def draw(rows):
-        return pd.DataFrame({"x": np.where(rows == 1, 9, 0)}), {}
+        return Tried(rows, {}, pd.DataFrame({"x": np.where(rows == 1, 9, 0)}))
 
     with pytest.raises(Unfinished) as caught:
-        tries(np.arange(3), draw, ["x < 3"])
+        tries(np.arange(3), draw, breaking(["x < 3"]))
     assert str(caught.value) == f"constraints: of 1 records none of {MOST_TRIES:,} draws keeps them" + SELDOM
 
 
 def test_parameters_that_hardly_ever_keep_them_are_drawn_again():
     thetas = iter([3, 2, 1, 0])
-    nothing = Tried(np.empty(0, dtype=int), pd.DataFrame(), {})
+    nothing = Tried(np.empty(0, dtype=int), {})
 
     def reject(theta):
         if theta > 1:
@@ -98,7 +111,7 @@ def test_memory_is_the_integrated_autocorrelation_time(rho):
 
 def test_a_chain_runs_until_it_has_forgotten_its_start():
     rng = np.random.default_rng(1)
-    state = Tried(np.empty(0, dtype=int), pd.DataFrame(), {})
+    state = Tried(np.empty(0, dtype=int), {})
     _, quick = settle(state, lambda s: (s, rng.standard_normal(1)))
     assert (quick.turns, quick.apart, quick.settled) == (LENGTHS[0], trying.FEWEST_APART, True)
     assert quick.rows() == ({"column": "the parameters under constraints", "turns": LENGTHS[0]},)
@@ -119,4 +132,9 @@ def test_a_chain_runs_until_it_has_forgotten_its_start():
 
 def test_constraints_that_draws_can_break():
     assert binding(["a < b", "b < 3", "c == 1"], ["b"]) == ("a < b", "b < 3")
-    assert repr(Tried(np.arange(2), pd.DataFrame({"x": [1, 2]}), {})) == "Tried(2 draws)"
+    assert repr(Tried(np.arange(2), {})) == "Tried(2 draws)"
+
+
+def test_draws_that_were_not_written_cannot_be_read():
+    with pytest.raises(TypeError, match="were not written"):
+        Tried(np.arange(2), {}).table()
