@@ -42,7 +42,7 @@ def nested(task: Task, name: str, earlier: str) -> bool:
 
 def rows_of(task: Task, name: str) -> Codes:
     """Return the records a column's distribution is learnt from."""
-    return np.flatnonzero(task.applies[name]) if name in task.applies else np.arange(len(task.data))
+    return np.flatnonzero(task.applies[name]) if name in task.applies else np.arange(len(task.predictors.matrix))
 
 
 def learnt(

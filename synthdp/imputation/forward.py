@@ -12,7 +12,8 @@ References
 Nowok, Raab, Dibben (2016), Journal of Statistical Software 74(11), section 2 (``norm`` and ``logreg``).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from synthdp.imputation.checks import order_problems, settings_problems
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.writing import settled, write
 from synthdp.links import Link
-from synthdp.microdata import Floats, Microdata, codes, decode, numbers
+from synthdp.microdata import Codes, Floats, Microdata, codes, decode, numbers
 from synthdp.schema import Column, Kind, Settings
 
 # the pilot that sets the length of the binary chains; it moves no value that is released without a further draw
@@ -79,13 +80,19 @@ class NormLogit(Settings):
         order = self.order or visits(data.schema.replaced())
         base = predictors.build(data, exclude=self.exclude)
         links = {name: Link.of(data, name) for name in order if not data.schema[name].kind.categorical}
+        return self.regress(data, base, order, links)
+
+    def regress(
+        self, data: Microdata, base: predictors.Predictors, order: tuple[str, ...], links: Mapping[str, Link]
+    ) -> "Regressions":
+        """Return the regressions fitted to a table, with predictors and working scales that are given."""
         earlier: list[Floats] = []
         fits: dict[str, ColumnRegression] = {}
         for name in order:
             design = np.column_stack([base.matrix, *earlier])
             fits[name] = self._regress(data, data.schema[name], design, base, links.get(name))
             earlier.append(fits[name].entries(data.frame[name]))
-        return Regressions(data, base.matrix, order, fits)
+        return Regressions(self, data, base, order, links, fits)
 
     def _regress(
         self, data: Microdata, column: Column, design: Floats, base: predictors.Predictors, link: Link | None
@@ -153,14 +160,26 @@ class Partial:
 class Regressions:
     """The fitted regressions of all columns."""
 
+    settings: NormLogit
     data: Microdata
-    base: Floats
+    base: predictors.Predictors
     visits: tuple[str, ...]
+    links: Mapping[str, Link]
     fits: dict[str, ColumnRegression]
 
     def start(self) -> Partial:
         """Return a copy of which nothing is drawn yet."""
-        return Partial(self.data.frame.copy(), self.base)
+        return Partial(self.data.frame.copy(), self.base.matrix)
+
+    def some(self, rows: Codes) -> Partial:
+        """Return a copy of some records, each as often as it is named, of which nothing is drawn yet."""
+        return Partial(self.data.frame.take(rows).reset_index(drop=True), self.base.matrix[rows])
+
+    def longer(self, rows: Codes, frame: pd.DataFrame) -> "Regressions":
+        """Return the regressions fitted to the records and to further draws of some of them."""
+        data = Microdata(pd.concat([self.data.frame, frame], ignore_index=True), self.data.schema)
+        base = replace(self.base, matrix=np.vstack([self.base.matrix, self.base.matrix[rows]]))
+        return self.settings.regress(data, base, self.visits, self.links)
 
     def fit(self, name: str, *, rng: np.random.Generator | None) -> "ColumnModel":
         """Return θ of a column: the estimate, or a draw from the posterior."""
@@ -175,6 +194,10 @@ class ColumnModel:
     gaps: Floats | None
     beta: Floats
     sd: float
+
+    def numbers(self) -> Floats:
+        """Return θ as numbers."""
+        return np.concatenate([self.beta, [self.sd], *([] if self.gaps is None else [self.gaps])])
 
     def draw(self, copy: Partial, *, rng: np.random.Generator) -> None:
         """Draw the column for every record of a copy, given what is drawn already."""

@@ -11,7 +11,7 @@ import pandas as pd
 from synthdp.evidence import Evidence
 from synthdp.imputation.predictors import Predictors
 from synthdp.links import Link
-from synthdp.microdata import Floats, Microdata
+from synthdp.microdata import Codes, Floats, Microdata
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +32,11 @@ class Task:
         How long a chain runs, where the joint draw is not exact.
     applies
         Of each replaced column that does not apply to everyone (``applies_when``): to which records it does.
+
+    Notes
+    -----
+    ``predictors``, ``working`` and ``applies`` may have further rows behind those of ``data``: draws of the model that
+    broke a constraint (see ``synthesis.truncation``), which teach as records do.
     """
 
     data: Microdata
@@ -62,6 +67,19 @@ class Chained(Protocol):
         self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator
     ) -> tuple[dict[str, Floats], pd.DataFrame]:
         """Return the draw and, per sweep and column, the mean and the share of records that moved."""
+        ...
+
+
+@runtime_checkable
+class Movable(Parameters, Protocol):
+    """Parameters that can be asked about other records than those they were learnt from."""
+
+    def of(self, rows: Codes) -> Parameters:
+        """Return the same θ for some of the records, each as often as it is named."""
+        ...
+
+    def unbounded(self, rows: Codes) -> Parameters:
+        """Return the same θ, whose draws given no evidence are those of p(x | z, θ), not yet inside their bounds."""
         ...
 
 

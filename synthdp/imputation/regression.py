@@ -7,7 +7,7 @@ X is drawn jointly, exactly where that is possible (see ``joint``), by a chain o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from synthdp.imputation.joint import JointModel
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.protocol import Task
 from synthdp.imputation.sequence import SequencePosterior, steps_of
-from synthdp.microdata import Floats, Microdata
+from synthdp.microdata import Codes, Floats, Microdata
 from synthdp.schema import Column, Kind, Settings
 
 MOST_BINARY = 12
@@ -171,6 +171,15 @@ class RegressionParameters:
     binary: tuple[str, ...]
     numbers: tuple[str, ...]
     model: JointModel
+
+    def of(self, rows: Codes) -> "RegressionParameters":
+        """Return the same θ for some of the records."""
+        return replace(self, design=self.design[rows])
+
+    def unbounded(self, rows: Codes) -> "RegressionParameters":
+        """Return the same θ for some of the records, drawn without bounds."""
+        limits = np.full_like(self.model.limits, np.inf) * [[-1.0], [1.0]]
+        return replace(self.of(rows), model=replace(self.model, limits=limits))
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ)."""

@@ -20,7 +20,7 @@ from synthdp.imputation.families.semicontinuous import Semicontinuous
 from synthdp.imputation.gibbs import GibbsParameters, Node
 from synthdp.imputation.protocol import Task
 from synthdp.links import Link
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 from synthdp.schema import Kind
 
 BEYOND_LARGEST = 1.5
@@ -45,7 +45,7 @@ def steps_of(task: Task, order: tuple[str, ...], link: LinkName, prior_sd: float
 
 
 def largest_count(task: Task, name: str) -> int:
-    """Return the largest count that can be drawn: the upper bound, or half again the largest seen."""
+    """Return the largest count that can be drawn: the upper bound, or half again the largest in the file."""
     bounds = task.data.schema[name].bounds
     if bounds is not None:
         return int(bounds[1])
@@ -66,7 +66,9 @@ def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: flo
             scale = task.links[name]
             family = NegativeBinomial(largest_count(task, name), scale)
             encoding = AsNumber(scale.center, scale.spread)
-            return Step(name, family, encoding, task.data.numbers(name), prior_sd, scale, counted=True)
+            # the counts themselves, with those that were rejected; plus zero, as a rounded one may be minus zero
+            values = np.round(scale.inverse(working)) + 0.0
+            return Step(name, family, encoding, values, prior_sd, scale, counted=True)
         case Kind.SEMICONTINUOUS:
             point = float(task.links[name].forward(np.zeros(1))[0])
             parts = Semicontinuous(point, link, linear_widening=linear_sd / prior_sd)
@@ -105,10 +107,20 @@ class SequencePosterior:
 
 @dataclass(frozen=True, repr=False)
 class SequenceParameters:
-    """One draw of θ; its draws of X are on the working scale and inside the bounds."""
+    """One draw of θ; its draws of X are on the working scale and, if ``bounded``, inside the bounds."""
 
     gibbs: GibbsParameters
     steps: tuple[Step, ...]
+    bounded: bool = True
+
+    def of(self, rows: Codes) -> "SequenceParameters":
+        """Return the same θ for some of the records."""
+        return replace(self, gibbs=replace(self.gibbs, design=self.gibbs.design[rows]))
+
+    def unbounded(self, rows: Codes) -> "SequenceParameters":
+        """Return the same θ for some of the records, drawn forward (exact without evidence) and without bounds."""
+        forward = replace(self.gibbs, design=self.gibbs.design[rows], sweeps=0)
+        return replace(self, gibbs=forward, bounded=False)
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ)."""
@@ -122,7 +134,7 @@ class SequenceParameters:
         for step in self.steps:
             if step.link is not None:
                 drawn = step.link.forward(values[step.name]) if step.counted else values[step.name]
-                values[step.name] = np.clip(drawn, *step.link.limits())
+                values[step.name] = np.clip(drawn, *step.link.limits()) if self.bounded else drawn
         return values, trace
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:

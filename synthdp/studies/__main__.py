@@ -28,6 +28,7 @@ STUDIES = (
     "dp_intervals",
     "dp_agreement",
     "dp_baselines",
+    "constraints",
 )
 
 

@@ -4,10 +4,16 @@ import numpy as np
 import pandas as pd
 
 from synthdp.applicability import holds
+from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation.writing import write
 from synthdp.links import Link
 from synthdp.microdata import Floats, decode
 from synthdp.schema import Column
+
+
+def flat(column: Column, n: int) -> Evidence:
+    """Return evidence that says nothing about a column of n records."""
+    return LevelEvidence.flat(n, len(column.levels)) if column.kind.categorical else GaussianEvidence.flat(n)
 
 
 def released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) -> pd.Series:

@@ -13,6 +13,9 @@ from their posterior given the records in which it is known. With one incomplete
 the usual approximation of a joint posterior by its conditionals (exact in the limit for linear regressions). A column
 is never predicted from those that apply or not because of it: their gaps would repeat its own.
 
+Under ``constraints`` a value is drawn where they hold, and regressions are learnt as of records that all keep them (see
+``truncation``).
+
 Neither looks at masks: D_l is the original as far as the copies are concerned, W is made from it.
 
 References
@@ -22,23 +25,25 @@ Groothuis-Oudshoorn, Rubin (2006), J. Statistical Computation and Simulation 76(
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from synthdp.applicability import Booleans, blanked, conditional, holds, needs, visits
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.predictors import Predictors
-from synthdp.imputation.protocol import ImputationModel, Task
+from synthdp.imputation.protocol import ImputationModel, Movable, Posterior, Task
 from synthdp.imputation.regression import Regression
 from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.links import Link
-from synthdp.microdata import Microdata
-from synthdp.schema import Column, Role, Schema
+from synthdp.microdata import Codes, Floats, Microdata
+from synthdp.schema import Role, Schema
 from synthdp.seeding import Streams
-from synthdp.synthesis.cells import completed, released
-from synthdp.synthesis.constraints import constrained
+from synthdp.synthesis.cells import completed, flat, released
+from synthdp.synthesis.constraints import binding, constrained
+from synthdp.synthesis.truncation import Truncated, truncates
+from synthdp.synthesis.trying import Draw, Tried, mended
 
 Chainable = Regression | MaskedCart
 # what a model may see of records: the kept columns of the data but those excluded, and the strength of their masks
@@ -113,18 +118,30 @@ def _chained(
 ) -> Microdata:
     """Draw a completed original by chained equations. O(rounds · n d²) per incomplete column with d predictors."""
     rng = streams.generator("start")
-    frame = constrained(lambda: started(data, names, rng=rng).frame, constraints, copy=number)
+    # a record that no value of others suits starts with one that does not: its own draw will
+    frame = constrained(lambda: started(data, names, rng=rng).frame, constraints, copy=number, strict=False)
     known = {name: data.frame[name].notna().to_numpy(dtype=bool) for name in names}
+    # the chain of a column's parameters under constraints is settled once; later rounds go on from there
+    settled: dict[str, Truncated] = {}
     for turn in range(ROUNDS if len(names) > 1 else 1):
         for name in names:
-            draw = _redraw(model, Microdata(frame, data.schema), name, known[name], see, streams.within(name, turn))
-            frame = constrained(draw, constraints, copy=number)
+            here = Microdata(frame, data.schema)
+            draw = _redraw(model, here, name, known[name], see, constraints, settled, streams.within(name, turn))
+            everyone = np.arange(len(data))
+            frame = mended(draw(everyone).table().set_axis(data.frame.index), draw, constraints)
     return Microdata(frame, data.schema)
 
 
 def _redraw(
-    model: Chainable, data: Microdata, name: str, known: Booleans, see: See, streams: Streams
-) -> Callable[[], pd.DataFrame]:
+    model: Chainable,
+    data: Microdata,
+    name: str,
+    known: Booleans,
+    see: See,
+    constraints: tuple[str, ...],
+    settled: dict[str, Truncated],
+    streams: Streams,
+) -> Draw:
     """Fit one column given the others; return what draws its missing values, and blanks what does not apply then."""
     column = data.schema[name]
     decided = [other.name for other in conditional(data.schema) if name in needs(other)]
@@ -144,23 +161,36 @@ def _redraw(
     change: dict[str, object] = {"order": None, "exclude": exclude}
     if isinstance(model, MaskedCart):
         change["proper"] = True  # imputations without parameters of their own would be too much alike
-    posterior = model.model_copy(update=change).fit(task, rng=streams.generator("fit"))
-    parameters = posterior.draw(rng=streams.generator("parameters"))
-    values = streams.generator("values")
-    flat: Mapping[str, Evidence] = {name: _flat(column, len(data))}
+    changed = model.model_copy(update=change)
+    posterior: Posterior = changed.fit(task, rng=streams.generator("fit"))
     dependent = with_roles(data, decided).schema
+    bound = binding(constraints, (name, *decided))
+    if bound and truncates(model):
 
-    def draw() -> pd.DataFrame:
-        new = released(parameters.draw(flat, rng=values)[name], column, link, data.frame[name])
-        applies = holds(column, data.frame)
-        frame = data.frame.assign(**{name: data.frame[name].where(known | ~applies, new)})
-        return blanked(frame, dependent)
+        def write(rows: Codes, drawn: Mapping[str, Floats]) -> pd.DataFrame:
+            frame = data.frame.take(rows).reset_index(drop=True)
+            frame[name] = released(drawn[name], column, link, frame[name])
+            return blanked(frame, dependent)
+
+        if name not in settled:
+            rng = streams.generator("truncation")
+            # where it is missing it broke nothing: only the records in which it is known were restricted
+            rows = np.flatnonzero(known)
+            settled[name] = Truncated.of(changed, task, posterior, bound, write, rng=rng, records=rows)
+        posterior = replace(settled[name], task=task, write=write)
+    parameters = posterior.draw(rng=streams.generator("parameters"))
+    if not isinstance(parameters, Movable):
+        raise TypeError("this model cannot impute")
+    values = streams.generator("values")
+
+    def draw(rows: Codes) -> Tried:
+        drawn = parameters.of(rows).draw({name: flat(column, len(rows))}, rng=values)
+        frame = data.frame.take(rows).reset_index(drop=True)
+        new = released(drawn[name], column, link, frame[name])
+        frame = frame.assign(**{name: frame[name].where(known[rows] | ~holds(column, frame), new)})
+        return Tried(rows, drawn, blanked(frame, dependent))
 
     return draw
-
-
-def _flat(column: Column, n: int) -> Evidence:
-    return LevelEvidence.flat(n, len(column.levels)) if column.kind.categorical else GaussianEvidence.flat(n)
 
 
 def with_roles(data: Microdata, replaced: Sequence[str]) -> Microdata:

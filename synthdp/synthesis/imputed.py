@@ -32,6 +32,7 @@ from synthdp.microdata import Microdata
 from synthdp.schema import Role, Settings
 from synthdp.seeding import Streams
 from synthdp.synthesis.completing import incomplete, started, with_roles
+from synthdp.synthesis.constraints import TREES, binding
 from synthdp.synthesis.nesting import sample
 from synthdp.synthesis.protocol import Advance, Plan, Release
 
@@ -106,8 +107,14 @@ class Imputed(Settings):
 
     def notes(self, plan: Plan) -> list[str]:
         """Return what whoever signs should know of this method, in sentences."""
-        if self.imputations == 1:
-            return []
+        cautions = [TREES] if isinstance(self.model, MaskedCart) and self._bound(plan) else []
+        return cautions if self.imputations == 1 else cautions + self._completion_notes(plan)
+
+    def _bound(self, plan: Plan) -> tuple[str, ...]:
+        """Return the constraints that draws can break."""
+        return binding(plan.constraints, [column.name for column in plan.data.schema.replaced()])
+
+    def _completion_notes(self, plan: Plan) -> list[str]:
         m, r = self.imputations, self.copies
         names = incomplete(plan.data, self.model.exclude)
         found = [
@@ -136,6 +143,12 @@ class Imputed(Settings):
             found = self.model.problems(plan.data)
             if self.missing == "impute" and not isinstance(self.model, Copula):
                 found.append(f"synthesis.missing: model {self.model.method} {CANNOT}")
+        if isinstance(self.model, Copula | Pymc) and self._bound(plan):
+            found.append(
+                f"constraints: model {self.model.method} is learnt as if there were none, so that copies cut off twice "
+                "what the records lack, and intervals hold the truth in as few as half of all files; use model "
+                "regression (or cart), or leave the constraints out."
+            )
         if not plan.data.schema.replaced():
             found.append("variables: no column has role: replace; nothing would be synthesised.")
         # streams are told apart by a checksum of the name: equal ones would share their noise, and ruin coverage

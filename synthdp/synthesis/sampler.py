@@ -11,16 +11,19 @@ import pandas as pd
 
 from synthdp.applicability import blanked, visits
 from synthdp.designs import Design
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.evidence import Evidence
 from synthdp.imputation.gibbs import drift
-from synthdp.imputation.protocol import Chained, ImputationModel, Parameters, Task
+from synthdp.imputation.protocol import Chained, ImputationModel, Movable, Parameters, Posterior, Task
 from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
-from synthdp.synthesis.cells import completed, released
-from synthdp.synthesis.constraints import constrained
+from synthdp.synthesis.cells import completed, flat, released
+from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.protocol import Advance, Plan
+from synthdp.synthesis.quick import quick_check
 from synthdp.synthesis.tasks import prepare
+from synthdp.synthesis.truncation import Truncated, truncates, writer
+from synthdp.synthesis.trying import Tried, mended
 
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
 
@@ -87,10 +90,16 @@ def draw_copies(
     """Fit the model to the records of a plan and draw every copy from its own named streams."""
     started = time.perf_counter()
     task, masks = prepare(plan, settings.model, settings.sweeps)
-    posterior = settings.model.fit(task, rng=streams.generator("fit"))
+    posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
+    chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
+    bound = binding(plan.constraints, task.working)
+    if bound and truncates(settings.model):
+        rng = streams.generator("truncation")
+        quick = quick_check(task, bound)
+        posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng, quick=quick)
+        chain += posterior.diagnostics()
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
-    chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
     shared = None
     if mask_draw in ("once", "once_orthogonal"):
         known = task.working
@@ -103,7 +112,7 @@ def draw_copies(
     def copy(m: int) -> pd.DataFrame:
         parameters = posterior.draw(rng=streams.generator("parameters", m))
         if mask_draw is None:
-            evidence = {name: _flat(mask, len(plan.data)) for name, mask in masks.items()}
+            evidence = {name: flat(mask.target.column, len(plan.data)) for name, mask in masks.items()}
         elif shared is not None:
             evidence = shared
         else:
@@ -135,11 +144,6 @@ def _draw_masks(
         name: mask.draw(working[name], rng=streams.generator("mask", name, copy), residuals=residuals)
         for name, mask in masks.items()
     }
-
-
-def _flat(mask: ColumnMask, n: int) -> Evidence:
-    column = mask.target.column
-    return LevelEvidence.flat(n, len(column.levels)) if column.kind.categorical else GaussianEvidence.flat(n)
 
 
 def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
@@ -174,7 +178,16 @@ def _draw_copy(
                 frame[name] = completed(drawn[name], task.data.schema[name], frame)
         return blanked(frame, task.data.schema)
 
-    frame = constrained(draw, constraints, copy=m)
+    if isinstance(parameters, Movable):
+        theta, write = parameters, writer(task)
+
+        def again(rows: Codes) -> Tried:
+            drawn = theta.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
+            return Tried(rows, drawn, write(rows, drawn))
+
+        frame = mended(draw(), again, constraints)
+    else:
+        frame = constrained(draw, constraints, copy=m)
     return frame, traces[0] if traces else None
 
 

@@ -23,12 +23,13 @@ from pydantic import Discriminator, Field, Tag
 from threadpoolctl import threadpool_limits
 
 from synthdp.designs import Design, rule_for
-from synthdp.imputation.forward import NormLogit
+from synthdp.imputation.forward import NormLogit, Regressions
 from synthdp.imputation.trees.cart import Cart
 from synthdp.schema import Settings
 from synthdp.seeding import Streams
-from synthdp.synthesis.constraints import constrained
+from synthdp.synthesis.constraints import TREES, binding, constrained
 from synthdp.synthesis.protocol import Advance, Plan, Release
+from synthdp.synthesis.truncated_sequence import TruncatedSequence
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -99,7 +100,17 @@ class Sequential(Settings):
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        return plan.design(proper=self.proper, copies=self.copies)
+        drawn = isinstance(self.model, NormLogit) and bool(binding(plan.constraints, _replaced(plan)))
+        return plan.design(proper=self.proper or drawn, copies=self.copies)
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what whoever signs should know of this method, in sentences."""
+        if not binding(plan.constraints, _replaced(plan)):
+            return []
+        if isinstance(self.model, Cart):
+            return [TREES]
+        drawn = "Under constraints the regressions' parameters are drawn for every copy, as proper: true asks."
+        return [] if self.proper else [drawn]
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
@@ -122,9 +133,15 @@ class Sequential(Settings):
             if not self.proper:
                 fits = _in_parallel(lambda name: prepared.fit(name, rng=None), prepared.visits, jobs)
                 once = dict(zip(prepared.visits, fits, strict=True))
+            bound = binding(plan.constraints, prepared.visits)
+            truncated = None
+            if bound and isinstance(prepared, Regressions):
+                truncated = TruncatedSequence.of(prepared, bound, rng=streams.generator("truncation"))
             fitted = time.perf_counter()
 
             def draw(m: int) -> pd.DataFrame:
+                if truncated is not None:
+                    return truncated.draw(rng=streams.generator("truncation", m))
                 columns = {
                     name: once.get(name) or prepared.fit(name, rng=streams.generator("fit", name, m))
                     for name in prepared.visits
@@ -150,9 +167,14 @@ class Sequential(Settings):
             method=self.method,
             rule=rule_for(design),
             mask_draw=design.mask_draw,
+            chain=truncated.pace.rows() if truncated is not None else (),
             design=design,
             seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
         )
+
+
+def _replaced(plan: Plan) -> list[str]:
+    return [column.name for column in plan.data.schema.replaced()]
 
 
 def _in_parallel(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterable[Result]:

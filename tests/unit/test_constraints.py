@@ -1,4 +1,4 @@
-"""Constraints hold in every copy, only the records that broke them are drawn again, and nothing else changes."""
+"""Constraints hold in every copy, and models that cannot be learnt under them are refused or say so."""
 
 import numpy as np
 import pandas as pd
@@ -7,12 +7,16 @@ import pytest
 from synthdp import api
 from synthdp.errors import InputError, Unfinished
 from synthdp.microdata import resolve
-from synthdp.synthesis import constraints
+from synthdp.schema import Variable
+from synthdp.synthesis import constraints, trying
 from synthdp.synthesis.constraints import MOST_ROUNDS, constrained, violated
+from synthdp.synthesis.imputed import Mi
 from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Plan, Release
+from synthdp.synthesis.sequential import Sequential
 
 RULE = "yrs_married <= age - 18"
+VARIABLES = {name: Variable(role="replace") for name in ("age", "yrs_married")}
 METHODS = {
     "da_mi": {"method": "da_mi"},
     "da_mi cart": {"method": "da_mi", "model": {"method": "cart"}},
@@ -21,6 +25,12 @@ METHODS = {
     "sequential proper": {"method": "sequential", "proper": True},
     "sequential regression": {"method": "sequential", "model": {"method": "regression"}},
 }
+
+
+@pytest.fixture(autouse=True)
+def short_chains(monkeypatch):
+    """How well θ is drawn does not matter here: ``tests/statistical/test_truncation.py`` looks at that."""
+    monkeypatch.setattr(trying, "LENGTHS", (6,))
 
 
 def couples(n: int = 200) -> pd.DataFrame:
@@ -44,16 +54,34 @@ def settings(method: str, *rules: str, **more) -> dict:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_constraints_hold_in_every_copy_and_only_broken_records_change(method):
+def test_constraints_hold_in_every_copy(method):
     frame = couples()
     free = api.synthesize(frame, settings(method), seed=4).copies
     held = api.synthesize(frame, settings(method, RULE), seed=4).copies
-    broken = [violated(copy, [RULE]) for copy in free]
-    assert sum(rows.sum() for rows in broken) > 0
-    for before, after, rows in zip(free, held, broken, strict=True):
+    assert sum(violated(copy, [RULE]).sum() for copy in free) > 0
+    for before, after in zip(free, held, strict=True):
         assert (after["yrs_married"] <= after["age"] - 18).all()
-        pd.testing.assert_frame_equal(before[~rows], after[~rows])
         assert before.dtypes.equals(after.dtypes)
+        pd.testing.assert_series_equal(after["z"], frame["z"])
+
+
+@pytest.mark.parametrize("method", ["da_mi cart", "sequential", "sequential proper"])
+def test_of_copies_by_trees_only_broken_records_change(method):
+    frame = couples()
+    free = api.synthesize(frame, settings(method), seed=4).copies
+    held = api.synthesize(frame, settings(method, RULE), seed=4).copies
+    for before, after in zip(free, held, strict=True):
+        rows = violated(before, [RULE])
+        pd.testing.assert_frame_equal(before[~rows], after[~rows])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_constraint_that_no_draw_can_break_changes_nothing(method):
+    frame = couples(80)
+    free = api.synthesize(frame, settings(method), seed=4).copies
+    held = api.synthesize(frame, settings(method, "z < 100"), seed=4).copies
+    for before, after in zip(free, held, strict=True):
+        pd.testing.assert_frame_equal(before, after)
 
 
 @pytest.mark.parametrize("method", ["da_mi", "sequential"])
@@ -170,3 +198,40 @@ def test_a_method_that_does_not_know_constraints_is_caught():
         "constraints: method careless does not keep them (200 records of copy 1 break one); "
         "use da_mi, mi or sequential."
     )
+
+
+@pytest.mark.parametrize("model", ["copula", "pymc"])
+def test_a_model_that_is_learnt_as_if_there_were_no_constraints_is_refused(model):
+    asked = settings("mi", RULE)
+    asked["synthesis"]["model"] = {"method": model}
+    with pytest.raises(InputError) as caught:
+        api.synthesize(couples(), asked, seed=1)
+    assert (
+        f"constraints: model {model} is learnt as if there were none, so that copies cut off twice what the records "
+        "lack, and intervals hold the truth in as few as half of all files; use model regression (or cart), or leave "
+        "the constraints out."
+    ) in caught.value.problems
+    # no draw can break this one
+    plan = Plan(resolve(couples(), VARIABLES), tags=None, constraints=("z < 100",))
+    assert not [text for text in Mi(model={"method": model}).problems(plan) if text.startswith("constraints")]
+
+
+def test_trees_under_constraints_say_what_they_cost():
+    plan = Plan(resolve(couples(), VARIABLES), tags=None, constraints=(RULE,))
+    free = Plan(resolve(couples(), VARIABLES), tags=None)
+    for method in (Mi(model={"method": "cart"}), Sequential()):
+        assert method.notes(plan) == [constraints.TREES]
+        assert method.notes(free) == []
+    assert Mi().notes(plan) == []
+
+
+def test_sequential_regressions_under_constraints_are_proper():
+    plan = Plan(resolve(couples(), VARIABLES), tags=None, constraints=(RULE,))
+    method = Sequential(model={"method": "regression"})
+    assert method.design(plan).proper
+    assert method.notes(plan) == [
+        "Under constraints the regressions' parameters are drawn for every copy, as proper: true asks."
+    ]
+    assert Sequential(model={"method": "regression"}, proper=True).notes(plan) == []
+    assert not method.design(Plan(plan.data, tags=None)).proper
+    assert not Sequential().design(plan).proper

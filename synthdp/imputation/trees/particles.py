@@ -21,7 +21,7 @@ Doucet, Holenstein (2010), JRSS B 72(3), 269-342 (the same with resampling betwe
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +104,14 @@ class TreeParameters:
 
     def __repr__(self) -> str:
         return f"TreeParameters({len(self.branches)} trees)"
+
+    def of(self, rows: Codes) -> "TreeParameters":
+        """Return the same θ for some of the records."""
+        return replace(self, codes=self.codes[:, rows])
+
+    def unbounded(self, rows: Codes) -> "TreeParameters":
+        """Return the same θ for some of the records, one path each (exact without evidence)."""
+        return replace(self.of(rows), particles=1, sweeps=0)
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ).
