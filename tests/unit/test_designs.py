@@ -12,6 +12,7 @@ from synthdp.cli import app
 from synthdp.config import load
 from synthdp.designs import Design, rule_for
 from synthdp.errors import InputError
+from synthdp.evaluation.gate.limits import OFF
 from synthdp.inference.designs import unfit
 from synthdp.inference.rules import RULES
 
@@ -163,8 +164,7 @@ def config_file(tmp_path):
         (tmp_path / "c.yaml").write_text(
             f"data: {{path: data.csv}}\nvariables: {{{variables}}}\nsynthesis: {synthesis}\n{masks}\n"
             f"evaluation: {{utility: [analyses], risk: []}}\n"
-            "release: {max_expected_match_rate: null, max_excess_true_match: null, max_individual: null, "
-            "max_attribute_gain: null}\n"
+            f"release: {json.dumps(OFF.model_dump())}\n"
             f"analyses: [{{name: a, model: ols, formula: y ~ age{named}}}]\n"
         )
         return tmp_path / "c.yaml"

@@ -1,5 +1,7 @@
 """From files to checked records: missing codes, and synthetic files laid beside the original."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -143,8 +145,12 @@ def test_values_of_another_kind(tmp_path):
 
 def test_the_folder_of_a_release_is_not_aligned(folder):
     (folder / "out" / "public").mkdir(parents=True)
-    (folder / "out" / "public" / "release.json").touch()
+    described = folder / "out" / "public" / "release.json"
+    described.touch()
     names = ["out/public/synthetic_01.csv", "out/public/synthetic_02.csv"]
+    with pytest.raises(InputError, match=r"release\.json: damaged, so it does not tell how the files were made\."):
+        lay(folder, COPY, COPY, names=names)
+    described.write_text(json.dumps({"files": ["synthetic_01.csv", "synthetic_02.csv"], "copies": 2}))
     assert not lay(folder, COPY, COPY, names=names).aligned
     assert lay(folder, COPY, COPY, names=names, rows="aligned").aligned
     config = settings(folder)

@@ -148,9 +148,7 @@ def test_a_changed_file_is_known_again_and_its_rows_found(change):
     found = compared(now, before)
     assert found is not None
     assert found.share > 0.7
-    assert found.aligned == (not change.startswith("all numbers"))  # sizes alone do not tell who is who
-    if not found.aligned:
-        return
+    assert found.aligned  # also where all numbers were rounded: the other columns tell who is who
     right = found.place == np.where(np.isnan(rows), -2, (rows - 0.25) / 7.5)
     assert right[found.place >= 0].mean() > 0.6 if change == "doubled" else right[found.place >= 0].mean() > 0.95
 
