@@ -310,7 +310,7 @@ def test_a_law_of_numbers_is_least_squares_without_its_own_fold() -> None:
 
 
 def test_a_run_reports_and_judges_the_bayes_intruder(tmp_path: Any) -> None:
-    frame = mixed().drop(columns=["old", "vitality"])
+    frame = mixed(200).drop(columns=["old", "vitality"])
     frame.to_csv(tmp_path / "data.csv", index=False)
     settings = MIXED | {
         "data": {"path": str(tmp_path / "data.csv")},
