@@ -2,7 +2,8 @@
 
 A constraint is evidence too: x is drawn from p(x | z, w, θ) restricted to where it holds. The records that break it
 are drawn again, from the same parameters, until they do not; given θ the records are independent, so this is rejection
-sampling and exact. No true value is looked at.
+sampling and exact. No true value is looked at. θ itself must be learnt from records that were restricted so, too: see
+``truncation``.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -70,7 +70,8 @@ class Sequential(Settings):
         How many synthetic copies are released (M).
     proper
         Whether every copy has parameters of its own: trees grown on a Bayesian bootstrap of the records, regressions
-        drawn from their posterior. The default, as in synthpop, fits once.
+        drawn from their posterior. The default, as in synthpop, fits once; under constraints regressions are always
+        drawn (see ``truncated_sequence``).
     shuffle
         Whether the rows of each copy are released in a random order of their own.
     repair

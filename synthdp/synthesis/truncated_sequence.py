@@ -15,7 +15,8 @@ import pandas as pd
 
 from synthdp.imputation.forward import ColumnModel, Regressions
 from synthdp.microdata import Codes, Floats
-from synthdp.synthesis.trying import MOST_REJECTED, Pace, Tried, Tries, believed, breaking, settle, tries
+from synthdp.synthesis.pace import Pace, settle
+from synthdp.synthesis.trying import MOST_REJECTED, Tried, Tries, believed, breaking, tries
 
 Theta = dict[str, ColumnModel]
 

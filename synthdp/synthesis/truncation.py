@@ -18,7 +18,7 @@ will do, whatever its families.
 
 The chain starts at the fit that knows of no constraint. All copies share its first turns; then each goes some
 turns of its own, so that the θ of two copies lie twice as many turns apart. How many turns are enough is measured on
-what θ makes of the same random numbers (see ``trying``).
+what θ makes of the same random numbers (see ``pace``).
 
 Cost: a turn is one fit to n·(1 + r) rows and one draw of about as many, r the draws rejected per record; 80 turns and
 10 for each copy where little is cut off, several hundred where most is.
@@ -41,8 +41,9 @@ from synthdp.imputation.protocol import ImputationModel, Movable, Parameters, Po
 from synthdp.imputation.regression import Regression
 from synthdp.microdata import Codes, Floats
 from synthdp.synthesis.cells import flat, released
+from synthdp.synthesis.pace import SMALLEST, Pace, settle
 from synthdp.synthesis.quick import Check
-from synthdp.synthesis.trying import MOST_REJECTED, SMALLEST, Pace, Tried, believed, breaking, settle, tries
+from synthdp.synthesis.trying import MOST_REJECTED, Tried, believed, breaking, tries
 
 # the same random numbers for every θ: what differs between two probes is θ; nothing that is released depends on it
 PROBE_SEED, PROBE_RECORDS = 0, 500

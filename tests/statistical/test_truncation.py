@@ -14,11 +14,11 @@ from synthdp.imputation.regression import Regression
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 from synthdp.studies import constraints as study
+from synthdp.synthesis.pace import memory
 from synthdp.synthesis.protocol import Plan
 from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncated_sequence import TruncatedSequence
 from synthdp.synthesis.truncation import Truncated, writer
-from synthdp.synthesis.trying import memory
 from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow

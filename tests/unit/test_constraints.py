@@ -8,7 +8,7 @@ from synthdp import api
 from synthdp.errors import InputError, Unfinished
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
-from synthdp.synthesis import constraints, trying
+from synthdp.synthesis import constraints, pace
 from synthdp.synthesis.constraints import MOST_ROUNDS, constrained, violated
 from synthdp.synthesis.imputed import Mi
 from synthdp.synthesis.making import make
@@ -30,7 +30,7 @@ METHODS = {
 @pytest.fixture(autouse=True)
 def short_chains(monkeypatch):
     """How well θ is drawn does not matter here: ``tests/statistical/test_truncation.py`` looks at that."""
-    monkeypatch.setattr(trying, "LENGTHS", (6,))
+    monkeypatch.setattr(pace, "LENGTHS", (6,))
 
 
 def couples(n: int = 200) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from synthdp.masking.gaussian import Gaussian
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis import trying
+from synthdp.synthesis import pace
 from synthdp.synthesis.constraints import violated
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.protocol import Plan
@@ -39,8 +39,8 @@ RULES = {
 
 @pytest.fixture(autouse=True)
 def short_chains(monkeypatch):
-    monkeypatch.setattr(trying, "LENGTHS", (4,))
-    monkeypatch.setattr(trying, "FEWEST_APART", 2)
+    monkeypatch.setattr(pace, "LENGTHS", (4,))
+    monkeypatch.setattr(pace, "FEWEST_APART", 2)
 
 
 def people() -> pd.DataFrame:

@@ -5,20 +5,10 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import Unfinished
-from synthdp.synthesis import trying
+from synthdp.synthesis import pace, trying
 from synthdp.synthesis.constraints import binding
-from synthdp.synthesis.trying import (
-    LENGTHS,
-    MOST_DRAWS,
-    MOST_TRIES,
-    Seldom,
-    Tried,
-    believed,
-    breaking,
-    memory,
-    settle,
-    tries,
-)
+from synthdp.synthesis.pace import LENGTHS, memory, settle
+from synthdp.synthesis.trying import MOST_DRAWS, MOST_TRIES, Seldom, Tried, believed, breaking, tries
 
 SELDOM = (
     "; the model hardly ever draws what is asked for, and cannot be learnt under it. Loosen the constraint, give its "
@@ -113,7 +103,7 @@ def test_a_chain_runs_until_it_has_forgotten_its_start():
     rng = np.random.default_rng(1)
     state = Tried(np.empty(0, dtype=int), {})
     _, quick = settle(state, lambda s: (s, rng.standard_normal(1)))
-    assert (quick.turns, quick.apart, quick.settled) == (LENGTHS[0], trying.FEWEST_APART, True)
+    assert (quick.turns, quick.apart, quick.settled) == (LENGTHS[0], pace.FEWEST_APART, True)
     assert quick.rows() == ({"column": "the parameters under constraints", "turns": LENGTHS[0]},)
     walk = np.zeros(1)
 
