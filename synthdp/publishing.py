@@ -67,7 +67,7 @@ def publish(
     out: Path,
     table: io.Table | None,
     *,
-    inspect: Callable[[Path], Sequence[str]],
+    inspect: Callable[[Path], Sequence[str]] | None = None,
 ) -> dict[str, str]:
     """Write the public files once ``inspect`` has found no leak in them; return their checksums."""
     format = format_of(config)

@@ -130,6 +130,7 @@ def test_run_passes_everything_on(config, calls):
     assert found.output == ""
     assert (settings.seed, settings.synthesis.copies) == (big, 3)
     assert options.pop("progress") is not None
+    assert options.pop("waiting") is not None
     assert options == {"out": Path("o"), "study": True, "resume": True, "jobs": 2, "accepted": {}, "ledger": None}
 
 

@@ -148,7 +148,7 @@ def test_the_folder_of_a_release_is_not_aligned(folder):
     described = folder / "out" / "public" / "release.json"
     described.touch()
     names = ["out/public/synthetic_01.csv", "out/public/synthetic_02.csv"]
-    with pytest.raises(InputError, match=r"release\.json: damaged, so it does not tell how the files were made\."):
+    with pytest.raises(InputError, match=r"release\.json: not readable as JSON\."):
         lay(folder, COPY, COPY, names=names)
     described.write_text(json.dumps({"files": ["synthetic_01.csv", "synthetic_02.csv"], "copies": 2}))
     assert not lay(folder, COPY, COPY, names=names).aligned

@@ -129,10 +129,15 @@ def test_rounded_and_heaped_columns_coincide_by_nature(seed, tmp_path):
     assert scan(tmp_path, data.frame, data.schema, rng=rng) == ()
 
 
-def test_every_release_of_the_tests_is_scanned(tmp_path, monkeypatch):
+def test_every_release_is_scanned_before_it_is_public(tmp_path, monkeypatch):
     monkeypatch.setattr("synthdp.release.readme", lambda *_: "from /srv/secret/original.csv")
-    with pytest.raises(AssertionError, match="absolute paths"):
-        make(tmp_path / "out", "synthesis.copies=1")
+    make(tmp_path / "out", "synthesis.copies=1")
+    assert not (tmp_path / "out" / "public").exists()
+    gate = json.loads((tmp_path / "out" / "confidential" / "metrics.json").read_text())["gate"]
+    assert (gate["verdict"], gate["passed"]) == ("refused", False)
+    assert any("absolute paths" in reason for reason in gate["reasons"])
+    manifest = json.loads((tmp_path / "out" / "confidential" / "manifest.json").read_text())
+    assert manifest["status"] == "refused"
 
 
 # planted leaks

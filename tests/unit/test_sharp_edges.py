@@ -29,7 +29,7 @@ from synthdp.limits import MOST_TERMS, check_terms
 from synthdp.planning import plan_of
 from synthdp.privacy.ledger import Ledger, fingerprint
 from synthdp.publishing import publish, row_orders
-from synthdp.release.public import read_public
+from synthdp.release.reading import read_public
 from synthdp.seeding import Streams
 from synthdp.synthesis import tasks
 from synthdp.synthesis.making import finish, make
@@ -218,9 +218,6 @@ def test_damaged_files_are_wrong_input(finished, tmp_path, monkeypatch, file, co
     shutil.copytree(finished, tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     (Path("out") / file).write_bytes(DAMAGES[damage])
-    if (file, command, damage) == ("public/release.json", "evaluate", "list"):
-        told(*READERS[command], code=0)  # no object, but JSON: it says nothing of how the files are written
-        return
     assert file.rpartition("/")[2] in told(*READERS[command], code=2)
 
 
