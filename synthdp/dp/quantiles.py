@@ -1,22 +1,17 @@
-"""DP quantiles by the exponential mechanism, with limits that are quantiles, too.
+"""DP quantiles by the exponential mechanism, with limits that hold whatever the data look like.
 
 The candidates t are a public grid between the bounds. The score of t is minus the distance of the target rank to
 [#{x < t}, #{x ≤ t}]; one record moves it by at most Δ = 1 under replace and max(q, 1 − q) under add_remove, where the
-target moves as well. Choosing t with probability ∝ e^{ε·score/(2Δ)} is ε-DP.
-
-Where the density is smooth near the quantile, the rank of the chosen t errs by Laplace(2Δ/ε). The true quantile has a
-binomial rank, near N(nq, nq(1−q)). So a limit aimed at rank nq ∓ w, with w the quantile of the Laplace–normal law, is
-on the wrong side of the truth with probability (1 − level)/2: no density has to be estimated, which is why this is used
-instead of a parametric bootstrap.
+target moves as well. Choosing t with probability ∝ e^{ε·score/(2Δ)} is ε-DP. The limits are told by the sparse vector
+technique (see ``rank_limits``): no density has to be estimated and no gap between values, which is why this is used
+instead of a parametric bootstrap or of the exponential mechanism again.
 
 References
 ----------
 Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", STOC: exponential mechanism
-for quantiles. Drechsler, Globus-Harris, McMillan, Sarathy, Smith (2022), "Nonparametric differentially private
-confidence intervals for the median", J. Survey Statist. Methodol. 10(3): limits from private order statistics.
+for quantiles.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -24,15 +19,16 @@ import numpy as np
 from synthdp.dp.bounding import Bounded, Limits, bounded, what_of
 from synthdp.dp.budgets import Budget
 from synthdp.dp.charging import Chargeable, source_for
-from synthdp.dp.laws import laplace_normal_quantile
 from synthdp.dp.noise import Noise
+from synthdp.dp.rank_limits import Aims, aims, coarser, limits
 from synthdp.dp.results import Released
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
 
 CANDIDATES = 2001
 COUNT_SHARE = 0.1
+LIMIT_SHARE = 0.35
 
 
 def quantile(
@@ -58,8 +54,13 @@ def quantile(
 
     Notes
     -----
-    Estimate and both limits cost a third of ε each (under add_remove a tenth goes into the count that the width of the
-    interval needs). Cost: O(n log n + candidates).
+    Each limit costs 35% of ε and the estimate the rest (under add_remove a tenth goes into the count that the limits
+    need). The interval covers at least at its level, for any distribution, ties and bounds far from the data included;
+    reports/dp_quantiles says by how much and how long it is. With few records, a small ε or an extreme quantile a
+    limit may be the bound itself; where both would be there is no interval (``low`` and ``high`` are None) and all of
+    ε goes into the estimate. Which of these is the case depends on the number of records alone (under add_remove on the
+    noisy one), not on their values.
+    Cost: O(n log n + candidates).
     """
     budget = Budget(epsilon, 0.0, adjacency, level)
     if not 0 < probability < 1:
@@ -68,34 +69,39 @@ def quantile(
         raise InputError(f"candidates: must be at least 2, found {candidates}.")
     column = bounded(values, bounds, budget)
     source = source_for(source, ledger, budget, what_of(f"quantile {probability:g}", values), column.reason)
-    size, rest = float(len(column)), budget
+    size, rest, count_scale = float(len(column)), budget, 0.0
     if not budget.replacing:
-        noisy = Noise.for_budget(budget.part(COUNT_SHARE), l1=1.0, l2=1.0).add(np.array([size]), source)
-        size, rest = max(float(noisy[0]), 1.0), budget.part(1 - COUNT_SHARE)
-    each = rest.part(1 / 3)
-    scale = 2 * _sensitivity(probability, budget) / each.epsilon
-    spread = math.sqrt(size * probability * (1 - probability))
-    shift = laplace_normal_quantile((1 + level) / 2, spread, scale)
-    grid = np.linspace(column.low, column.high, candidates)
-    below, upto = _ranks(column, grid, probability)
-    estimate, low, high = (
-        float(grid[source.largest(_scores(below, upto, aim), scale=scale, noise="gumbel")])
-        for aim in (0.0, -shift, shift)
+        noise = Noise.for_budget(budget.part(COUNT_SHARE), l1=1.0, l2=1.0)
+        size = max(float(noise.add(np.array([size]), source)[0]), 1.0)
+        rest, count_scale = budget.part(1 - COUNT_SHARE), noise.scale
+    told = aims(
+        size,
+        min(probability, 1 - probability),
+        level=level,
+        epsilon=rest.epsilon,
+        share=LIMIT_SHARE,
+        count_scale=count_scale,
     )
-    low, high = min(low, high), max(low, high)
-    notes = [
-        f"one of {candidates} values between the bounds, {column.width / (candidates - 1):.3g} apart",
-        "the interval holds sampling and privacy noise; it is for the values as clipped to the bounds",
-    ]
-    if shift >= size * max(probability, 1 - probability):
-        span = f"{2 * shift:.3g} ranks of {size:.0f} records"
-        notes.append(f"the interval spans {span}: this result is mostly noise; raise ε")
+    grid = np.linspace(column.low, column.high, candidates)
+    ordered = np.sort(column.values)
+    below, upto = np.searchsorted(ordered, grid, "left"), np.searchsorted(ordered, grid, "right")
+    scale = 2 * _sensitivity(probability, budget) / (rest.epsilon - told.limits * told.epsilon)
+    estimate = _nearest(grid, below, upto, probability * len(ordered), scale, source)
+    if told.limits == 0:
+        low = high = None
+    else:
+        some = coarser(candidates, size * told.epsilon)
+        low, high = _limits(grid[some], below[some], upto[some], len(ordered), probability, told, adjacency, source)
+        estimate = min(max(estimate, low), high)
     return Released(
         f"quantile {probability:g}",
         budget,
-        tuple(notes),
+        (
+            f"one of {candidates} values between the bounds, {column.width / (candidates - 1):.3g} apart",
+            *_said(told, probability, size, budget),
+        ),
         column.reason,
-        estimate=min(max(estimate, low), high),
+        estimate=estimate,
         low=low,
         high=high,
         confidential=column.confidential,
@@ -130,23 +136,56 @@ def median(
 def choose(column: Bounded, probability: float, budget: Budget, source: Source) -> float:
     """Return one candidate near the quantile by the exponential mechanism, for all of the budget; no interval."""
     grid = np.linspace(column.low, column.high, CANDIDATES)
-    scores = _scores(*_ranks(column, grid, probability), 0.0)
+    ordered = np.sort(column.values)
+    below, upto = np.searchsorted(ordered, grid, "left"), np.searchsorted(ordered, grid, "right")
     scale = 2 * _sensitivity(probability, budget) / budget.epsilon
-    return float(grid[source.largest(scores, scale=scale, noise="gumbel")])
+    return _nearest(grid, below, upto, probability * len(ordered), scale, source)
 
 
 def _sensitivity(probability: float, budget: Budget) -> float:
     return 1.0 if budget.replacing else max(probability, 1 - probability)
 
 
-def _ranks(column: Bounded, grid: Floats, probability: float) -> tuple[Floats, Floats]:
-    """Return #{x < t} and #{x ≤ t} of every candidate, less the rank of the quantile."""
-    ordered = np.sort(column.values)
-    at = probability * len(ordered)
-    below, upto = np.searchsorted(ordered, grid, "left"), np.searchsorted(ordered, grid, "right")
-    return np.asarray(below - at, dtype=np.float64), np.asarray(upto - at, dtype=np.float64)
+def _nearest(grid: Floats, below: Codes, upto: Codes, rank: float, scale: float, source: Source) -> float:
+    """Return a candidate near the rank, by the exponential mechanism."""
+    return float(grid[source.largest(_scores(below, upto, rank), scale=scale, noise="gumbel")])
 
 
-def _scores(below: Floats, upto: Floats, aim: float) -> Floats:
+def _scores(below: Floats | Codes, upto: Floats | Codes, aim: float) -> Floats:
     """Return minus the distance of the aim to [below, upto]."""
     return -np.maximum(np.maximum(below - aim, aim - upto), 0.0)
+
+
+def _limits(
+    grid: Floats,
+    below: Codes,
+    upto: Codes,
+    n: int,
+    probability: float,
+    told: Aims,
+    adjacency: Adjacency,
+    source: Source,
+) -> tuple[float, float]:
+    """Return the limits; those of a quantile above the median are mirrored."""
+    if probability <= 0.5:
+        return limits(below, upto, grid, told, adjacency=adjacency, source=source)
+    # of the records seen from above: those beyond -t are all that are not up to t
+    left, right = limits(n - upto[::-1], n - below[::-1], -grid[::-1], told, adjacency=adjacency, source=source)
+    return -right, -left
+
+
+def _said(told: Aims, probability: float, size: float, budget: Budget) -> list[str]:
+    """Return what a reader should know of the interval."""
+    about = f"with {'about ' if not budget.replacing else ''}{size:.0f} records and ε = {budget.epsilon:g}"
+    if told.limits == 0:
+        return [
+            f"no interval: {about} none is narrower than the bounds, and the estimate is mostly noise; raise ε, or use "
+            "more records"
+        ]
+    notes = ["the interval holds sampling and privacy noise; it is for the values as clipped to the bounds"]
+    if told.limits == 1:
+        lower = (told.low is None) == (probability <= 0.5)
+        notes.append(
+            f"the {'lower' if lower else 'upper'} limit is the bound itself: {about} no other holds; raise ε for one"
+        )
+    return notes

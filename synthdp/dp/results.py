@@ -64,7 +64,7 @@ class Released(_Result):
     Attributes
     ----------
     estimate, low, high
-        The released value and its interval, which includes the privacy noise.
+        The released value and its interval, which includes the privacy noise; None where there is no interval.
     epsilon, delta, adjacency, level
         The price, and the coverage of the interval; ε and δ are None where nothing formal can be claimed (`event`).
     notes
@@ -74,16 +74,21 @@ class Released(_Result):
     """
 
     estimate: float = field(default=np.nan, kw_only=True)
-    low: float = field(default=np.nan, kw_only=True)
-    high: float = field(default=np.nan, kw_only=True)
+    low: float | None = field(default=None, kw_only=True)
+    high: float | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
-        head = f"{self.statistic}: {self.estimate:.6g}, {self.level:.0%} interval {self.low:.6g} to {self.high:.6g}"
+        head = f"{self.statistic}: {self.estimate:.6g}, "
+        if self.low is None or self.high is None:
+            head += "no interval"
+        else:
+            head += f"{self.level:.0%} interval {self.low:.6g} to {self.high:.6g}"
         return "\n".join([head, *self._tail()])
 
     def table(self) -> pd.DataFrame:
         """Return the result as a table of one row."""
-        row = {"estimate": self.estimate, "low": self.low, "high": self.high}
+        low, high = (np.nan if limit is None else limit for limit in (self.low, self.high))
+        row = {"estimate": self.estimate, "low": low, "high": high}
         return pd.DataFrame(row, index=pd.Index([self.statistic], name="term"))
 
 

@@ -26,6 +26,7 @@ STUDIES = (
     "audits",
     "adassp",
     "dp_intervals",
+    "dp_quantiles",
     "dp_agreement",
     "dp_baselines",
     "constraints",
