@@ -147,8 +147,8 @@ statistics around the released estimate, as if it had no noise. Regenerate: `pyt
 
 {table(keys, [tuple(row[key] for key in keys) for row in rows])}
 
-* {inside} of {len(rows)} lines lie in [{BAND[0]}, {BAND[1]}]; the lowest coverage is {low}, the highest {high}. Intervals
-  of quantiles cover more, because they hold whatever the distribution (reports/dp_quantiles).
+* {inside} of {len(rows)} lines lie in [{BAND[0]}, {BAND[1]}]; the lowest coverage is {low}, the highest {high}.
+* Intervals of quantiles cover more, because they hold whatever the distribution (reports/dp_quantiles).
 * The naive interval covers least for the {worst["statistic"]} at ε = {worst["epsilon"]:g} under {worst["adjacency"]}:
   {worst["naive_coverage"]}.
 """

@@ -23,7 +23,7 @@ from synthdp.gating import Judged, judge
 from synthdp.intake import prepare
 from synthdp.judging import published_before
 from synthdp.microdata import resolve
-from synthdp.planning import plan_of
+from synthdp.planning import notes_of, plan_of
 from synthdp.release.held import Earlier
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
@@ -387,3 +387,23 @@ def test_donors_are_refused_and_a_regression_is_not() -> None:
     # a person is among the donors of a copy with probability 1 - 1/e
     assert check.value == pytest.approx(1 - np.exp(-1), abs=0.15)
     assert judged(config, people()).verdict.passed
+
+
+def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_cautioned() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
+    settings = {
+        "data": {"path": "in memory"},
+        "variables": {"x": {"role": "replace", "key": True, "bounds": [-9, 9]}, "z": {"key": False}},
+        "groups": {"rules": {"high": "abs(x) > 1"}},
+        "masks": {"x": {"method": "gaussian", "sd": 1}},
+        "masks_by_group": {"high": {"x": {"method": "gaussian", "sd": 3}}},
+    }
+
+    def said(**changed: Any) -> str:
+        config = parse({**settings, **changed})
+        return " ".join(notes_of(config, plan_of(config, prepare(frame, config))))
+
+    assert "Masks differ by a rule on x, which copies replace" in said()
+    assert "Masks differ" not in said(groups={"rules": {"high": "abs(z) > 1"}})
+    assert "Masks differ" not in said(masks_by_group={})
