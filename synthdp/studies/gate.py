@@ -1,7 +1,7 @@
 """Both error rates of the gate: harmless files that it refuses, planted leaks that it lets pass, verdicts that turn.
 
-Every replication is one verdict, kept in ``verdicts.jsonl`` (not committed) as soon as it is there, so that a run can
-be stopped and taken up again.
+Every replication is one verdict, kept in ``verdicts.jsonl`` as soon as it is there, so that a run can be stopped and
+taken up again, on another machine too.
 """
 
 import json
@@ -77,7 +77,6 @@ def run(*, out: Path, jobs: int, data: Path | None = None, replications: int | N
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     out.mkdir(parents=True, exist_ok=True)
-    (out / ".gitignore").write_text(f"{KEPT}\n", encoding="utf-8")
     kept = out / KEPT
     done = {Cell(line["part"], line["case"], line["number"]): line for line in _lines(kept)}
     folder = data or Path(os.environ.get("SYNTHDP_SHARED_DATA", "../shared/data"))
