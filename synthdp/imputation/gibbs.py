@@ -14,34 +14,14 @@ Cost per sweep O(n · Σ_j L_j · (columns after j)), L_j the number of levels (
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from synthdp.evidence import Evidence, GaussianEvidence, draw_levels
-from synthdp.imputation.encoding import Encoding
-from synthdp.imputation.families.protocol import FamilyDraw, LevelDraw, NormalLike
+from synthdp.evidence import Evidence, GaussianEvidence
+from synthdp.imputation.chaining import Node as Node
+from synthdp.imputation.chaining import State, choose, from_later
 from synthdp.microdata import Floats
-
-
-@dataclass(frozen=True, repr=False)
-class Node:
-    """One replaced column in the sequence: its drawn regression and how it enters later ones.
-
-    Parameters
-    ----------
-    name
-        The column.
-    regression
-        θ_j: coefficients on the predictors, then on the encoded columns before it.
-    encoding
-        How this column enters the regressions after it.
-    """
-
-    name: str
-    regression: FamilyDraw
-    encoding: Encoding
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,97 +40,45 @@ class GibbsParameters:
         self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator
     ) -> tuple[dict[str, Floats], pd.DataFrame]:
         """Run the chain; return its last state and, per sweep and column, the mean and the share that moved."""
-        state = _State(self)
+        state = State(self.design, self.nodes)
         for j, node in enumerate(self.nodes):
-            state.set(j, node.regression.draw(state.eta(j), evidence[node.name], rng=rng))
+            state.begin(j, node.regression.draw(state.eta[j].T, evidence[node.name], rng=rng))
+        told = [state.told(j, evidence[node.name]) for j, node in enumerate(self.nodes)] if self.sweeps else []
         trace = []
         for sweep in range(self.sweeps):
             for j, node in enumerate(self.nodes):
                 before = state.values[j]
-                state.set(j, self._conditional(j, state, evidence[node.name], rng=rng))
+                if state.enumerated[j]:
+                    self._enumerate(j, state, np.asarray(told[j]), rng=rng)
+                else:
+                    self._propose(j, state, evidence[node.name], rng=rng)
                 moved = float((state.values[j] != before).mean())
                 trace.append((sweep, node.name, float(state.values[j].mean()), moved))
         values = {node.name: state.values[j] for j, node in enumerate(self.nodes)}
         return values, pd.DataFrame(trace, columns=["sweep", "column", "mean", "moved"])
 
-    def _conditional(self, j: int, state: "_State", about: Evidence, *, rng: np.random.Generator) -> Floats:
-        regression = self.nodes[j].regression
-        after = [k for k in range(j + 1, len(self.nodes)) if np.any(state.slope(k, j))]
-        rest = {k: state.eta(k, without=j) for k in after}
-        if isinstance(regression, LevelDraw):
-            log_weights = regression.log_levels(state.eta(j)) + regression.level_weights(about)
-            values = regression.level_values()
-            for level, value in enumerate(values):
-                column = self.nodes[j].encoding.columns(np.full(1, value))
-                for k in after:
-                    eta = rest[k] + column @ state.slope(k, j)
-                    log_weights[:, level] += self.nodes[k].regression.log_density(state.values[k], eta)
-            return values[draw_levels(log_weights, rng=rng)]
-        exact = [k for k in after if _gaussian_in(self.nodes[j], self.nodes[k])]
-        for k in exact:
-            about = about + _from_later(self.nodes[k].regression, state.values[k], rest[k], state.slope(k, j))
-        proposed = regression.draw(state.eta(j), about, rng=rng)
-        log_ratio = np.zeros(len(proposed))
-        for k in after:
-            if k not in exact:
-                log_ratio += self._log_density(k, j, proposed, state, rest[k])
-                log_ratio -= self._log_density(k, j, state.values[j], state, rest[k])
-        accepted = np.log(rng.random(len(proposed))) < log_ratio
-        return np.where(accepted, proposed, state.values[j])
+    def _enumerate(self, j: int, state: State, told: Floats, *, rng: np.random.Generator) -> None:
+        rest = state.without(j)
+        log_weights = state.own(j) + told
+        state.add_later(log_weights, j, rest)
+        state.put_levels(j, choose(log_weights, rng=rng), rest)
 
-    def _log_density(self, k: int, j: int, x: Floats, state: "_State", rest: Floats) -> Floats:
-        eta = rest + self.nodes[j].encoding.columns(x) @ state.slope(k, j)
-        return self.nodes[k].regression.log_density(state.values[k], eta)
-
-
-class _State:
-    """The chain's current values, with every regression's linear predictor at hand."""
-
-    def __init__(self, parameters: GibbsParameters) -> None:
-        self._nodes = parameters.nodes
-        d = parameters.design.shape[1]
-        self._base = [parameters.design @ node.regression.beta[:d] for node in self._nodes]
-        self._slopes: list[list[Floats]] = []
-        for j, node in enumerate(self._nodes):
-            edges = np.cumsum([d, *(earlier.encoding.width for earlier in self._nodes[:j])])
-            self._slopes.append([node.regression.beta[a:b] for a, b in pairwise(edges)])
-        self.values: list[Floats] = []
-        self._columns: list[Floats] = []
-
-    def set(self, j: int, x: Floats) -> None:
-        """Put new values into column j."""
-        if j == len(self.values):
-            self.values.append(x)
-            self._columns.append(self._nodes[j].encoding.columns(x))
-        else:
-            self.values[j] = x
-            self._columns[j] = self._nodes[j].encoding.columns(x)
-
-    def slope(self, k: int, j: int) -> Floats:
-        """Return the coefficients of column j in the regression of the later column k."""
-        return self._slopes[k][j]
-
-    def eta(self, k: int, *, without: int | None = None) -> Floats:
-        """Return the linear predictors of column k at the current values, one earlier column left out if asked."""
-        total = self._base[k].copy()
-        for j in range(k):
-            if j != without:
-                total += self._columns[j] @ self._slopes[k][j]
-        return total
-
-
-def _gaussian_in(earlier: Node, later: Node) -> bool:
-    """Return whether the later regression is Gaussian as a function of the earlier column's value."""
-    return isinstance(later.regression, NormalLike) and isinstance(earlier.regression, NormalLike)
-
-
-def _from_later(regression: FamilyDraw, x: Floats, rest: Floats, slope: Floats) -> GaussianEvidence:
-    """Return what a later normal column x = rest + slope·y + e says about y."""
-    if not isinstance(regression, NormalLike):
-        raise TypeError("only a normal regression is Gaussian in its predictors")
-    b, variance = float(slope[0, 0]), regression.variance
-    n = len(x)
-    return GaussianEvidence(b * (x - rest[:, 0]) / variance, np.full(n, b * b / variance))
+    def _propose(self, j: int, state: State, about: Evidence, *, rng: np.random.Generator) -> None:
+        rest = state.without(j)
+        exact = [k for k in state.after[j] if state.normal[j] and state.normal[k]]
+        if exact:
+            linear, precision = from_later(state, j, exact, rest)
+            about = about + GaussianEvidence(linear, precision)
+        proposed = self.nodes[j].regression.draw(state.eta[j].T, about, rng=rng)
+        draws = rng.random(len(proposed))
+        others = [k for k in state.after[j] if k not in exact]
+        if others:
+            log_ratio = np.zeros(len(proposed))
+            for k in others:
+                log_ratio += state.log_density(k, j, proposed, rest[k])
+                log_ratio -= state.log_density(k, j, state.values[j], rest[k])
+            proposed = np.where(np.log(draws) < log_ratio, proposed, state.values[j])
+        state.put(j, proposed, rest)
 
 
 def drift(trace: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,10 @@ import pytest
 
 from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation import regression as regression_module
+from synthdp.imputation.chaining import State
 from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts
 from synthdp.imputation.families.binary import BinaryDraw
+from synthdp.imputation.families.multinomial import MultinomialDraw
 from synthdp.imputation.families.normal import NormalDraw
 from synthdp.imputation.gibbs import GibbsParameters, Node, drift
 from synthdp.imputation.regression import Regression
@@ -62,6 +64,38 @@ def test_a_number_before_a_binary_column_has_the_posterior_of_quadrature():
     assert abs((values["x"] * values["b"]).mean() - cross) < 4 * sd / np.sqrt(N)
     assert trace[trace["column"] == "x"]["moved"].mean() > 0.5
     assert (drift(trace)["drift"] < 4).all()
+
+
+def test_what_later_columns_say_about_levels_is_what_their_densities_say():
+    """All levels at once by matrix products, against the later regressions' own densities level by level."""
+    rng = np.random.default_rng(11)
+    n, design = 50, np.column_stack([np.ones(50), rng.normal(size=50)])
+    beta = lambda d, r: rng.normal(size=(d, r))  # noqa: E731
+    nodes = (
+        Node("g", MultinomialDraw(beta(2, 3)), AsIndicators(4)),
+        Node("h", MultinomialDraw(beta(5, 2)), AsIndicators(3)),
+        Node("b", BinaryDraw(beta(7, 1), "probit"), AsNumber()),
+        Node("x", NormalDraw(beta(8, 1), 0.7), AsNumber()),
+        Node("y", NormalDraw(beta(9, 1), 1.9), AsNumber()),
+    )
+    for large in (1.0, 400.0):  # coefficients whose exponentials overflow go the plain way
+        nodes[1].regression.beta[2, 0] = large
+        state = State(design, nodes)
+        flat = {"g": LevelEvidence.flat(n, 4), "h": LevelEvidence.flat(n, 3), "b": LevelEvidence.flat(n, 2)}
+        for j, node in enumerate(nodes):
+            about = flat.get(node.name, GaussianEvidence.flat(n))
+            state.begin(j, node.regression.draw(state.eta[j].T, about, rng=rng))
+        found = state.own(0)
+        state.add_later(found, 0, state.without(0))
+        expected = np.empty((n, 4))
+        for level in range(4):
+            values = [np.full(n, float(level)), *state.values[1:]]
+            expected[:, level] = nodes[0].regression.log_density(values[0], design @ nodes[0].regression.beta)
+            for k in range(1, 5):
+                before = [nodes[j].encoding.columns(values[j]) for j in range(k)]
+                eta = np.column_stack([design, *before]) @ nodes[k].regression.beta
+                expected[:, level] += nodes[k].regression.log_density(values[k], eta)
+        np.testing.assert_allclose(found.T - found.T[:, :1], expected - expected[:, :1], atol=1e-9)
 
 
 def frame_of(n: int, rng: np.random.Generator) -> pd.DataFrame:

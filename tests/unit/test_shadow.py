@@ -70,19 +70,23 @@ def test_coded_differences_are_gowers_distance():
     np.testing.assert_allclose(near(a, b, 3), expected, atol=1e-12)
 
 
-def test_rows_are_counted_as_a_plain_loop_counts_them():
+@pytest.mark.parametrize("rows", [6, 1024, 2500])
+def test_rows_are_counted_as_plain_arrays_count_them(rows: int):
     data, coder = six()
-    records, rows = coder.code(data.frame), coder.code(COPY)
+    records, copy = coder.code(data.frame), coder.code(COPY)
+    # more rows than one tile holds, most of them with the same answers
+    draw = rng()
+    copy = np.column_stack([copy[draw.integers(0, 6, rows), j] for j in range(3)]) if rows > 6 else copy
     asked = ask(coder, records, records, rng=rng())
     radii = np.tile([0.3, 1.1], (6, 1))
     closest, within, seen, answers = compare(
-        records, rows, coder.replaced, radii, asked.column_of, asked.low, asked.high, asked.queries
+        records, copy, coder.replaced, radii, asked.column_of, asked.low, asked.high, asked.queries
     )
-    gaps = np.minimum(1, np.abs(records[:, None, :] - rows[None, :, :]))
+    gaps = np.minimum(1, np.abs(records[:, None, :] - copy[None, :, :]))
     np.testing.assert_allclose(closest, gaps[:, :, coder.replaced].sum(axis=2).min(axis=1))
     np.testing.assert_array_equal(within, (gaps.sum(axis=2)[:, :, None] <= radii[:, None, :]).sum(axis=1))
     np.testing.assert_array_equal(seen, (gaps == 0).any(axis=1))
-    values = rows[:, asked.column_of]
+    values = copy[:, asked.column_of]
     held = (asked.low[:, None, :] <= values) & (values <= asked.high[:, None, :])
     for place, query in enumerate(asked.queries):
         bits = [b for b in range(held.shape[2]) if int(query) >> b & 1]

@@ -59,6 +59,10 @@ class BinaryDraw(Enumerated):
         """Return log P(y = 0) and log P(y = 1), n × 2."""
         return log_probability(eta[:, :1] * np.array([-1.0, 1.0]), self.link)
 
+    def log_density(self, y: Floats, eta: Floats) -> Floats:
+        """Return log P(y | η) of each record, without that of the other level."""
+        return log_probability(np.where(y == 1, eta[:, 0], -eta[:, 0]), self.link)
+
     def level_values(self) -> Floats:
         """Return the positions of the levels."""
         return np.arange(2.0)

@@ -1,0 +1,192 @@
+"""The state of a Gibbs chain, and what each column says about the columns before it.
+
+Everything is kept with one row per linear predictor or level, so that sums over levels run along whole rows. A column
+enters a later regression by adding to its linear predictors; what a level adds is the same for all records, so
+
+    normal       Σ_k log N(y_k; rest_k + t_kl, σ_k²)  =  Σ_k (r_k t_kl − t_kl²/2)/σ_k² + const,   r_k = y_k − rest_k
+    multinomial  log p(y | rest + t_l)  =  t_l,y − log Σ_m exp(rest_m) exp(t_lm) + const
+
+are matrix products over all levels l at once, with one exponential per record and predictor.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from synthdp.evidence import Evidence
+from synthdp.imputation.encoding import Encoding
+from synthdp.imputation.families.multinomial import MultinomialDraw
+from synthdp.imputation.families.protocol import FamilyDraw, LevelDraw, NormalLike
+from synthdp.microdata import Codes, Floats
+
+# exp(t) of all coefficients, and sums of their products with numbers up to 1, stay far from overflow and from zero
+LARGEST_COEFFICIENT = 300.0
+
+
+@dataclass(frozen=True, repr=False)
+class Node:
+    """One replaced column in the sequence: its drawn regression and how it enters later ones.
+
+    Parameters
+    ----------
+    name
+        The column.
+    regression
+        θ_j: coefficients on the predictors, then on the encoded columns before it.
+    encoding
+        How this column enters the regressions after it.
+    """
+
+    name: str
+    regression: FamilyDraw
+    encoding: Encoding
+
+
+class State:
+    """The chain's current values, with every regression's linear predictors at hand.
+
+    Attributes
+    ----------
+    values
+        The current value of each column.
+    eta
+        The linear predictors of each regression, r × n, of the columns that have begun.
+    after
+        For each column the later regressions it enters.
+    enumerated, normal
+        Whether a column is drawn by enumerating its levels, and whether its regression is normal.
+    """
+
+    def __init__(self, design: Floats, nodes: Sequence[Node]) -> None:
+        d = design.shape[1]
+        draws: list[FamilyDraw] = [node.regression for node in nodes]
+        self._nodes = nodes
+        self.eta = [np.ascontiguousarray((design @ draw.beta[:d]).T) for draw in draws]
+        self.enumerated = [isinstance(draw, LevelDraw) for draw in draws]
+        self.normal = [isinstance(draw, NormalLike) for draw in draws]
+        self._variances = [float(draw.variance) if isinstance(draw, NormalLike) else np.nan for draw in draws]
+        self._levels = [
+            np.asarray(draw.level_values()) if isinstance(draw, LevelDraw) else np.empty(0) for draw in draws
+        ]
+        self._slopes: list[list[Floats]] = []
+        for j, draw in enumerate(draws):
+            edges = np.cumsum([d, *(earlier.encoding.width for earlier in nodes[:j])])
+            self._slopes.append([draw.beta[a:b] for a, b in pairwise(edges)])
+        count = range(len(nodes))
+        self.after = [[k for k in count[j + 1 :] if np.any(self._slopes[k][j])] for j in count]
+        # what each level adds to the predictors of a later regression, r × levels
+        self._added = [
+            {
+                k: np.ascontiguousarray((nodes[j].encoding.columns(self._levels[j]) @ self._slopes[k][j]).T)
+                for k in later
+            }
+            if self.enumerated[j]
+            else {}
+            for j, later in enumerate(self.after)
+        ]
+        self.values: list[Floats] = []
+        self._codes: list[Codes] = []
+
+    def begin(self, j: int, x: Floats) -> None:
+        """Give column j its first values."""
+        self.values.append(x)
+        self._codes.append(np.searchsorted(self._levels[j], x) if self.enumerated[j] else np.empty(0, dtype=np.int64))
+        for k in self.after[j]:
+            self.eta[k] += self._enters(k, j)
+
+    def told(self, j: int, evidence: Evidence) -> Floats | None:
+        """Return what the evidence says of each level, levels × n; nothing for a number."""
+        regression = self._nodes[j].regression
+        return np.ascontiguousarray(regression.level_weights(evidence).T) if isinstance(regression, LevelDraw) else None
+
+    def without(self, j: int) -> dict[int, Floats]:
+        """Return the linear predictors of the later regressions with column j left out."""
+        return {k: self.eta[k] - self._enters(k, j) for k in self.after[j]}
+
+    def put(self, j: int, x: Floats, rest: Mapping[int, Floats]) -> None:
+        """Put new values into a column of numbers."""
+        self.values[j] = x
+        for k, one in rest.items():
+            self.eta[k] = one + self._enters(k, j)
+
+    def put_levels(self, j: int, chosen: Codes, rest: Mapping[int, Floats]) -> None:
+        """Put new values into a column of levels."""
+        self._codes[j] = chosen
+        self.put(j, self._levels[j][chosen], rest)
+
+    def own(self, j: int) -> Floats:
+        """Return log p(level | η) of column j by its own regression, up to a constant per record, levels × n."""
+        regression, eta = self._nodes[j].regression, self.eta[j]
+        if isinstance(regression, MultinomialDraw):
+            return np.concatenate([np.zeros((1, eta.shape[1])), eta])
+        if not isinstance(regression, LevelDraw):
+            raise TypeError("only a regression whose outcome has levels can be enumerated")
+        return np.ascontiguousarray(regression.log_levels(eta.T).T)
+
+    def add_later(self, log_weights: Floats, j: int, rest: Mapping[int, Floats]) -> None:
+        """Add to the log weights of the levels of column j, levels × n, what the later columns say."""
+        normal = [k for k in rest if self.normal[k]]
+        if normal:
+            added = np.concatenate([self._added[j][k] for k in normal]).T
+            variances = np.asarray([self._variances[k] for k in normal])
+            log_weights += (added / variances) @ np.stack([self.values[k] - rest[k][0] for k in normal])
+            log_weights -= (0.5 * added**2 / variances).sum(axis=1, keepdims=True)
+        for k, one in rest.items():
+            if self.normal[k]:
+                continue
+            regression, added = self._nodes[k].regression, self._added[j][k]
+            if isinstance(regression, MultinomialDraw) and np.abs(added).max() <= LARGEST_COEFFICIENT:
+                log_weights += _multinomial(added, one, self._codes[k])
+                continue
+            for level, shift in enumerate(added.T):
+                log_weights[level] += regression.log_density(self.values[k], (one + shift[:, None]).T)
+
+    def log_density(self, k: int, j: int, x: Floats, rest: Floats) -> Floats:
+        """Return the log density of the later column k if column j, a number, were x."""
+        return self._nodes[k].regression.log_density(self.values[k], (rest + self._entering(k, j, x)).T)
+
+    def slope(self, k: int, j: int) -> float:
+        """Return the coefficient of column j in the normal regression of column k, both numbers."""
+        return float(self._slopes[k][j][0, 0])
+
+    def variance(self, k: int) -> float:
+        """Return the variance of the normal regression of column k."""
+        return self._variances[k]
+
+    def _enters(self, k: int, j: int) -> Floats:
+        """Return what column j now adds to the linear predictors of the later column k, r × n."""
+        if self.enumerated[j]:
+            return np.take(self._added[j][k], self._codes[j], axis=1)
+        return self._entering(k, j, self.values[j])
+
+    def _entering(self, k: int, j: int, x: Floats) -> Floats:
+        return np.asarray(self._slopes[k][j].T @ self._nodes[j].encoding.columns(x).T)
+
+
+def choose(log_weights: Floats, *, rng: np.random.Generator) -> Codes:
+    """Draw one level per record with probability proportional to exp(log_weights), levels × n; they are overwritten."""
+    log_weights -= log_weights.max(axis=0)
+    cumulative = np.exp(log_weights, out=log_weights)
+    for level in range(1, len(cumulative)):
+        cumulative[level] += cumulative[level - 1]
+    threshold = rng.random(cumulative.shape[1]) * cumulative[-1]
+    passed: Codes = (threshold >= cumulative[:-1]).sum(axis=0, dtype=np.int64)
+    return passed
+
+
+def from_later(state: State, j: int, later: Sequence[int], rest: Mapping[int, Floats]) -> tuple[Floats, Floats]:
+    """Return what later normal columns x_k = rest_k + b_k·y + e_k say about a number y: linear part and precision."""
+    slopes = np.asarray([state.slope(k, j) for k in later])
+    weights = slopes / np.asarray([state.variance(k) for k in later])
+    left = np.stack([state.values[k] - rest[k][0] for k in later])
+    return weights @ left, np.full(left.shape[1], float(weights @ slopes))
+
+
+def _multinomial(added: Floats, rest: Floats, own: Codes) -> Floats:
+    """Return log p(own level | rest + added) for each column of ``added``, up to a constant per record."""
+    top = np.maximum(rest.max(axis=0), 0.0)
+    parts = np.concatenate([np.exp(-top)[None, :], np.exp(rest - top)])
+    full = np.concatenate([np.zeros((1, added.shape[1])), added]).T
+    return np.asarray(np.take(full, own, axis=1) - np.log(np.exp(full) @ parts))
