@@ -1,6 +1,6 @@
 """The measures the config asks for, taken on one set of copies: by a run after its verdict, and by ``evaluate``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,8 +44,10 @@ def assess_comparison(
     )
 
 
-def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measure]:
-    """Return the measures that make the copies of a plan again."""
+def informed_measures(
+    config: Config, plan: Plan, jobs: int, advance: Callable[[int, int], None] | None = None
+) -> dict[str, Measure]:
+    """Return the measures that make the copies of a plan again; ``advance`` is told of the one that takes long."""
 
     def remake(streams: Streams) -> Sequence[pd.DataFrame]:
         return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0].copies
@@ -63,7 +65,7 @@ def informed_measures(config: Config, plan: Plan, jobs: int) -> dict[str, Measur
         "membership_shadow",
         "Can somebody who can fit the method with and without a person tell from the copies that the person is in?",
         lambda files, rng: evaluate_shadow(
-            files, PlanShadows(config.synthesis, plan, config.groups), rng=rng, jobs=jobs
+            files, PlanShadows(config.synthesis, plan, config.groups), rng=rng, jobs=jobs, advance=advance
         ),
         frozenset({Need.PLAN}),
     )

@@ -200,7 +200,8 @@ def execute(
                 advice = advise_on(config, plan, judged, streams=streams, accepted=accepted, study=study, jobs=jobs)
             with timer.stage("evaluate"):
                 comparison = replace(beside(plan, made), holdout=holdout)
-                found = assess_comparison(config, comparison, informed_measures(config, plan, jobs))
+                informed = informed_measures(config, plan, jobs, timer.advance)
+                found = assess_comparison(config, comparison, informed)
                 further = further_sections(config, comparison, beside(plan, drawn), made, mended, earlier)
             metrics = _metrics(found, judged, made, timer, _noisy(config, plan)) | {"chain": list(made.chain)}
             metrics["risk"] |= further

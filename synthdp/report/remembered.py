@@ -59,8 +59,9 @@ def shadow(found: Mapping[str, Any]) -> Block | None:
     words = (
         "An intruder who knows a whole record, the method and its settings fits the method again and again, with and "
         "without that person, and learns what the copies look like either way. AUC 0.5 is a coin toss, 1 certainty; "
-        "the advantage is true less false alarms. The people played for are those easiest to recognise, and the worst "
-        "of several scores counts."
+        "the advantage is true less false alarms. The people played for are those easiest to recognise. The worst of "
+        "several scores counts: it is chosen on one half of the fits and judged on the other, so its interval is "
+        "honest; in the table each interval stands for itself, and of twenty one misses by chance."
     )
     rows = tuple(
         (
@@ -78,18 +79,33 @@ def shadow(found: Mapping[str, Any]) -> Block | None:
             f"{_ranged(section, 'advantage', 'advantage_low', 'advantage_high', percent)}"
             + (f", asked: {asked}" if asked else ".")
         )
-        low = section.get("low")
-        if low is not None and is_number(low):
-            said.append(
-                "The interval lies above 0.5: the copies tell who was in."
-                if low > 0.5
-                else "The interval reaches 0.5: no sign that the copies tell who was in."
-            )
+        said += _meaning(section)
     if is_number(section.get("targets")) and is_number(section.get("fits")):
         people, fits = int(section["targets"]), int(section["fits"])
         said.append(f"Played for {number(people)} {'person' if people == 1 else 'people'} over {counted(fits, 'fit')}.")
     tables = (Table("All scores", ("Asked", "Score", "AUC (95% interval)"), rows, "llr"),) if rows else ()
     return Block("The membership game with shadow fits", words, tuple(said), tables, reason(section))
+
+
+def _meaning(section: Mapping[str, Any]) -> list[str]:
+    """Return what the interval means: nothing, one record's influence on the parameters, or memory of single people."""
+    low, influence = section.get("low"), section.get("influence")
+    if low is None or not is_number(low):
+        return []
+    if low <= 0.5:
+        return ["The interval reaches 0.5: no sign that the copies tell who was in."]
+    if not is_number(influence):
+        return ["The interval lies above 0.5: the copies tell who was in."]
+    weight = (
+        "one person's ordinary influence on means, spreads, correlations and shares in a file of this size "
+        f"(AUC up to {number(influence)})"
+    )
+    if section.get("finding") == "influence":
+        return [
+            f"The interval lies above 0.5, but not above what {weight} explains: influence on the parameters, no sign "
+            "of memorised people. It is real all the same, and shrinks as the file grows."
+        ]
+    return [f"The interval lies above 0.5 and above what {weight} explains: the method memorised single people."]
 
 
 def _ranged(line: Any, key: str, low: str, high: str, say: Any) -> str:

@@ -16,6 +16,7 @@ STUDIES = (
     "nulls",
     "intrusions",
     "gate",
+    "shadow",
     "copula_sbc",
     "copula_coverage",
     "copula_groups",

@@ -2,7 +2,7 @@
 
 ``game`` deals who is in which fit, ``targets`` chooses whom to play for, ``coding`` and ``counting`` read the copies,
 ``scores`` turns them into what the intruder looks at, ``judging`` says how well members were told from others,
-``deciding`` which score counts; ``measure`` plays it all.
+``deciding`` which score counts, ``influence`` how much a record's weight among few explains; ``measure`` plays it all.
 """
 
 from synthdp.evaluation.risk.shadow.measure import ShadowRisk, evaluate_shadow

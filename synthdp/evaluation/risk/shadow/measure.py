@@ -14,6 +14,7 @@ from synthdp.evaluation.holdout import clusters
 from synthdp.evaluation.risk.shadow.coding import Coder
 from synthdp.evaluation.risk.shadow.deciding import Trial
 from synthdp.evaluation.risk.shadow.game import Deck, Others, State, States
+from synthdp.evaluation.risk.shadow.influence import finding, ordinary_influence
 from synthdp.evaluation.risk.shadow.judging import Rounds
 from synthdp.evaluation.risk.shadow.scores import Marks, Sheet
 from synthdp.evaluation.risk.shadow.targets import stand_ins, vulnerable
@@ -121,7 +122,10 @@ def evaluate_shadow(
     ShadowRisk
         ``auc`` (mean over targets, 0.5 is a coin), ``low`` and ``high`` of the worst ``score``; ``advantage`` (true
         less false positive rate of its best rule) with its interval; ``tpr`` at false positive rates of 1% and 5%;
-        ``worst_target``; ``scores``: the same of every score and game.
+        ``worst_target``; ``scores``: the same of every score and game, each interval for itself. ``influence`` is the
+        AUC that a record's ordinary weight in means, spreads, correlations and shares explains in a file of this size
+        (see :mod:`~synthdp.evaluation.risk.shadow.influence`), ``finding`` what follows: ``none`` (the interval reaches
+        0.5), ``influence`` (it lies above 0.5, not above that) or ``memorised`` (above both).
 
     Raises
     ------
@@ -135,12 +139,11 @@ def evaluate_shadow(
     Scores: see :class:`~synthdp.evaluation.risk.shadow.scores.Sheet`; ``queries`` and ``statistics`` are learnt for
     each target by a ridge discriminant from the first half of the fits. The worst score is chosen on that half too (the
     learnt ones cross-fitted in it), and everything that is reported is of the other half, so no choice flatters it.
-    Baseline: a method that does not look at the target has an AUC of 0.5 within the interval (84 of 90 files). A model
-    fitted to few records is truly moved by one of them, and the game notices: an outlier of z sd moves the variance of
-    h normal values by (z² − 1)/√(2h) standard errors. Draws from a right model came out at 0.55 with 600 records of
-    normal columns, and at 0.50 with 8,000 of uniform ones. Shadows have half as many records as the release, so
-    memory of single records comes out rather too large. Cost: the fits, and for each of them O(targets · rows) to mark
-    it; linear in n but for the choice of targets.
+    Baseline: a method that does not look at the target has an AUC of 0.5 within the interval. A model fitted to few
+    records is truly moved by one of them, and the game notices: an outlier of z sd moves the variance of h normal
+    values by (z² − 1)/√(2h) standard errors; figures by file size are in reports/shadow. Shadows have half as many
+    records as the release, so memory of single records comes out rather too large. Cost: the fits, and for each of
+    them O(targets · rows) to mark it; linear in n but for the choice of targets.
 
     References
     ----------
@@ -175,8 +178,18 @@ def evaluate_shadow(
         )
     states = np.stack([state for state, marks in played if marks is not None])
     found, individual = _judge(states, [m for _, m in played if m is not None], sheet.names, bool(kept), rng)
-    section = {**found, "targets": len(chosen), "fits": len(states), "failed": failed, "rows": deck.size}
-    return ShadowRisk({**section, "others": others, "sampled": sampled}, chosen, individual)
+    influence = ordinary_influence(
+        frame,
+        columns,
+        chosen,
+        rows=deck.size,
+        copies=max(m.copies for _, m in played if m is not None),
+        known=others == "all",
+    )
+    explained = float(influence.mean())
+    section = {**found, "influence": explained, "finding": finding(found["low"], explained), "targets": len(chosen)}
+    section |= {"fits": len(states), "failed": failed, "rows": deck.size, "others": others, "sampled": sampled}
+    return ShadowRisk(section, chosen, individual)
 
 
 def _chosen(

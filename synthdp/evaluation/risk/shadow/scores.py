@@ -30,11 +30,14 @@ class Marks:
         Square roots of the counts of rows that answer each question, shape (targets, queries).
     statistics
         Of the copies as a whole: the same for all targets.
+    copies
+        How many copies there were.
     """
 
     scores: Floats
     answers: Floats
     statistics: Floats
+    copies: int = 1
 
     def __repr__(self) -> str:
         return f"Marks({len(self.scores)} targets)"
@@ -136,6 +139,7 @@ class Sheet:
             np.round(np.column_stack([by_name[name] for name in self.names]), 9),
             np.sqrt(answers),
             self.statistics(rows),
+            len(copies),
         )
 
     def statistics(self, rows: Floats) -> Floats:
