@@ -65,7 +65,12 @@ def informed_measures(
         "membership_shadow",
         "Can somebody who can fit the method with and without a person tell from the copies that the person is in?",
         lambda files, rng: evaluate_shadow(
-            files, PlanShadows(config.synthesis, plan, config.groups), rng=rng, jobs=jobs, advance=advance
+            files,
+            PlanShadows(config.synthesis, plan, config.groups),
+            rng=rng,
+            jobs=jobs,
+            advance=advance,
+            **config.evaluation.shadow.model_dump(),
         ),
         frozenset({Need.PLAN}),
     )

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synthdp.config.settings import Config, Data, Evaluation, ReleaseSettings
+from synthdp.config.settings import Config, Data, Evaluation, ReleaseSettings, ShadowGame
 from synthdp.evaluation.risk.knowledge import Intruder
 from synthdp.evaluation.utility.propensity.settings import Propensity
 from synthdp.inference.analyses import Analysis
@@ -37,7 +37,7 @@ _SECTIONS: dict[str, type[Settings]] = {
     "evaluation": Evaluation,
     "release": ReleaseSettings,
 }
-_EVALUATION: dict[str, type[Settings]] = {"intruders": Intruder, "propensity": Propensity}
+_EVALUATION: dict[str, type[Settings]] = {"intruders": Intruder, "propensity": Propensity, "shadow": ShadowGame}
 _PLAIN = {
     "missing": "required, but absent",
     "tuple_type": "must be a list",

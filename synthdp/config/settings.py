@@ -135,6 +135,25 @@ class Data(Settings):
         return dates
 
 
+class ShadowGame(Settings):
+    """How ``membership_shadow`` is played; it is taken only where ``evaluation.risk`` lists it.
+
+    Parameters
+    ----------
+    fits
+        How often the method is fitted; intervals shrink with the root of it.
+    targets
+        For how many of the most vulnerable records it is played; fewer where they would be an eighth of the file.
+    others
+        ``half``: the intruder does not know who else is in, and every fit serves all targets. ``all``: they know
+        everybody else, and a fit serves one target, so that few targets need many fits.
+    """
+
+    fits: int = Field(default=400, ge=40)
+    targets: int = Field(default=50, ge=1)
+    others: Literal["half", "all"] = "half"
+
+
 class Evaluation(Settings):
     """How the copies are judged.
 
@@ -144,7 +163,8 @@ class Evaluation(Settings):
         Whether row i of a file is record i: ``aligned``, ``none``, or a file with the row order of each copy.
     utility, risk
         Which measures are taken. ``distributions``, ``correlations`` and ``prediction`` only when asked for, and so
-        ``identity_bayes``, which makes the copies 2 to 10 times more.
+        ``identity_bayes``, which makes the copies 2 to 10 times more, and ``membership_shadow``, which fits the method
+        400 times to halves of the file.
     targets
         Columns that matter most: ``prediction`` learns them from the others, attribute risk guesses them.
     table_ways, table_columns, most_tables
@@ -159,6 +179,8 @@ class Evaluation(Settings):
         More intruders by name: who knows some of the keys, knows them with error, is not sure of the target.
     propensity
         How synthetic records are told from original ones (``pmse``).
+    shadow
+        How many fits and targets ``membership_shadow`` has.
     """
 
     rows: str = "aligned"
@@ -176,6 +198,7 @@ class Evaluation(Settings):
     )
     holdout: str | None = None
     propensity: Propensity = Propensity()
+    shadow: ShadowGame = ShadowGame()
     intruders: dict[str, Intruder] = Field(default_factory=dict)
     targets: tuple[str, ...] = ()
     table_ways: tuple[Literal[1, 2, 3], ...] = (1, 2)

@@ -80,6 +80,12 @@ def shadow(found: Mapping[str, Any]) -> Block | None:
             + (f", asked: {asked}" if asked else ".")
         )
         said += _meaning(section)
+    if section.get("game") == "given_kept":
+        said.append(
+            "Kept columns stand in the copies as they are, and tell whether a rare person's row is there whatever the "
+            "method does (the lower half of the table; what they give away is counted under the kept columns). Judged "
+            "is what the replaced values add."
+        )
     if is_number(section.get("targets")) and is_number(section.get("fits")):
         people, fits = int(section["targets"]), int(section["fits"])
         said.append(f"Played for {number(people)} {'person' if people == 1 else 'people'} over {counted(fits, 'fit')}.")

@@ -37,7 +37,7 @@ SIZES = (300, 1_000, 3_000, 10_000)
 PLANTED, NULL, HARMLESS, CENSUS = 12, 32, 20, 3
 TARGETS = 30
 # fewer for large files, whose fits take longer
-FITS = {300: 200, 1_000: 200, 3_000: 160, 10_000: 120}
+FITS = {300: 120, 1_000: 120, 3_000: 100, 10_000: 80}
 
 
 class Cell(NamedTuple):
@@ -91,8 +91,9 @@ def run(*, out: Path, jobs: int, data: Path | None = None, replications: int | N
     kept = out / KEPT
     done = {Cell(line["part"], line["case"], line["number"]): line for line in _lines(kept)}
     folder = data or Path(os.environ.get("SYNTHDP_SHARED_DATA", "../shared/data"))
-    # the first replications of everything come first, so that a stopped run still tells something of all of it
-    wanted = sorted((cell for cell in cells(replications) if cell not in done), key=lambda cell: cell.number)
+    # what is quick comes first, then one file of every size after the other: a stopped run still tells something
+    wanted = [cell for cell in cells(replications) if cell not in done]
+    wanted.sort(key=lambda cell: (cell.part == "harmless", cell.number))
     with ProcessPoolExecutor(max_workers=jobs) as pool, kept.open("a", encoding="utf-8") as file:
         running = {pool.submit(play, cell, folder): cell for cell in wanted}
         for future in as_completed(running):

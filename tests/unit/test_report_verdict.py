@@ -261,6 +261,22 @@ def test_a_share_stands_on_its_side_of_the_limit(value: float, limit: float | No
     assert share(value, limit=limit) == said
 
 
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"low": 0.48, "influence": 0.6, "finding": "none"}, "no sign that the copies tell who was in"),
+        ({"low": 0.55, "influence": 0.6, "finding": "influence"}, "influence on the parameters, no sign of memorised"),
+        ({"low": 0.65, "influence": 0.6, "finding": "memorised"}, "the method memorised single people"),
+    ],
+)
+def test_the_membership_game_says_what_its_interval_means(section: dict, said: str):
+    game = {"auc": 0.68, "high": 0.7, "advantage": 0.3, "game": "given_kept", **section}
+    blocks = {block.title: block for block in disclosures(content(gate(*SAFE), membership_shadow=game))}
+    sentences = blocks["The membership game with shadow fits"].sentences
+    assert any(said in sentence for sentence in sentences)
+    assert any("Kept columns stand in the copies" in sentence for sentence in sentences)
+
+
 def test_new_measures_have_their_blocks() -> None:
     ends = {"fitted": 0.1, "held_out": 0.02, "difference": 0.08, "low": 0.05, "high": 0.11}
     risk = {

@@ -6,13 +6,17 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
+from synthdp import assessing
+from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.measure import Figures
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.evaluation.risk.shadow.coding import Coder, ask
 from synthdp.evaluation.risk.shadow.counting import compare, near
 from synthdp.evaluation.risk.shadow.game import Deck, State
+from synthdp.evaluation.risk.shadow.influence import ordinary_influence
 from synthdp.evaluation.risk.shadow.judging import PENALTIES, Rounds, evidence, found_at, learn, mean_auc
 from synthdp.evaluation.risk.shadow.scores import Sheet
 from synthdp.evaluation.risk.shadow.targets import stand_ins, vulnerable
@@ -268,6 +272,31 @@ def test_members_found_at_few_false_alarms():
     assert found["low"] <= found["value"] <= found["high"]
 
 
+# how a run asks for it
+
+
+def test_a_run_passes_on_what_the_config_says_of_the_game(monkeypatch):
+    data = people(80, 1)
+    settings = {"risk": ["membership_shadow"], "shadow": {"fits": 60, "targets": 7, "others": "all"}}
+    config = parse({"data": {"path": "in memory"}, "evaluation": settings})
+    asked: dict = {}
+
+    def played(files, refit, **options):
+        asked.update(options, refit=refit)
+        return Figures({})
+
+    monkeypatch.setattr(assessing, "evaluate_shadow", played)
+    told: list[tuple[int, int]] = []
+    advance = lambda done, total: told.append((done, total))  # noqa: E731
+    measures = assessing.informed_measures(config, Plan(data, tag(data, None)), 2, advance)
+    measures["membership_shadow"].take(beside(data), rng=rng())
+    assert (asked["fits"], asked["targets"], asked["others"], asked["jobs"]) == (60, 7, "all", 2)
+    assert asked["advance"] is advance
+    assert repr(asked["refit"]) == "PlanShadows(DaMi, 80 records)"
+    with pytest.raises(InputError, match=r"evaluation\.shadow\.fits"):
+        parse({"data": {"path": "in memory"}, "evaluation": {"shadow": {"fits": 3}}})
+
+
 # the game
 
 
@@ -389,6 +418,53 @@ def test_swaps_do_not_give_values_to_whom_a_column_does_not_apply():
     data = resolve(frame, declared)
     shadows = PlanShadows(Mi(), Plan(data, tag(data, None)))
     assert shadows.lawful(np.array([0, 0]), np.array([1, 2])).tolist() == [False, True]
+
+
+# influence and memory
+
+
+def test_ordinary_influence_is_what_the_best_reader_of_means_and_variances_wins():
+    """One normal column: halves are drawn, parameters and copies too, and Fisher's discriminant reads the copies."""
+    draw, n, copies, fits = rng(), 400, 2, 4000
+    frame = pd.DataFrame({"x": stats.norm.ppf((np.arange(n) + 0.5) / n)})
+    data = resolve(frame, {"x": Variable(role="replace")})
+    target, h = np.array([n - 3]), n // 2  # z = 2.5, and not beyond the cut
+    expected = ordinary_influence(data.frame, data.schema.columns, target, rows=h, copies=copies, known=False)[0]
+    x = frame["x"].to_numpy()
+    others = np.delete(x, target[0])
+    member = np.arange(fits) % 2 == 0
+    seen = np.zeros((fits, 2))
+    for fit in range(fits):
+        fitted = draw.permutation(others)[: h - member[fit]]
+        fitted = np.append(fitted, x[target]) if member[fit] else fitted
+        for _ in range(copies):
+            variance = fitted.var() * h / draw.chisquare(h)
+            copy = draw.normal(draw.normal(fitted.mean(), np.sqrt(variance / h)), np.sqrt(variance), h)
+            seen[fit] += [copy.mean(), copy.var()]
+    gap = seen[member].mean(axis=0) - seen[~member].mean(axis=0)
+    within = (np.cov(seen[member], rowvar=False) + np.cov(seen[~member], rowvar=False)) / 2
+    found = plain_auc(seen @ np.linalg.solve(within, gap), member)
+    # an AUC of 2,000 against 2,000 near one half has a standard error of (1/12 · 2/2,000)^½
+    assert abs(found - expected) < 4 * np.sqrt(2 / 12 / 2000)
+    assert 0.53 < expected < 0.62
+
+
+def test_influence_shrinks_with_the_file_and_excuses_no_outlier():
+    def of(n: int, last: float, level: str = "a") -> float:
+        draw = rng()
+        frame = pd.DataFrame({"x": draw.normal(size=n), "g": draw.choice(["a", "b"], n), "z": draw.normal(size=n)})
+        frame.loc[n - 1, ["x", "g"]] = [last, level]
+        roles = {"x": Variable(role="replace"), "g": Variable(role="replace")}
+        data = resolve(frame, roles)
+        found = ordinary_influence(
+            data.frame, data.schema.columns, np.array([n - 1]), rows=n // 2, copies=5, known=False
+        )
+        return float(found[0])
+
+    assert 0.5 < of(10_000, 3.0) < of(1_000, 3.0) < of(300, 3.0) < 0.8
+    assert of(1_000, 200.0) == pytest.approx(of(1_000, 20.0), abs=0.02)
+    assert of(1_000, 0.0, "alone") < 0.95
+    assert of(1_000, 0.0, "alone") > of(1_000, 0.0)
 
 
 # what cannot be played

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from synthdp.imputation.predictors import build
 from synthdp.links import Link
 from synthdp.microdata import Codes, Floats, Microdata
 from synthdp.schema import Column, Role, Schema
@@ -30,6 +29,7 @@ Finding = Literal["none", "influence", "memorised"]
 BEYOND = 0.05
 FEWEST_PEOPLE = 10
 RIDGE = 1e-6
+MOST_LEVELS = 50
 
 
 def ordinary_influence(
@@ -57,7 +57,7 @@ def ordinary_influence(
     """
     length = np.zeros(len(targets))
     data = Microdata(frame[[column.name for column in columns]], Schema(columns=tuple(columns)))
-    leverage = _leverage(build(data).matrix, targets)
+    leverage = _leverage(_design(data), targets)
     moving = [column for column in columns if column.role is not Role.KEEP]
     working = [_standard(data, column) for column in moving if not column.kind.categorical]
     varying = [values for values in working if values is not None]
@@ -89,6 +89,20 @@ def finding(low: float | None, influence: float) -> Finding | None:
     if low <= 0.5:
         return "none"
     return "influence" if low <= influence else "memorised"
+
+
+def _design(data: Microdata) -> Floats:
+    """Return what regressions see of the kept columns: a constant, numbers, an indicator per level but the largest."""
+    found: list[Floats] = [np.ones(len(data))]
+    for column in data.schema.kept():
+        if column.kind.categorical:
+            codes = data.codes(column.name)
+            levels, counts = np.unique(codes, return_counts=True)
+            by_size = levels[np.argsort(-counts, kind="stable")]
+            found += [(codes == level).astype(np.float64) for level in by_size[1 : MOST_LEVELS + 1]]
+        elif (values := _standard(data, column)) is not None:
+            found.append(values)
+    return np.column_stack(found)
 
 
 def _leverage(design: Floats, targets: Codes) -> Floats:
