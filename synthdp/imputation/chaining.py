@@ -12,11 +12,13 @@ are matrix products over all levels l at once, with one exponential per record a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
 from synthdp.evidence import Evidence
 from synthdp.imputation.encoding import Encoding
+from synthdp.imputation.families.levels import blocks
 from synthdp.imputation.families.multinomial import MultinomialDraw
 from synthdp.imputation.families.protocol import FamilyDraw, LevelDraw, NormalLike
 from synthdp.microdata import Codes, Floats
@@ -96,11 +98,6 @@ class State:
         for k in self.after[j]:
             self.eta[k] += self._enters(k, j)
 
-    def told(self, j: int, evidence: Evidence) -> Floats | None:
-        """Return what the evidence says of each level, levels × n; nothing for a number."""
-        regression = self._nodes[j].regression
-        return np.ascontiguousarray(regression.level_weights(evidence).T) if isinstance(regression, LevelDraw) else None
-
     def without(self, j: int) -> dict[int, Floats]:
         """Return the linear predictors of the later regressions with column j left out."""
         return {k: self.eta[k] - self._enters(k, j) for k in self.after[j]}
@@ -116,32 +113,47 @@ class State:
         self._codes[j] = chosen
         self.put(j, self._levels[j][chosen], rest)
 
-    def own(self, j: int) -> Floats:
-        """Return log p(level | η) of column j by its own regression, up to a constant per record, levels × n."""
-        regression, eta = self._nodes[j].regression, self.eta[j]
-        if isinstance(regression, MultinomialDraw):
-            return np.concatenate([np.zeros((1, eta.shape[1])), eta])
-        if not isinstance(regression, LevelDraw):
-            raise TypeError("only a regression whose outcome has levels can be enumerated")
-        return np.ascontiguousarray(regression.log_levels(eta.T).T)
+    def draw_levels(self, j: int, about: Evidence, rest: Mapping[int, Floats], *, rng: np.random.Generator) -> Codes:
+        """Draw the level of column j given all others, some records at a time: memory does not grow with levels · n."""
+        draws = rng.random(len(self.values[j]))
+        chosen = np.empty(len(draws), dtype=np.int64)
+        for rows in blocks(len(draws), len(self._levels[j])):
+            log_weights = self.own(j, about[rows], rows)
+            self.add_later(log_weights, j, {k: one[:, rows] for k, one in rest.items()}, rows)
+            chosen[rows] = _choose(log_weights, draws[rows])
+        return chosen
 
-    def add_later(self, log_weights: Floats, j: int, rest: Mapping[int, Floats]) -> None:
-        """Add to the log weights of the levels of column j, levels × n, what the later columns say."""
+    def own(self, j: int, about: Evidence, rows: slice) -> Floats:
+        """Return what its own regression and the evidence say of the levels of column j, levels × rows.
+
+        Up to a constant for each record.
+        """
+        # it was looked at when the chain began: asking a protocol again takes longer than all that follows
+        regression, eta = cast(LevelDraw, self._nodes[j].regression), self.eta[j][:, rows]
+        if isinstance(regression, MultinomialDraw):
+            found = np.concatenate([np.zeros((1, eta.shape[1])), eta])
+        else:
+            found = np.ascontiguousarray(regression.log_levels(eta.T).T)
+        found += regression.level_weights(about).T
+        return found
+
+    def add_later(self, log_weights: Floats, j: int, rest: Mapping[int, Floats], rows: slice) -> None:
+        """Add to the log weights of the levels of column j, levels × rows, what the later columns say."""
         normal = [k for k in rest if self.normal[k]]
         if normal:
             added = np.concatenate([self._added[j][k] for k in normal]).T
             variances = np.asarray([self._variances[k] for k in normal])
-            log_weights += (added / variances) @ np.stack([self.values[k] - rest[k][0] for k in normal])
+            log_weights += (added / variances) @ np.stack([self.values[k][rows] - rest[k][0] for k in normal])
             log_weights -= (0.5 * added**2 / variances).sum(axis=1, keepdims=True)
         for k, one in rest.items():
             if self.normal[k]:
                 continue
             regression, added = self._nodes[k].regression, self._added[j][k]
             if isinstance(regression, MultinomialDraw) and np.abs(added).max() <= LARGEST_COEFFICIENT:
-                log_weights += _multinomial(added, one, self._codes[k])
+                log_weights += _multinomial(added, one, self._codes[k][rows])
                 continue
             for level, shift in enumerate(added.T):
-                log_weights[level] += regression.log_density(self.values[k], (one + shift[:, None]).T)
+                log_weights[level] += regression.log_density(self.values[k][rows], (one + shift[:, None]).T)
 
     def log_density(self, k: int, j: int, x: Floats, rest: Floats) -> Floats:
         """Return the log density of the later column k if column j, a number, were x."""
@@ -165,17 +177,6 @@ class State:
         return np.asarray(self._slopes[k][j].T @ self._nodes[j].encoding.columns(x).T)
 
 
-def choose(log_weights: Floats, *, rng: np.random.Generator) -> Codes:
-    """Draw one level per record with probability proportional to exp(log_weights), levels × n; they are overwritten."""
-    log_weights -= log_weights.max(axis=0)
-    cumulative = np.exp(log_weights, out=log_weights)
-    for level in range(1, len(cumulative)):
-        cumulative[level] += cumulative[level - 1]
-    threshold = rng.random(cumulative.shape[1]) * cumulative[-1]
-    passed: Codes = (threshold >= cumulative[:-1]).sum(axis=0, dtype=np.int64)
-    return passed
-
-
 def from_later(state: State, j: int, later: Sequence[int], rest: Mapping[int, Floats]) -> tuple[Floats, Floats]:
     """Return what later normal columns x_k = rest_k + b_k·y + e_k say about a number y: linear part and precision."""
     slopes = np.asarray([state.slope(k, j) for k in later])
@@ -190,3 +191,19 @@ def _multinomial(added: Floats, rest: Floats, own: Codes) -> Floats:
     parts = np.concatenate([np.exp(-top)[None, :], np.exp(rest - top)])
     full = np.concatenate([np.zeros((1, added.shape[1])), added]).T
     return np.asarray(np.take(full, own, axis=1) - np.log(np.exp(full) @ parts))
+
+
+def _choose(log_weights: Floats, draws: Floats) -> Codes:
+    """Return one level per record with probability proportional to exp(log_weights), which are overwritten.
+
+    Parameters
+    ----------
+    draws
+        Uniform numbers, one per record.
+    """
+    log_weights -= log_weights.max(axis=0)
+    cumulative = np.exp(log_weights, out=log_weights)
+    for level in range(1, len(cumulative)):
+        cumulative[level] += cumulative[level - 1]
+    passed: Codes = (draws * cumulative[-1] >= cumulative[:-1]).sum(axis=0, dtype=np.int64)
+    return passed

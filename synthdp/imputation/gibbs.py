@@ -20,7 +20,7 @@ import pandas as pd
 
 from synthdp.evidence import Evidence, GaussianEvidence
 from synthdp.imputation.chaining import Node as Node
-from synthdp.imputation.chaining import State, choose, from_later
+from synthdp.imputation.chaining import State, from_later
 from synthdp.microdata import Floats
 
 
@@ -43,25 +43,19 @@ class GibbsParameters:
         state = State(self.design, self.nodes)
         for j, node in enumerate(self.nodes):
             state.begin(j, node.regression.draw(state.eta[j].T, evidence[node.name], rng=rng))
-        told = [state.told(j, evidence[node.name]) for j, node in enumerate(self.nodes)] if self.sweeps else []
         trace = []
         for sweep in range(self.sweeps):
             for j, node in enumerate(self.nodes):
                 before = state.values[j]
                 if state.enumerated[j]:
-                    self._enumerate(j, state, np.asarray(told[j]), rng=rng)
+                    rest = state.without(j)
+                    state.put_levels(j, state.draw_levels(j, evidence[node.name], rest, rng=rng), rest)
                 else:
                     self._propose(j, state, evidence[node.name], rng=rng)
                 moved = float((state.values[j] != before).mean())
                 trace.append((sweep, node.name, float(state.values[j].mean()), moved))
         values = {node.name: state.values[j] for j, node in enumerate(self.nodes)}
         return values, pd.DataFrame(trace, columns=["sweep", "column", "mean", "moved"])
-
-    def _enumerate(self, j: int, state: State, told: Floats, *, rng: np.random.Generator) -> None:
-        rest = state.without(j)
-        log_weights = state.own(j) + told
-        state.add_later(log_weights, j, rest)
-        state.put_levels(j, choose(log_weights, rng=rng), rest)
 
     def _propose(self, j: int, state: State, about: Evidence, *, rng: np.random.Generator) -> None:
         rest = state.without(j)

@@ -142,7 +142,7 @@ def mirrored(frame: pd.DataFrame, rng: np.random.Generator) -> list[pd.DataFrame
 def one_column(frame: pd.DataFrame, rng: np.random.Generator) -> list[pd.DataFrame]:
     """Release the true values of one column in another order, and draw the others without looking."""
     n = len(frame)
-    blind = {name: rng.normal(size=n) for name in frame if name not in ("y", "g")}
+    blind = {str(name): rng.normal(size=n) for name in frame if name not in ("y", "g")}
     shuffled = rng.permutation(frame["y"].to_numpy())
     return [pd.DataFrame({**blind, "y": shuffled, "g": rng.choice(list("abc"), n)})[list(frame)]]
 
@@ -156,7 +156,7 @@ def _planted(leak: str, rng: np.random.Generator) -> dict[str, Any]:
     frame = pd.DataFrame({"x": rng.standard_t(3, n), "y": rng.normal(size=n), "g": levels})
     if leak != "mirrored records":  # one column of many: too little for a distance over all of them
         frame = frame.assign(x=rng.normal(size=n), **{f"u{k}": rng.normal(size=n) for k in range(8)})
-    data = resolve(frame, {name: Variable(role="replace") for name in frame})
+    data = resolve(frame, {str(name): Variable(role="replace") for name in frame})
     return evaluate_shadow(_beside(data), FrameShadows(LEAKS[leak], data), rng=rng, fits=160, targets=12).section()
 
 

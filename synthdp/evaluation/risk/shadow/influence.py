@@ -110,7 +110,7 @@ def _leverage(design: Floats, targets: Codes) -> Floats:
     n = len(design)
     inverse = np.linalg.pinv(design.T @ design / n, hermitian=True)
     found = np.einsum("ij,jk,ik->i", design[targets], inverse, design[targets])
-    return np.clip(found, 1.0, max(1.0, n / FEWEST_PEOPLE))
+    return np.asarray(np.clip(found, 1.0, max(1.0, n / FEWEST_PEOPLE)))
 
 
 def _standard(data: Microdata, column: Column) -> Floats | None:
