@@ -78,10 +78,8 @@ def mean_auc(scores: Floats, rounds: Rounds, *, level: float = LEVEL) -> tuple[E
     fewest = fits
     for target, inside, outside in rounds.sides():
         ours, theirs = scores[inside, target], scores[outside, target]
-        ranks = stats.rankdata(np.concatenate([ours, theirs]))
-        own, other = stats.rankdata(ours), stats.rankdata(theirs)
         m, k = len(ours), len(theirs)
-        above, beneath = (ranks[:m] - own) / k, 1 - (ranks[m:] - other) / m
+        above, beneath = _beaten(ours, theirs) / k, 1 - _beaten(theirs, ours) / m
         each[target] = above.mean()
         moves[inside] += (above - above.mean()) / m
         moves[outside] += (beneath - beneath.mean()) / k
@@ -101,6 +99,12 @@ def mean_auc(scores: Floats, rounds: Rounds, *, level: float = LEVEL) -> tuple[E
     if value == 0:
         high = max(high, 1 - sure)
     return {"value": value, "low": max(0.0, float(low)), "high": min(1.0, float(high))}, each
+
+
+def _beaten(scores: Floats, others: Floats) -> Floats:
+    """Return how many of the others each score exceeds, ties half."""
+    ordered = np.sort(others)
+    return np.asarray((np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2)
 
 
 def learn(features: Floats, member: Booleans, others: Floats) -> Floats:
