@@ -24,7 +24,9 @@ from synthdp.schema import Column, Kind
 Booleans = npt.NDArray[np.bool_]
 # which of some draws break a constraint, by the records they are of and their working values
 Check = Callable[[Codes, Mapping[str, Floats]], Booleans]
+Conditions = Callable[[Codes, Mapping[str, Floats]], list[Booleans]]
 Values = Mapping[str, Floats]
+Read = Callable[[Codes, Mapping[str, Floats]], dict[str, Floats]]
 # the operators of the language, which take arrays as they take series
 OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {**ARITHMETIC, **COMPARISONS}
 
@@ -35,20 +37,14 @@ class _Beyond(Exception):
 
 def quick_check(task: Task, constraints: Sequence[str]) -> Check | None:
     """Return what looks at draws as they would be released, or None where that takes a table."""
-    named = sorted({name for text in constraints for name in expressions.names(text)})
-    schema = task.data.schema
-    if task.applies or not all(_numeric(schema[name], task.data.frame[name]) for name in named):
+    quick = _quick(task, constraints)
+    if quick is None:
         return None
-    try:
-        conditions = [_condition(ast.parse(text.strip(), mode="eval").body) for text in constraints]
-    except (_Beyond, SyntaxError):
-        return None
+    conditions, read = quick
     names = [expressions.names(text) for text in constraints]
-    kept = {name: _own(task, name) for name in named if name not in task.working}
 
     def check(rows: Codes, drawn: Mapping[str, Floats]) -> Booleans:
-        values = {name: x[rows] for name, x in kept.items()}
-        values |= {name: _released(task, name, drawn[name]) for name in named if name in drawn}
+        values = read(rows, drawn)
         broken = np.zeros(len(rows), dtype=bool)
         with np.errstate(all="ignore"):
             for condition, used in zip(conditions, names, strict=True):
@@ -59,6 +55,41 @@ def quick_check(task: Task, constraints: Sequence[str]) -> Check | None:
         return broken
 
     return check
+
+
+def quick_conditions(task: Task, texts: Sequence[str]) -> Conditions | None:
+    """Return what says of draws, as they would be released, where each condition holds; None where it takes a table."""
+    quick = _quick(task, texts)
+    if quick is None:
+        return None
+    conditions, read = quick
+
+    def hold(rows: Codes, drawn: Mapping[str, Floats]) -> list[Booleans]:
+        values = read(rows, drawn)
+        with np.errstate(all="ignore"):
+            return [condition(values) for condition in conditions]
+
+    return hold
+
+
+def _quick(task: Task, texts: Sequence[str]) -> tuple[list[Callable[[Values], Booleans]], Read] | None:
+    """Return the conditions on arrays, and what reads the columns they name; None where they take a table."""
+    named = sorted({name for text in texts for name in expressions.names(text)})
+    schema = task.data.schema
+    known = set(named) <= set(schema.names())
+    if task.applies or not known or not all(_numeric(schema[name], task.data.frame[name]) for name in named):
+        return None
+    try:
+        conditions = [_condition(ast.parse(text.strip(), mode="eval").body) for text in texts]
+    except (_Beyond, SyntaxError):
+        return None
+    kept = {name: _own(task, name) for name in named if name not in task.working}
+
+    def read(rows: Codes, drawn: Mapping[str, Floats]) -> dict[str, Floats]:
+        values = {name: x[rows] for name, x in kept.items()}
+        return values | {name: _released(task, name, drawn[name]) for name in named if name in drawn}
+
+    return conditions, read
 
 
 def _numeric(column: Column, series: pd.Series) -> bool:
