@@ -60,50 +60,74 @@ class GibbsParameters:
         self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator
     ) -> tuple[dict[str, Floats], pd.DataFrame]:
         """Run the chain; return its last state and, per sweep and column, the mean and the share that moved."""
-        state = _State(self)
+        state = State(self)
         for j, node in enumerate(self.nodes):
             state.set(j, node.regression.draw(state.eta(j), evidence[node.name], rng=rng))
         trace = []
         for sweep in range(self.sweeps):
             for j, node in enumerate(self.nodes):
                 before = state.values[j]
-                state.set(j, self._conditional(j, state, evidence[node.name], rng=rng))
+                state.set(j, self.conditional(j, state, evidence[node.name], rng=rng))
                 moved = float((state.values[j] != before).mean())
                 trace.append((sweep, node.name, float(state.values[j].mean()), moved))
         values = {node.name: state.values[j] for j, node in enumerate(self.nodes)}
         return values, pd.DataFrame(trace, columns=["sweep", "column", "mean", "moved"])
 
-    def _conditional(self, j: int, state: "_State", about: Evidence, *, rng: np.random.Generator) -> Floats:
+    def conditional(self, j: int, state: "State", about: Evidence, *, rng: np.random.Generator) -> Floats:
+        """Draw column j given all others and what W says about it."""
         regression = self.nodes[j].regression
-        after = [k for k in range(j + 1, len(self.nodes)) if np.any(state.slope(k, j))]
-        rest = {k: state.eta(k, without=j) for k in after}
         if isinstance(regression, LevelDraw):
-            log_weights = regression.log_levels(state.eta(j)) + regression.level_weights(about)
-            values = regression.level_values()
-            for level, value in enumerate(values):
-                column = self.nodes[j].encoding.columns(np.full(1, value))
-                for k in after:
-                    eta = rest[k] + column @ state.slope(k, j)
-                    log_weights[:, level] += self.nodes[k].regression.log_density(state.values[k], eta)
-            return values[draw_levels(log_weights, rng=rng)]
-        exact = [k for k in after if _gaussian_in(self.nodes[j], self.nodes[k])]
-        for k in exact:
-            about = about + _from_later(self.nodes[k].regression, state.values[k], rest[k], state.slope(k, j))
-        proposed = regression.draw(state.eta(j), about, rng=rng)
-        log_ratio = np.zeros(len(proposed))
-        for k in after:
-            if k not in exact:
-                log_ratio += self._log_density(k, j, proposed, state, rest[k])
-                log_ratio -= self._log_density(k, j, state.values[j], state, rest[k])
-        accepted = np.log(rng.random(len(proposed))) < log_ratio
+            log_weights = self.level_weights(j, state) + regression.level_weights(about)
+            return regression.level_values()[draw_levels(log_weights, rng=rng)]
+        later = self.later(j, state)
+        proposed = regression.draw(state.eta(j), about if later is None else about + later, rng=rng)
+        accepted = np.log(rng.random(len(proposed))) < self.log_ratio(j, proposed, state)
         return np.where(accepted, proposed, state.values[j])
 
-    def _log_density(self, k: int, j: int, x: Floats, state: "_State", rest: Floats) -> Floats:
+    def level_weights(self, j: int, state: "State") -> Floats:
+        """Return what all regressions say about each level of column j, n × levels; nothing of W."""
+        regression = self.nodes[j].regression
+        if not isinstance(regression, LevelDraw):
+            raise TypeError("only levels can be enumerated")
+        log_weights = regression.log_levels(state.eta(j))
+        after = self._after(j, state)
+        rest = {k: state.eta(k, without=j) for k in after}
+        for level, value in enumerate(regression.level_values()):
+            column = self.nodes[j].encoding.columns(np.full(1, value))
+            for k in after:
+                eta = rest[k] + column @ state.slope(k, j)
+                log_weights[:, level] += self.nodes[k].regression.log_density(state.values[k], eta)
+        return log_weights
+
+    def later(self, j: int, state: "State") -> GaussianEvidence | None:
+        """Return what later regressions that are Gaussian in number j say about it; None where there is none."""
+        found = None
+        for k in self._after(j, state):
+            if _gaussian_in(self.nodes[j], self.nodes[k]):
+                rest, slope = state.eta(k, without=j), state.slope(k, j)
+                about = _from_later(self.nodes[k].regression, state.values[k], rest, slope)
+                found = about if found is None else found + about
+        return found
+
+    def log_ratio(self, j: int, proposed: Floats, state: "State") -> Floats:
+        """Return how much more all other later regressions expect the proposed numbers than the current ones."""
+        log_ratio = np.zeros(len(proposed))
+        for k in self._after(j, state):
+            if not _gaussian_in(self.nodes[j], self.nodes[k]):
+                rest = state.eta(k, without=j)
+                log_ratio += self._log_density(k, j, proposed, state, rest)
+                log_ratio -= self._log_density(k, j, state.values[j], state, rest)
+        return log_ratio
+
+    def _after(self, j: int, state: "State") -> list[int]:
+        return [k for k in range(j + 1, len(self.nodes)) if np.any(state.slope(k, j))]
+
+    def _log_density(self, k: int, j: int, x: Floats, state: "State", rest: Floats) -> Floats:
         eta = rest + self.nodes[j].encoding.columns(x) @ state.slope(k, j)
         return self.nodes[k].regression.log_density(state.values[k], eta)
 
 
-class _State:
+class State:
     """The chain's current values, with every regression's linear predictor at hand."""
 
     def __init__(self, parameters: GibbsParameters) -> None:

@@ -8,7 +8,7 @@ files.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp import expressions
+from synthdp.applicability import needs
 from synthdp.derived import recompute
 from synthdp.evidence import Evidence, LevelEvidence
 from synthdp.imputation.grouped import Decide, Grouped
@@ -35,7 +36,7 @@ Chosen = tuple[MaskSettings | None, ...]
 
 
 def ruled_by(plan: Plan) -> tuple[str, ...]:
-    """Return the columns that are not released as they are and on which masks depend by a rule; none if masks do not.
+    """Return the replaced columns on which the strength of masks depends by a rule.
 
     Examples
     --------
@@ -50,12 +51,20 @@ def ruled_by(plan: Plan) -> tuple[str, ...]:
     """
     if not plan.tags.rules or len(_kinds(plan)) == 1:
         return ()
-    changing = {column.name for column in plan.data.schema.replaced()}
-    derived = {column.name: expressions.names(str(column.derived)) for column in plan.released.schema.derived()}
-    while more := {name for name, used in derived.items() if used & changing} - changing:
-        changing |= more
-    used = {name for text in plan.tags.rules.values() for name in expressions.names(text)}
-    return tuple(sorted(used & changing))
+    return _behind(plan, plan.tags.rules.values())
+
+
+def _behind(plan: Plan, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the replaced columns that conditions are functions of."""
+    schema, found = plan.released.schema, set[str]()
+    new = {name for text in texts for name in expressions.names(text)}
+    while new:
+        found |= new
+        columns = [schema[name] for name in new]
+        # what a column follows from, and what decides whether there is a value at all
+        through = [expressions.names(column.derived) for column in columns if column.derived is not None]
+        new = set().union(*through, *(needs(column) for column in columns)) - found
+    return tuple(column.name for column in plan.data.schema.replaced() if column.name in found)
 
 
 def ruled(plan: Plan, model: ImputationModel) -> bool:
@@ -67,14 +76,27 @@ def problems(plan: Plan, model: ImputationModel) -> list[str]:
     """Return which rules a model cannot carry."""
     if isinstance(model, Regression):
         return []
-    names = set(ruled_by(plan))
+    if not ruled_by(plan):
+        return []
     method = getattr(model, "method", "")
     return [
         f"groups.rules.{group}: model {method} carries a rule on replaced columns only where it is a threshold in one "
         "direction on one number (as x > 3); use model regression, such a rule, one mask for all, or a rule on kept "
         "columns."
         for group, text in plan.tags.rules.items()
-        if expressions.names(text) & names and not _one_sided(text, plan.data)
+        if _behind(plan, [text]) and not _one_sided(text, plan.data)
+    ]
+
+
+def cautions(plan: Plan, model: ImputationModel) -> list[str]:
+    """Return what a person should know where a model carries a rule only in part."""
+    names = ruled_by(plan)
+    if isinstance(model, Regression) or not names:
+        return []
+    return [
+        f"Masks differ by a rule on {', '.join(names)}, which copies replace: model {getattr(model, 'method', '')} "
+        "knows groups by their means only. Model regression draws by the rule itself; or use one mask for all, or "
+        "groups: {method: neighbours}."
     ]
 
 
@@ -160,7 +182,8 @@ def _left_out(mask: Mask, about: Evidence, w: Floats) -> Floats:
     """Return log p(w | x) less what the evidence says of x: evidence may leave out what does not depend on x."""
     if isinstance(about, LevelEvidence):
         best = about.log_weights.argmax(axis=1)
-        return mask.log_likelihood(w, best.astype(np.float64)) - about.log_weights[np.arange(len(w)), best]
+        likelihood = mask.log_likelihood(w, best.astype(np.float64))
+        return np.asarray(likelihood - about.log_weights[np.arange(len(w)), best])
     # evidence about a number counts from its peak, which W is
     return mask.log_likelihood(w, w)
 
