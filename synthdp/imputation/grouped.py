@@ -10,9 +10,11 @@ W it is the number of groups, whatever the masks and the rule:
 
     E[tries] = ∫ (Σ_g C_g(w) / Z(w)) Z(w) dw = Σ_g ∫ C_g(w) dw,     Z(w) the density of W under the model
 
-Records the model does not expect (far out where the mask is narrow) may take any number. After ``MOST_TRIES`` their
-value is drawn among that many of each p_g, weighed by the target over the mixture of all p_g (sampling, importance
-resampling: exact in the limit).
+Records the model does not expect may take any number; of those it does, at most groups/T of all take T. After
+``MOST_TRIES`` the value is drawn among some of each p_g, weighed by the target over the mixture of all p_g (sampling,
+importance resampling: exact in the limit). That is on purpose not pursued to the end. To a normal model an outlier
+under a narrow mask may look like a record of the other side under a wide one, and its value would be thrown there;
+among few draws hardly any lies there, and the outlier stays near its W.
 
 References
 ----------
@@ -25,14 +27,23 @@ from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, about_levels, about_numbers, draw_levels
+from synthdp.evidence import (
+    Evidence,
+    GaussianEvidence,
+    LevelEvidence,
+    about_levels,
+    about_numbers,
+    draw_levels,
+    log_sum,
+)
 from synthdp.microdata import Codes, Floats
 
 MOST_TRIES = 512
+# draws of each p_g that a value is chosen from where tries did not end
+CHOICES = 256
 # rows that cost next to nothing: of few records as many tries are made in one go
-CHEAP = 2_048
+CHEAP = 512
 # so many drawn values are weighed at once
 ROWS_AT_ONCE = 2**18
 
@@ -137,7 +148,7 @@ def draw_consistent(laws: Sequence[Law], about: Grouped, *, rng: np.random.Gener
     found = {name: np.empty(len(about)) for name in about.parts[0]}
     pending, tried = np.arange(len(about)), 0
     while len(pending) and tried < MOST_TRIES:
-        count = min(max(1 if tried == 0 else 2, CHEAP // len(pending), tried), MOST_TRIES - tried)
+        count = max(1 if tried == 0 else 2, CHEAP // len(pending), tried)
         left = []
         for start in range(0, len(pending), max(ROWS_AT_ONCE // count, 1)):
             some = pending[start : start + max(ROWS_AT_ONCE // count, 1)]
@@ -151,7 +162,7 @@ def draw_consistent(laws: Sequence[Law], about: Grouped, *, rng: np.random.Gener
                 found[name][some[ended]] = drawn[places]
             left.append(some[~ended])
         pending, tried = np.concatenate(left), tried + count
-    step = max(ROWS_AT_ONCE // (len(laws) * MOST_TRIES), 1)
+    step = max(ROWS_AT_ONCE // (len(laws) * CHOICES), 1)
     for start in range(0, len(pending), step):
         some = pending[start : start + step]
         for name, drawn in _resampled(laws, about, log_weights, some, rng=rng).items():
@@ -173,13 +184,13 @@ def _resampled(
     laws: Sequence[Law], about: Grouped, log_weights: Floats, records: Codes, *, rng: np.random.Generator
 ) -> dict[str, Floats]:
     """Draw records among many draws of every p_g, weighed by the target."""
-    rows = np.repeat(records, len(laws) * MOST_TRIES)
-    group = np.tile(np.arange(len(laws)), len(records) * MOST_TRIES)
+    rows = np.repeat(records, len(laws) * CHOICES)
+    group = np.tile(np.arange(len(laws)), len(records) * CHOICES)
     values = _draw(laws, rows, group, rng=rng)
     here = about[rows]
     likelihoods = here.log_likelihoods(values)
     possible = np.isfinite(log_weights[rows])
-    mixture = logsumexp(np.where(possible, likelihoods - np.where(possible, log_weights[rows], 0.0), -np.inf), axis=1)
+    mixture = log_sum(np.where(possible, likelihoods - np.where(possible, log_weights[rows], 0.0), -np.inf))
     own = np.take_along_axis(likelihoods, here.groups(values)[:, None], axis=1)[:, 0]
     drawn_at_all = np.take_along_axis(possible, group[:, None], axis=1)[:, 0] & np.isfinite(mixture)
     weights = np.where(drawn_at_all, own - mixture, -np.inf).reshape(len(records), -1)

@@ -14,13 +14,14 @@ its weight, taken only if it brings g, and accepted by what regressions that are
 The chain starts from forward draws, one under the masks of each group, of which one that lies in its own group is taken
 by its weight v: a state that depends on W and Z only.
 
-Cost per sweep: that of ``gibbs`` and of two forward draws, times the groups for the numbers that the rule names.
+Cost per sweep: that of ``gibbs`` and of a forward draw, times the groups for the numbers that the rule names.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from synthdp.evidence import draw_levels
@@ -31,6 +32,12 @@ from synthdp.imputation.gibbs import GibbsParameters, State
 from synthdp.imputation.grouped import Grouped
 from synthdp.links import Link
 from synthdp.microdata import Codes, Floats
+
+# a jump costs as much as a sweep
+JUMP_EVERY = 2
+MOST_STARTS = 100
+
+Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +62,8 @@ class GroupedChain:
         trace = []
         for sweep in range(self.gibbs.sweeps):
             before = list(state.values)
-            groups = self._jump(state, groups, rng=rng)
+            if sweep % JUMP_EVERY == 0:
+                groups = self._jump(state, groups, rng=rng)
             for j, node in enumerate(nodes):
                 if node.name in self.about.names:
                     groups = self._deciding(j, state, groups, rng=rng)
@@ -68,21 +76,32 @@ class GroupedChain:
         return values, pd.DataFrame(trace, columns=["sweep", "column", "mean", "moved"])
 
     def start(self, *, rng: np.random.Generator) -> State:
-        """Return a state drawn forward."""
+        """Return a state drawn forward, again for records of which no draw lies in its own group."""
+        state, fits = self._candidate(rng=rng)
+        for _ in range(MOST_STARTS):
+            rows = np.flatnonzero(~fits)
+            if not len(rows):
+                break
+            part = replace(self, gibbs=replace(self.gibbs, design=self.gibbs.design[rows]), about=self.about[rows])
+            new, fits[rows] = part._candidate(rng=rng)
+            for j, x in enumerate(new.values):
+                values = state.values[j].copy()
+                values[rows] = x
+                state.set(j, values)
+        return state
+
+    def _candidate(self, *, rng: np.random.Generator) -> tuple[State, Booleans]:
+        """Return one of a forward draw under the masks of each group, and whether it lies in that group."""
         n, count = len(self.about), len(self.about.parts)
-        states, weights, fits = list[State](), np.empty((n, count)), np.empty((n, count), dtype=np.bool_)
+        states, weights = list[State](), np.empty((n, count))
         for g in range(count):
-            every = np.full(n, g)
-            state, weights[:, g] = self._forward(every, rng=rng)
-            fits[:, g] = self.groups(state) == g
+            state, weights[:, g] = self._forward(np.full(n, g), rng=rng)
+            weights[self.groups(state) != g, g] = -np.inf
             states.append(state)
-        possible = np.where(fits, weights, -np.inf)
-        none = ~np.isfinite(possible).any(axis=1, keepdims=True)
-        # anywhere will do to start from
-        chosen = draw_levels(np.where(none, 0.0, possible), rng=rng)
+        chosen = draw_levels(_usable(weights), rng=rng)
         for j in range(len(self.gibbs.nodes)):
             states[0].set(j, np.stack([state.values[j] for state in states])[chosen, np.arange(n)])
-        return states[0]
+        return states[0], np.isfinite(weights).any(axis=1)
 
     def groups(self, state: State, j: int | None = None, x: Floats | None = None) -> Codes:
         """Return the group of every record in a state, or with other values of one column."""

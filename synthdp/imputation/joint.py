@@ -18,9 +18,8 @@ column, and is not the posterior. Cost O(n · 2^b · (b + q) + n · q³) for b b
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
-from synthdp.evidence import draw_levels
+from synthdp.evidence import draw_levels, log_sum
 from synthdp.imputation.binary import LinkName, log_probability
 from synthdp.microdata import Codes, Floats
 
@@ -150,7 +149,7 @@ class JointLaw:
 
     def log_norm(self) -> Floats:
         """Return log ∫ p(b, x | z, θ) p(w | b, x), where what W says of a number is 1 at its peak."""
-        return np.asarray(logsumexp(self.log_weights, axis=1) - self.log_scale, dtype=np.float64)
+        return log_sum(self.log_weights) - self.log_scale
 
     def draw(self, rows: slice | Codes, *, rng: np.random.Generator) -> tuple[Codes, Floats]:
         """Draw the cell, then the numbers, of some of the records, each as often as it is named."""

@@ -191,13 +191,13 @@ class RegressionParameters:
         parts = []
         for start in range(0, len(self.design), ROWS_AT_ONCE):
             rows = slice(start, min(start + ROWS_AT_ONCE, len(self.design)))
-            some = about[rows]
-            laws = [
-                RegressionLaw(self, self.model.law(self.design[rows], *self.of(rows)._read(part)))
-                for part in some.parts
-            ]
-            parts.append(draw_consistent(laws, some, rng=rng))
+            some, here = about[rows], self.of(rows)
+            parts.append(draw_consistent([here.law(part) for part in some.parts], some, rng=rng))
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, None
+
+    def law(self, evidence: Mapping[str, Evidence]) -> "RegressionLaw":
+        """Return p(x | z, w, θ), to be weighed and drawn from."""
+        return RegressionLaw(self, self.model.law(self.design, *self._read(evidence)))
 
     def _read(self, evidence: Mapping[str, Evidence]) -> tuple[Floats, Floats, Floats]:
         """Return what W says: log weights of levels, and centres and precisions of numbers."""

@@ -30,6 +30,7 @@ STUDIES = (
     "dp_agreement",
     "dp_baselines",
     "constraints",
+    "group_rules",
 )
 
 

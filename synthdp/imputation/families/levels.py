@@ -4,9 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import logsumexp
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels
+from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels, log_sum
 from synthdp.microdata import Floats
 
 CELLS_AT_ONCE = 2**18
@@ -63,7 +62,7 @@ class Enumerated(ABC):
         found = np.empty(len(eta))
         for rows in blocks(len(eta), len(self.level_values())):
             log_weights = self.log_levels(eta[rows]) + self.level_weights(evidence[rows])
-            found[rows] = logsumexp(log_weights, axis=1)
+            found[rows] = log_sum(log_weights)
         return found
 
     def draw(self, eta: Floats, evidence: Evidence, *, rng: np.random.Generator) -> Floats:
