@@ -201,7 +201,7 @@ def _largest(columns: Floats) -> Floats:
     top = columns[0].copy()
     for column in columns[1:]:
         np.maximum(top, column, out=top)
-    return top
+    return np.asarray(top)
 
 
 def _same_axis(left: Axis, right: Axis) -> None:

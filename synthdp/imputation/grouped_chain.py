@@ -101,7 +101,7 @@ class GroupedChain:
         chosen = draw_levels(_usable(weights), rng=rng)
         for j in range(len(self.gibbs.nodes)):
             states[0].set(j, np.stack([state.values[j] for state in states])[chosen, np.arange(n)])
-        return states[0], np.isfinite(weights).any(axis=1)
+        return states[0], np.asarray(np.isfinite(weights).any(axis=1))
 
     def groups(self, state: State, j: int | None = None, x: Floats | None = None) -> Codes:
         """Return the group of every record in a state, or with other values of one column."""
