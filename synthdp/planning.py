@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from synthdp import applicability, cautions, expressions, io, relations
+from synthdp import applicability, cautions, io, relations
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check, undecided
@@ -17,7 +17,7 @@ from synthdp.schema import Column, Role, Schema
 from synthdp.synthesis import constraints
 from synthdp.synthesis.making import visible
 from synthdp.synthesis.protocol import Plan
-from synthdp.tagging.groups import Rules, tag
+from synthdp.tagging.groups import tag
 
 FEWEST_RECORDS = 10
 
@@ -91,7 +91,6 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
     notes += getattr(config.synthesis, "notes", lambda _: [])(plan)
     if getattr(config.synthesis, "mask_draw", "") == "once" and config.synthesis.imputations == 1:
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
-    notes += _ruled(config, data)
     defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
     if defaults:
         notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
@@ -148,21 +147,6 @@ def open_questions(config: Config, plan: Plan) -> Questions:
         return Questions((), (), data.schema)
     found = find_undecided(data)
     return Questions(found, tuple(questions(data, found)) if found else (), data.schema)
-
-
-def _ruled(config: Config, data: Microdata) -> list[str]:
-    """Return a caution where masks differ by a rule on a replaced column, which the model carries only in part."""
-    if not isinstance(config.groups, Rules) or not config.masks_by_group:
-        return []
-    replaced = {column.name for column in data.schema.replaced()}
-    named = sorted({name for rule in config.groups.rules.values() for name in expressions.names(rule)} & replaced)
-    if not named:
-        return []
-    return [
-        f"Masks differ by a rule on {', '.join(named)}, which copies replace: the model knows groups by a shift only. "
-        "Under a rule that takes both ends, 95% intervals of the outer quantiles covered 42% to 75%; use one mask for "
-        "all, or groups: {method: neighbours}."
-    ]
 
 
 def _misses_averages(column: Column) -> bool:

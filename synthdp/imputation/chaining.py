@@ -98,6 +98,19 @@ class State:
         for k in self.after[j]:
             self.eta[k] += self._enters(k, j)
 
+    def set(self, j: int, x: Floats) -> None:
+        """Put values into a column, of numbers or of levels, its first ones too."""
+        if j == len(self.values):
+            self.begin(j, x)
+        elif self.enumerated[j]:
+            self.put_levels(j, np.searchsorted(self._levels[j], x), self.without(j))
+        else:
+            self.put(j, x, self.without(j))
+
+    def gaussian_in(self, j: int) -> list[int]:
+        """Return the later regressions that are Gaussian in the value of column j, a number."""
+        return [k for k in self.after[j] if self.normal[j] and self.normal[k]]
+
     def without(self, j: int) -> dict[int, Floats]:
         """Return the linear predictors of the later regressions with column j left out."""
         return {k: self.eta[k] - self._enters(k, j) for k in self.after[j]}
@@ -118,13 +131,13 @@ class State:
         draws = rng.random(len(self.values[j]))
         chosen = np.empty(len(draws), dtype=np.int64)
         for rows in blocks(len(draws), len(self._levels[j])):
-            log_weights = self.own(j, about[rows], rows)
-            self.add_later(log_weights, j, {k: one[:, rows] for k, one in rest.items()}, rows)
+            log_weights = self.level_weights(j, rest, rows)
+            log_weights += cast(LevelDraw, self._nodes[j].regression).level_weights(about[rows]).T
             chosen[rows] = _choose(log_weights, draws[rows])
         return chosen
 
-    def own(self, j: int, about: Evidence, rows: slice) -> Floats:
-        """Return what its own regression and the evidence say of the levels of column j, levels × rows.
+    def level_weights(self, j: int, rest: Mapping[int, Floats], rows: slice) -> Floats:
+        """Return what all regressions say of the levels of column j, levels × rows; nothing of W.
 
         Up to a constant for each record.
         """
@@ -134,10 +147,10 @@ class State:
             found = np.concatenate([np.zeros((1, eta.shape[1])), eta])
         else:
             found = np.ascontiguousarray(regression.log_levels(eta.T).T)
-        found += regression.level_weights(about).T
+        self._add_later(found, j, {k: one[:, rows] for k, one in rest.items()}, rows)
         return found
 
-    def add_later(self, log_weights: Floats, j: int, rest: Mapping[int, Floats], rows: slice) -> None:
+    def _add_later(self, log_weights: Floats, j: int, rest: Mapping[int, Floats], rows: slice) -> None:
         """Add to the log weights of the levels of column j, levels × rows, what the later columns say."""
         normal = [k for k in rest if self.normal[k]]
         if normal:

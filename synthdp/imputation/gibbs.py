@@ -47,32 +47,42 @@ class GibbsParameters:
         for sweep in range(self.sweeps):
             for j, node in enumerate(self.nodes):
                 before = state.values[j]
-                if state.enumerated[j]:
-                    rest = state.without(j)
-                    state.put_levels(j, state.draw_levels(j, evidence[node.name], rest, rng=rng), rest)
-                else:
-                    self._propose(j, state, evidence[node.name], rng=rng)
+                self.move(j, state, evidence[node.name], rng=rng)
                 moved = float((state.values[j] != before).mean())
                 trace.append((sweep, node.name, float(state.values[j].mean()), moved))
         values = {node.name: state.values[j] for j, node in enumerate(self.nodes)}
         return values, pd.DataFrame(trace, columns=["sweep", "column", "mean", "moved"])
 
-    def _propose(self, j: int, state: State, about: Evidence, *, rng: np.random.Generator) -> None:
+    def move(self, j: int, state: State, about: Evidence, *, rng: np.random.Generator) -> None:
+        """Draw column j given all others and what W says about it."""
         rest = state.without(j)
-        exact = [k for k in state.after[j] if state.normal[j] and state.normal[k]]
-        if exact:
-            linear, precision = from_later(state, j, exact, rest)
-            about = about + GaussianEvidence(linear, precision)
-        proposed = self.nodes[j].regression.draw(state.eta[j].T, about, rng=rng)
+        if state.enumerated[j]:
+            state.put_levels(j, state.draw_levels(j, about, rest, rng=rng), rest)
+            return
+        later = self.later(j, state, rest)
+        proposed = self.nodes[j].regression.draw(state.eta[j].T, about if later is None else about + later, rng=rng)
         draws = rng.random(len(proposed))
-        others = [k for k in state.after[j] if k not in exact]
-        if others:
-            log_ratio = np.zeros(len(proposed))
-            for k in others:
-                log_ratio += state.log_density(k, j, proposed, rest[k])
-                log_ratio -= state.log_density(k, j, state.values[j], rest[k])
+        log_ratio = self.log_ratio(j, proposed, state, rest)
+        if log_ratio is not None:
             proposed = np.where(np.log(draws) < log_ratio, proposed, state.values[j])
         state.put(j, proposed, rest)
+
+    def later(self, j: int, state: State, rest: Mapping[int, Floats]) -> GaussianEvidence | None:
+        """Return what later regressions that are Gaussian in number j say about it; None where there is none."""
+        exact = state.gaussian_in(j)
+        return GaussianEvidence(*from_later(state, j, exact, rest)) if exact else None
+
+    def log_ratio(self, j: int, proposed: Floats, state: State, rest: Mapping[int, Floats]) -> Floats | None:
+        """Return how much more the other later regressions expect the proposed numbers; None where there are none."""
+        exact = state.gaussian_in(j)
+        others = [k for k in state.after[j] if k not in exact]
+        if not others:
+            return None
+        log_ratio = np.zeros(len(proposed))
+        for k in others:
+            log_ratio += state.log_density(k, j, proposed, rest[k])
+            log_ratio -= state.log_density(k, j, state.values[j], rest[k])
+        return log_ratio
 
 
 def drift(trace: pd.DataFrame) -> pd.DataFrame:

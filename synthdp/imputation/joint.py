@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.evidence import draw_levels
+from synthdp.evidence import draw_levels, log_sum
 from synthdp.imputation.binary import LinkName, log_probability
 from synthdp.microdata import Codes, Floats
 
@@ -73,7 +73,8 @@ class JointModel:
         numbers = np.empty((n, self.number_beta.shape[1]))
         for start in range(0, n, ROWS_AT_ONCE):
             rows = slice(start, min(start + ROWS_AT_ONCE, n))
-            cells, drawn = self._rows(design[rows], levels[rows], centers[rows], precisions[rows], rng=rng)
+            law = self.law(design[rows], levels[rows], centers[rows], precisions[rows])
+            cells, drawn = law.draw(slice(None), rng=rng)
             binary[rows] = self.cells()[cells]
             # bounds censor, they do not truncate: the regressions were fitted to values that pile up at the bounds,
             # and redrawing would shrink the spread (measured: slopes off by 3 standard errors instead of 1)
@@ -99,10 +100,8 @@ class JointModel:
                 total[:, here] += log_p[:, here % 2**j]
         return total
 
-    def _rows(
-        self, design: Floats, levels: Floats, centers: Floats, precisions: Floats, *, rng: np.random.Generator
-    ) -> tuple[Codes, Floats]:
-        """Draw the cell, then the numbers, of some records."""
+    def law(self, design: Floats, levels: Floats, centers: Floats, precisions: Floats) -> "JointLaw":
+        """Return p(b, x | z, w, θ) of some records; arguments as in :meth:`draw`."""
         cells = self.cells()
         log_weights = self.log_cell_probabilities(design)
         for j in range(cells.shape[1]):
@@ -120,11 +119,48 @@ class JointModel:
         weighted = _apply(quadratic, offset)
         log_weights += weighted @ shifts.T - 0.5 * np.einsum("ci,nij,cj->nc", shifts, quadratic, shifts)
         gain = np.einsum("ij,njk,lk,nl->nil", self.root, a_inverse, self.root, k)
-        spread = self.root @ np.swapaxes(np.linalg.inv(np.linalg.cholesky(a)), 1, 2)
-        drawn = draw_levels(log_weights, rng=rng)
-        shift = shifts[drawn]
-        noise = _apply(spread, rng.standard_normal(shift.shape))
-        return drawn, mean + shift + _apply(gain, offset - shift) + noise
+        root = np.linalg.cholesky(a)
+        spread = self.root @ np.swapaxes(np.linalg.inv(root), 1, 2)
+        log_scale = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) + 0.5 * (offset * weighted).sum(axis=1)
+        return JointLaw(log_weights, log_scale, mean, shifts, offset, gain, spread)
+
+
+@dataclass(frozen=True, repr=False)
+class JointLaw:
+    """p(b, x | z, w, θ) of some records, ready to be weighed and drawn from, as often as anyone asks.
+
+    Parameters
+    ----------
+    log_weights
+        n × 2^b: log weight of each cell of the binary columns.
+    log_scale
+        n: minus what all cells' weights lack to be those of W.
+    mean, shifts, offset, gain, spread
+        x = mean + shift + gain (offset - shift) + spread ε, the shift being the cell's.
+    """
+
+    log_weights: Floats
+    log_scale: Floats
+    mean: Floats
+    shifts: Floats
+    offset: Floats
+    gain: Floats
+    spread: Floats
+
+    def log_norm(self) -> Floats:
+        """Return log ∫ p(b, x | z, θ) p(w | b, x), where what W says of a number is 1 at its peak."""
+        return log_sum(self.log_weights) - self.log_scale
+
+    def draw(self, rows: slice | Codes, *, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Draw the cell, then the numbers, of some of the records, each as often as it is named."""
+        drawn = draw_levels(self.log_weights[rows], rng=rng)
+        shift = self.shifts[drawn]
+        noise = _apply(_some(self.spread, rows), rng.standard_normal(shift.shape))
+        return drawn, self.mean[rows] + shift + _apply(_some(self.gain, rows), self.offset[rows] - shift) + noise
+
+
+def _some(matrices: Floats, rows: slice | Codes) -> Floats:
+    return matrices if len(matrices) == 1 else matrices[rows]
 
 
 def _apply(matrices: Floats, vectors: Floats) -> Floats:

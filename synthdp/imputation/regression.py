@@ -18,7 +18,8 @@ from synthdp.evidence import Evidence, about_levels, about_numbers
 from synthdp.imputation.applying import certain, filled, learnt
 from synthdp.imputation.binary import BinaryPosterior, LinkName
 from synthdp.imputation.checks import gap_problems, order_problems, settings_problems
-from synthdp.imputation.joint import JointModel
+from synthdp.imputation.grouped import Grouped, draw_consistent
+from synthdp.imputation.joint import ROWS_AT_ONCE, JointLaw, JointModel
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.imputation.protocol import Task
 from synthdp.imputation.sequence import SequencePosterior, steps_of
@@ -172,7 +173,7 @@ class RegressionParameters:
     numbers: tuple[str, ...]
     model: JointModel
 
-    def of(self, rows: Codes) -> "RegressionParameters":
+    def of(self, rows: Codes | slice) -> "RegressionParameters":
         """Return the same θ for some of the records."""
         return replace(self, design=self.design[rows])
 
@@ -183,6 +184,23 @@ class RegressionParameters:
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ)."""
+        return self.named(*self.model.draw(self.design, *self._read(evidence), rng=rng))
+
+    def draw_grouped(self, about: Grouped, *, rng: np.random.Generator) -> tuple[dict[str, Floats], None]:
+        """Draw them where masks differ by a rule on the values themselves (see ``grouped``)."""
+        parts = []
+        for start in range(0, len(self.design), ROWS_AT_ONCE):
+            rows = slice(start, min(start + ROWS_AT_ONCE, len(self.design)))
+            some, here = about[rows], self.of(rows)
+            parts.append(draw_consistent([here.law(part) for part in some.parts], some, rng=rng))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, None
+
+    def law(self, evidence: Mapping[str, Evidence]) -> "RegressionLaw":
+        """Return p(x | z, w, θ), to be weighed and drawn from."""
+        return RegressionLaw(self, self.model.law(self.design, *self._read(evidence)))
+
+    def _read(self, evidence: Mapping[str, Evidence]) -> tuple[Floats, Floats, Floats]:
+        """Return what W says: log weights of levels, and centres and precisions of numbers."""
         n = len(self.design)
         levels = np.zeros((n, len(self.binary), 2))
         for j, name in enumerate(self.binary):
@@ -191,10 +209,31 @@ class RegressionParameters:
         for j, name in enumerate(self.numbers):
             about = about_numbers(evidence[name])
             centers[:, j], precisions[:, j] = about.mean(), about.precision
-        binary, numbers = self.model.draw(self.design, levels, centers, precisions, rng=rng)
+        return levels, centers, precisions
+
+    def named(self, binary: Codes, numbers: Floats) -> dict[str, Floats]:
+        """Return drawn columns by name."""
         drawn = {name: binary[:, j].astype(np.float64) for j, name in enumerate(self.binary)}
         return drawn | {name: numbers[:, j] for j, name in enumerate(self.numbers)}
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
         """Return the original's replaced columns, drawn where they do not apply given all that is known."""
         return filled(task.working, self.draw(certain(task.working, task.data.schema.replaced()), rng=rng))
+
+
+@dataclass(frozen=True, repr=False)
+class RegressionLaw:
+    """The exact joint law of some records."""
+
+    parameters: RegressionParameters
+    law: JointLaw
+
+    def log_norm(self) -> Floats:
+        """Return log ∫ p(x | z, θ) p(w | x) dx of each record."""
+        return self.law.log_norm()
+
+    def draw(self, rows: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw some of the records, inside their bounds."""
+        model = self.parameters.model
+        cells, numbers = self.law.draw(rows, rng=rng)
+        return self.parameters.named(model.cells()[cells], np.clip(numbers, *model.limits))

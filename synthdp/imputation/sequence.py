@@ -18,6 +18,8 @@ from synthdp.imputation.families.ordered import Ordered
 from synthdp.imputation.families.protocol import Family, FamilyPosterior
 from synthdp.imputation.families.semicontinuous import Semicontinuous
 from synthdp.imputation.gibbs import GibbsParameters, Node
+from synthdp.imputation.grouped import Grouped
+from synthdp.imputation.grouped_chain import GroupedChain
 from synthdp.imputation.protocol import Task
 from synthdp.links import Link
 from synthdp.microdata import Codes, Floats
@@ -131,11 +133,21 @@ class SequenceParameters:
     ) -> tuple[dict[str, Floats], pd.DataFrame]:
         """Return the draw and the chain's trace."""
         values, trace = self.gibbs.chain(evidence, rng=rng)
+        return self._written(values), trace
+
+    def draw_grouped(self, about: Grouped, *, rng: np.random.Generator) -> tuple[dict[str, Floats], pd.DataFrame]:
+        """Draw them where masks differ by a rule on the values themselves (see ``grouped_chain``)."""
+        scales = {step.name: step.link for step in self.steps if step.counted and step.link is not None}
+        values, trace = GroupedChain(self.gibbs, about, scales).run(rng=rng)
+        return self._written(values), trace
+
+    def _written(self, values: dict[str, Floats]) -> dict[str, Floats]:
+        """Return the chain's values on the working scale, inside their bounds where they are asked to be."""
         for step in self.steps:
             if step.link is not None:
                 drawn = step.link.forward(values[step.name]) if step.counted else values[step.name]
                 values[step.name] = np.clip(drawn, *step.link.limits()) if self.bounded else drawn
-        return values, trace
+        return values
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
         """Return the original's replaced columns, drawn where they do not apply: forward, which is exact here."""

@@ -13,7 +13,6 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.making import complete, make
 from synthdp.synthesis.protocol import Plan, Synthesizer
 from synthdp.synthesis.repair import repair
-from synthdp.tagging.groups import Tags
 
 # copies cost little once a model is fitted, and what is counted is a share per copy
 ENOUGH_COPIES = 5
@@ -25,9 +24,8 @@ def part_of(plan: Plan, rows: Codes) -> Plan:
     Levels, bounds and decimals stay those of the whole file, and so do risk groups and numbers of neighbours: every
     record is masked as it would be in the whole file, save where a mask is in units of the column's own spread.
     """
-    tags = Tags(plan.tags.labels.iloc[rows].reset_index(drop=True), plan.tags.neighbours[rows], plan.tags.public)
     whole = None if plan.whole is None else _some(plan.whole, rows)
-    return replace(plan, data=_some(plan.data, rows), tags=tags, whole=whole)
+    return replace(plan, data=_some(plan.data, rows), tags=plan.tags.of(rows), whole=whole)
 
 
 def refitting(method: Synthesizer, plan: Plan, *, repaired: bool = False, jobs: int = 1) -> Refit:

@@ -58,7 +58,11 @@ class ColumnMask:
         return cls(target, tuple(parts))
 
     def draw(self, x: Floats, *, rng: np.random.Generator, residuals: Residuals | None = None) -> Evidence:
-        """Draw W for every record and return what it says about X.
+        """Draw W for every record and return what it says about X; arguments as in :meth:`noisy`."""
+        return self._evidence(self.noisy(x, rng=rng, residuals=residuals))
+
+    def noisy(self, x: Floats, *, rng: np.random.Generator, residuals: Residuals | None = None) -> Floats:
+        """Draw W for every record.
 
         Parameters
         ----------
@@ -78,7 +82,7 @@ class ColumnMask:
                 w[part.rows] = part.mask.shift(here) + noise[part.rows]
             else:
                 w[part.rows] = _draw_known(part.mask, here, rng=rng)
-        return self._evidence(w)
+        return w
 
     def grouped(self) -> bool:
         """Return whether risk groups have masks of their own."""

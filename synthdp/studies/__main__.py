@@ -31,6 +31,7 @@ STUDIES = (
     "dp_agreement",
     "dp_baselines",
     "constraints",
+    "group_rules",
 )
 
 

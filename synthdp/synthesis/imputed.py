@@ -2,8 +2,9 @@
 
     θ_m ~ p(θ | X, Z),      X̃_m ~ p(x | z, w_m, θ_m)  ∝  p(x | z, θ_m) · p(w_m | x, λ)
 
-Given θ, a released value depends on the record's true value through W alone (and through its risk group or number of
-neighbours where masks differ by them). The draw is joint; where it is not exact, its chain starts from W and Z only.
+Given θ, a released value depends on the record's true value through W alone (and through its number of neighbours, or
+its risk group by neighbours, where masks differ by them; of groups by rules see ``ruling``). The draw is joint; where
+it is not exact, its chain starts from W and Z only.
 
 References
 ----------
@@ -31,6 +32,7 @@ from synthdp.masking.columns import MaskDraw
 from synthdp.microdata import Microdata
 from synthdp.schema import Role, Settings
 from synthdp.seeding import Streams
+from synthdp.synthesis import ruling
 from synthdp.synthesis.completing import incomplete, started, with_roles
 from synthdp.synthesis.constraints import TREES, binding
 from synthdp.synthesis.nesting import sample
@@ -225,7 +227,7 @@ class DaMi(Imputed):
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
-        found = super().problems(plan)
+        found = super().problems(plan) + ruling.problems(plan, self.model)
         groups = set(plan.tags.labels.cat.categories)
         for group in plan.masks_by_group:
             if group not in groups:
@@ -250,6 +252,10 @@ class DaMi(Imputed):
         if replaced and not any(name in plan.masks for name in replaced) and not plan.masks_by_group:
             found.append("masks: da_mi needs a mask on at least one replaced column; use method: mi for none.")
         return found
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what whoever signs should know of this method, in sentences."""
+        return super().notes(plan) + ruling.cautions(plan, self.model)
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Draw every copy given Z and W."""

@@ -11,6 +11,7 @@ from synthdp.masking.columns import MaskDraw
 from synthdp.seeding import Streams
 from synthdp.synthesis.completing import completer
 from synthdp.synthesis.protocol import Advance, Plan, Release
+from synthdp.synthesis.ruling import retagged, ruled
 from synthdp.synthesis.sampler import Drawn, Settings, draw_copies, in_order
 from synthdp.synthesis.tasks import links_of, masks_of, predictors_of
 
@@ -75,10 +76,11 @@ def _of_completed(
     started = time.perf_counter()
     m, r = settings.imputations, settings.copies
     masks = masks_of(plan, links_of(plan.data))
+    unseen = ruled(plan, settings.model)
     complete, rows = completer(
         settings.model,
         plan.data,
-        lambda data, exclude: predictors_of(plan, masks, data, exclude, settings.model.splines),
+        lambda data, exclude: predictors_of(plan, masks, data, exclude, settings.model.splines, ruled=unseen),
         plan.constraints,
         rng=streams.generator("complete"),
     )
@@ -90,6 +92,8 @@ def _of_completed(
         began = time.perf_counter()
         own = streams.within("imputation", number)
         original = replace(plan, data=complete(own.within("complete"), number))
+        if unseen:
+            original = retagged(original)
         seconds = time.perf_counter() - began
 
         def told(done: int, _: int) -> None:

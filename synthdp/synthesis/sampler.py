@@ -13,6 +13,7 @@ from synthdp.applicability import blanked, visits
 from synthdp.designs import Design
 from synthdp.evidence import Evidence
 from synthdp.imputation.gibbs import drift
+from synthdp.imputation.grouped import Groupable, Grouped
 from synthdp.imputation.protocol import Chained, ImputationModel, Movable, Parameters, Posterior, Task
 from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
 from synthdp.microdata import Codes, Floats
@@ -21,6 +22,7 @@ from synthdp.synthesis.cells import completed, flat, released
 from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.protocol import Advance, Plan
 from synthdp.synthesis.quick import quick_check
+from synthdp.synthesis.ruling import Ruling, ruled
 from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncation import Truncated, truncates, writer
 from synthdp.synthesis.trying import Tried, mended
@@ -28,6 +30,8 @@ from synthdp.synthesis.trying import Tried, mended
 __all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
 
 Result = TypeVar("Result")
+# what W says about the replaced columns
+About = Mapping[str, Evidence] | Grouped
 
 
 class Settings(Protocol):
@@ -98,19 +102,21 @@ def draw_copies(
         quick = quick_check(task, bound)
         posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng, quick=quick)
         chain += posterior.diagnostics()
+    ruling = Ruling.of(plan, task, masks) if mask_draw is not None and ruled(plan, settings.model) else None
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
-    shared = None
+    shared: About | None = None
     if mask_draw in ("once", "once_orthogonal"):
         known = task.working
         if task.applies:
             parameters = posterior.draw(rng=streams.generator("parameters", "all copies"))
             known = parameters.complete(task, rng=streams.generator("latent", "all copies"))
         residuals = _residuals(task, known) if mask_draw == "once_orthogonal" else None
-        shared = _draw_masks(masks, known, streams, "all copies", residuals)
+        shared = _draw_masks(masks, known, streams, "all copies", residuals, ruling)
 
     def copy(m: int) -> pd.DataFrame:
         parameters = posterior.draw(rng=streams.generator("parameters", m))
+        evidence: About
         if mask_draw is None:
             evidence = {name: flat(mask.target.column, len(plan.data)) for name, mask in masks.items()}
         elif shared is not None:
@@ -119,7 +125,7 @@ def draw_copies(
             # a column that does not apply has no value to mask: it is masked as if it applied (see ``applying``)
             latent = streams.generator("latent", m)
             known = parameters.complete(task, rng=latent) if task.applies else task.working
-            evidence = _draw_masks(masks, known, streams, m, None)
+            evidence = _draw_masks(masks, known, streams, m, None, ruling)
         frame, trace = _draw_copy(task, parameters, evidence, streams, m, plan.constraints, impute=impute)
         if m == 1 and trace is not None:
             chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
@@ -139,11 +145,16 @@ def _draw_masks(
     streams: Streams,
     copy: int | str,
     residuals: Residuals | None,
-) -> dict[str, Evidence]:
-    return {
-        name: mask.draw(working[name], rng=streams.generator("mask", name, copy), residuals=residuals)
-        for name, mask in masks.items()
-    }
+    ruling: Ruling | None,
+) -> About:
+    def rng(name: str) -> np.random.Generator:
+        return streams.generator("mask", name, copy)
+
+    if ruling is None:
+        return {name: mask.draw(working[name], rng=rng(name), residuals=residuals) for name, mask in masks.items()}
+    return ruling.about(
+        {name: mask.noisy(working[name], rng=rng(name), residuals=residuals) for name, mask in masks.items()}
+    )
 
 
 def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
@@ -153,7 +164,7 @@ def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
 def _draw_copy(
     task: Task,
     parameters: Parameters,
-    evidence: Mapping[str, Evidence],
+    evidence: About,
     streams: Streams,
     m: int,
     constraints: tuple[str, ...],
@@ -164,11 +175,8 @@ def _draw_copy(
     traces: list[pd.DataFrame] = []
 
     def draw() -> pd.DataFrame:
-        if isinstance(parameters, Chained):
-            drawn, trace = parameters.chain(evidence, rng=rng)
-            traces.append(trace)
-        else:
-            drawn = parameters.draw(evidence, rng=rng)
+        drawn, trace = _drawn(parameters, evidence, rng=rng)
+        traces.extend([] if trace is None else [trace])
         frame = task.data.frame.copy()
         for column in task.data.schema.replaced():
             frame[column.name] = released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
@@ -182,13 +190,32 @@ def _draw_copy(
         theta, write = parameters, writer(task)
 
         def again(rows: Codes) -> Tried:
-            drawn = theta.of(rows).draw({name: about[rows] for name, about in evidence.items()}, rng=rng)
+            drawn = _drawn(theta.of(rows), _some(evidence, rows), rng=rng)[0]
             return Tried(rows, drawn, write(rows, drawn))
 
         frame = mended(draw(), again, constraints)
     else:
         frame = constrained(draw, constraints, copy=m)
     return frame, traces[0] if traces else None
+
+
+def _drawn(
+    parameters: Parameters, evidence: About, *, rng: np.random.Generator
+) -> tuple[dict[str, Floats], pd.DataFrame | None]:
+    """Draw the replaced columns; return the chain's trace where there is one."""
+    if isinstance(evidence, Grouped):
+        if not isinstance(parameters, Groupable):
+            raise TypeError(f"{type(parameters).__name__} cannot draw under masks that differ by a rule on the values")
+        return parameters.draw_grouped(evidence, rng=rng)
+    if isinstance(parameters, Chained):
+        return parameters.chain(evidence, rng=rng)
+    return parameters.draw(evidence, rng=rng), None
+
+
+def _some(evidence: About, rows: Codes) -> About:
+    if isinstance(evidence, Grouped):
+        return evidence[rows]
+    return {name: about[rows] for name, about in evidence.items()}
 
 
 def in_order(work: Callable[[int], Result], count: int, jobs: int) -> Iterable[Result]:

@@ -14,6 +14,7 @@ from synthdp.masking.protocol import MaskSettings, Target
 from synthdp.microdata import Floats, Microdata
 from synthdp.schema import Column
 from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.ruling import ruled
 
 
 def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
@@ -24,7 +25,7 @@ def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict
     replaced = data.schema.replaced()
     working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
     applies = {c.name: holds(c, data.frame) for c in replaced if c.applies_when is not None}
-    seen = predictors_of(plan, masks, data, model.exclude, model.splines)
+    seen = predictors_of(plan, masks, data, model.exclude, model.splines, ruled=ruled(plan, model))
     return Task(data, seen, working, links, sweeps, applies), masks
 
 
@@ -39,16 +40,29 @@ def masks_of(plan: Plan, links: Mapping[str, Link]) -> dict[str, ColumnMask]:
 
 
 def predictors_of(
-    plan: Plan, masks: Mapping[str, ColumnMask], data: Microdata, exclude: Sequence[str], splines: int
+    plan: Plan,
+    masks: Mapping[str, ColumnMask],
+    data: Microdata,
+    exclude: Sequence[str],
+    splines: int,
+    *,
+    ruled: bool = False,
 ) -> Predictors:
-    """Return what a model sees of the kept columns of the data, and of the strength of the plan's masks."""
+    """Return what a model sees of the kept columns of the data, and of the strength of the plan's masks.
+
+    Parameters
+    ----------
+    ruled
+        Whether the draws know that the strength is a function of the values (see ``ruling``): then the model does not
+        see the group.
+    """
     tags = plan.tags
     grouped, graded = (any(test(mask) for mask in masks.values()) for test in (ColumnMask.grouped, ColumnMask.graded))
     return predictors.build(
         data,
         exclude=exclude,
         splines=splines,
-        groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if grouped else None,
+        groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if grouped and not ruled else None,
         # the model sees no more of the counts than the masks do
         neighbours=np.maximum(tags.neighbours, min(m.fewest() for m in masks.values() if m.graded()))
         if graded

@@ -1,9 +1,11 @@
 """Risk groups: who stands out on the keys and needs a stronger mask."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, field_validator
 
@@ -12,6 +14,7 @@ from synthdp.errors import InputError
 from synthdp.microdata import Codes, Microdata
 from synthdp.schema import Settings
 
+Booleans = npt.NDArray[np.bool_]
 LOW, MEDIUM, HIGH = "low", "medium", "high"
 
 
@@ -88,14 +91,25 @@ class Tags:
         s_i, how many records are within the tolerances of record i on all keys, itself included.
     public
         Whether the groups are public knowledge.
+    rules
+        What the groups are a function of, where they are by rules.
     """
 
     labels: pd.Series
     neighbours: Codes
     public: bool
+    rules: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Tags({len(self.neighbours)} records, groups {', '.join(self.labels.cat.categories)})"
+
+    def of(self, rows: Codes) -> Self:
+        """Return the tags of some records, as they are in the whole file."""
+        return replace(self, labels=self.labels.iloc[rows].reset_index(drop=True), neighbours=self.neighbours[rows])
+
+    def again(self, data: Microdata) -> Self:
+        """Return the tags with the rules read again, of records whose missing values were filled in."""
+        return replace(self, labels=_by_rules(data, self.rules)) if self.rules else self
 
 
 def tag(data: Microdata, settings: Neighbours | Rules | None) -> Tags:
@@ -123,7 +137,7 @@ def tag(data: Microdata, settings: Neighbours | Rules | None) -> Tags:
     (within,) = encode_keys([data.frame], keys)
     neighbours = count_neighbours(within, within)
     if isinstance(settings, Rules):
-        return Tags(_by_rules(data, settings), neighbours, settings.public)
+        return Tags(_by_rules(data, settings.rules), neighbours, settings.public, settings.rules)
     everyone = np.zeros(len(data), dtype=np.int64)
     if settings is None or not keys:
         # the same for every conceivable file, hence no secret
@@ -134,21 +148,28 @@ def tag(data: Microdata, settings: Neighbours | Rules | None) -> Tags:
     return Tags(_labels(group, data, (LOW, MEDIUM, HIGH)), neighbours, settings.public)
 
 
-def _by_rules(data: Microdata, settings: Rules) -> pd.Series:
-    names = (LOW, *(name for name in settings.rules if name != LOW))
-    group = np.zeros(len(data), dtype=np.int64)
-    undecided = np.ones(len(data), dtype=np.bool_)
-    for name, text in settings.rules.items():
+def names_of(rules: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the groups there are: low, and then the rules' own."""
+    return (LOW, *(name for name in rules if name != LOW))
+
+
+def decided(rules: Mapping[str, str], holds: Sequence[Booleans]) -> Codes:
+    """Return the group of each record: that of the first rule that holds, or low."""
+    names = names_of(rules)
+    return np.select(list(holds), [names.index(name) for name in rules], 0).astype(np.int64)
+
+
+def _by_rules(data: Microdata, rules: Mapping[str, str]) -> pd.Series:
+    found = []
+    for name, text in rules.items():
         try:
             holds = expressions.evaluate(text, data.frame)
         except InputError as error:
             raise InputError(f"groups.rules.{name}: {error}") from None
         if holds.dtype != np.bool_:
             raise InputError(f"groups.rules.{name}: must be true or false for each record; compare with something.")
-        caught = undecided & holds.to_numpy()
-        group[caught] = names.index(name)
-        undecided &= ~caught
-    return _labels(group, data, names)
+        found.append(holds.to_numpy())
+    return _labels(decided(rules, found), data, names_of(rules))
 
 
 def _labels(group: Codes, data: Microdata, names: tuple[str, ...]) -> pd.Series:

@@ -85,8 +85,7 @@ def test_what_later_columns_say_about_levels_is_what_their_densities_say():
         for j, node in enumerate(nodes):
             about = flat.get(node.name, GaussianEvidence.flat(n))
             state.begin(j, node.regression.draw(state.eta[j].T, about, rng=rng))
-        found = state.own(0, flat["g"], slice(None))
-        state.add_later(found, 0, state.without(0), slice(None))
+        found = state.level_weights(0, state.without(0), slice(None))
         expected = np.empty((n, 4))
         for level in range(4):
             values = [np.full(n, float(level)), *state.values[1:]]

@@ -19,14 +19,18 @@ from synthdp.evaluation.risk.attacks import attack
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.intake import prepare
+from synthdp.intrusion.classes import classes_of, told_apart
 from synthdp.intrusion.laws import Line, Logit, lines, logits
 from synthdp.intrusion.posterior import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
 from synthdp.judging import bayes
-from synthdp.microdata import Floats
+from synthdp.masking.gaussian import Gaussian
+from synthdp.microdata import Floats, resolve
 from synthdp.planning import plan_of
+from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Plan
+from synthdp.tagging.groups import Rules, tag
 
 COPIES = 5
 SLOPE = 0.7
@@ -204,7 +208,7 @@ def test_keys_of_every_kind_and_groups_with_masks_of_their_own() -> None:
     assert repr(posterior) == "Posterior(600 rows, 4 keys)"  # race is kept, and old follows from age
     assert repr(posterior.keys[0]) == "Key(600 records)"
     assert [key.levels > 0 for key in posterior.keys] == [True, True, False, False]
-    assert set(np.unique(posterior.groups)) == {1, 2}
+    assert len(np.unique(posterior.groups)) > 2  # by the mask a row got and by the group its copies lie in
     found = evaluate_bayes(comparison, posterior, rng=rng())
     by_race = frame["race"].value_counts()
     assert found.expected_links_kept == pytest.approx(len(by_race))
@@ -375,3 +379,23 @@ def test_sampled_targets_give_an_interval_around_the_whole() -> None:
     assert part.sampled["targets"] == 666
     low, high = part.sampled["expected_links"]["low"], part.sampled["expected_links"]["high"]
     assert 2 * low - high < whole.expected_links < 2 * high - low
+
+
+def test_rows_are_told_apart_by_the_mask_they_got_and_by_what_they_show() -> None:
+    frame = pd.DataFrame({"x": np.repeat([0.0, 2.0], 300), "z": np.arange(600.0)})
+    data = resolve(frame, {"x": Variable(role="replace", key=True)})
+    plan = Plan(data, tag(data, Rules(rules={"high": "x > 1"})), {"x": Gaussian(sd=1)}, {"high": {"x": Gaussian(sd=2)}})
+    other = frame.assign(x=np.tile([0.0, 2.0, 2.0], 200))
+    # low or high by its mask; both copies low, both high, or one of each
+    found = classes_of(plan, [frame, other])
+    assert found[:3].tolist() == [0, 2, 2]
+    assert found[300:303].tolist() == [5, 4, 4]
+    assert classes_of(plan, [frame, other], np.array([301, 0])).tolist() == [4, 0]
+    places, teachers = told_apart(plan, [found, found])
+    assert [int(here.sum()) for here in teachers] == [1200, 200, 200, 400, 400, 600, 400, 200]
+    for place in (0, 2, 4, 5):
+        assert (teachers[places[place]] == (np.tile(found, 2) == place)).all()
+    assert places[[1, 3]].tolist() == [3, 1]  # nobody is of these: those that show the same teach
+    few, all_of_them = told_apart(plan, [found[:100]])
+    assert few.tolist() == [0] * 6
+    assert len(all_of_them) == 1

@@ -389,7 +389,7 @@ def test_donors_are_refused_and_a_regression_is_not() -> None:
     assert judged(config, people()).verdict.passed
 
 
-def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_cautioned() -> None:
+def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_drawn_by_it_or_cautioned_or_refused() -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
     settings = {
@@ -404,6 +404,14 @@ def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_cautioned() -> Non
         config = parse({**settings, **changed})
         return " ".join(notes_of(config, plan_of(config, prepare(frame, config))))
 
-    assert "Masks differ by a rule on x, which copies replace" in said()
-    assert "Masks differ" not in said(groups={"rules": {"high": "abs(z) > 1"}})
-    assert "Masks differ" not in said(masks_by_group={})
+    assert "Masks differ" not in said()  # regressions draw by the rule
+    trees = {"synthesis": {"method": "da_mi", "model": {"method": "cart"}}}
+    one_sided = {"groups": {"rules": {"high": "x > 1"}}}
+    assert "Masks differ by a rule on x, which copies replace: model cart knows" in said(**trees, **one_sided)
+    assert "Masks differ" not in said(**trees, groups={"rules": {"high": "abs(z) > 1"}})
+    assert "Masks differ" not in said(**trees, masks_by_group={})
+    for model in ("cart", "copula"):
+        with pytest.raises(
+            InputError, match=f"groups.rules.high: model {model} carries a rule on replaced columns only"
+        ):
+            said(synthesis={"method": "da_mi", "model": {"method": model}})

@@ -203,6 +203,9 @@ QUICK = (
     "x != gap",
     "gap > x or x == x",
     "visits <= 6 + z and flag == 0",
+    "word == 'aye' or x > 0",
+    "word != 'nobody' and kept != 'b' or not kept in ['a', 'c']",
+    "kept not in ['a'] or word in ['no', 'aye']",
 )
 
 
@@ -210,11 +213,16 @@ QUICK = (
 def test_constraints_between_numbers_are_looked_at_without_a_table(text):
     rng = np.random.default_rng(3)
     frame = people().assign(flag=rng.integers(0, 2, N), gap=np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)))
+    frame = frame.assign(word=rng.choice(["no", "aye", "perhaps"], N), kept=rng.choice(["a", "b", None], N))
     named = ("x", "y", "visits")
-    data = resolve(frame, {name: KINDS[name] for name in named} | {"flag": Variable(role="replace")})
+    data = resolve(
+        frame,
+        {name: KINDS[name] for name in named} | {"flag": Variable(role="replace"), "word": Variable(role="replace")},
+    )
     task, _ = prepare(Plan(data, tag(data, None)), Regression(), 5)
     rows = rng.integers(0, N, 500)
     drawn = {name: rng.normal(size=500) for name in named} | {"flag": rng.integers(0, 2, 500).astype(float)}
+    drawn["word"] = rng.integers(0, 3, 500).astype(float)
     check = quick_check(task, [text])
     assert check is not None
     assert (check(rows, drawn) == violated(writer(task)(rows, drawn), [text])).all()
@@ -223,7 +231,8 @@ def test_constraints_between_numbers_are_looked_at_without_a_table(text):
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        ("binary", "b == 'no' or x > 0"),
+        ("binary", "b > 'no' or x > 0"),
+        ("binary", "b in ['no', 1] or x > 0"),
         ("two numbers", "isnull(x) or x < 1"),
         ("two numbers", "x in [1, 2]"),
         ("two numbers", "cut(x, [1]) < 1"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels
+from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels, log_sum
 from synthdp.microdata import Floats
 
 CELLS_AT_ONCE = 2**18
@@ -56,6 +56,14 @@ class Enumerated(ABC):
         """Return log p(y | η) of each record."""
         own = y.astype(np.int64)[:, None]
         return np.asarray(np.take_along_axis(self.log_levels(eta), own, axis=1)[:, 0])
+
+    def log_norm(self, eta: Floats, evidence: Evidence) -> Floats:
+        """Return the log of the summed weights p(y | η) · exp(evidence(y)). Cost O(n · levels)."""
+        found = np.empty(len(eta))
+        for rows in blocks(len(eta), len(self.level_values())):
+            log_weights = self.log_levels(eta[rows]) + self.level_weights(evidence[rows])
+            found[rows] = log_sum(log_weights)
+        return found
 
     def draw(self, eta: Floats, evidence: Evidence, *, rng: np.random.Generator) -> Floats:
         """Draw y with probability proportional to p(y | η) · exp(evidence(y)). Cost O(n · levels)."""

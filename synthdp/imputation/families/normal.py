@@ -62,6 +62,10 @@ class NormalDraw:
         """Draw y from the product of N(η, σ²) and the evidence, itself normal."""
         return draw_normal(eta[:, 0], self.variance, gaussian(evidence), rng=rng)
 
+    def log_norm(self, eta: Floats, evidence: Evidence) -> Floats:
+        """Return log ∫ p(y | η) exp(evidence(y)) dy, the evidence counted from its peak."""
+        return log_norm(eta[:, 0], self.variance, gaussian(evidence))
+
 
 def gaussian(evidence: Evidence) -> GaussianEvidence:
     """Return evidence about a number as what it is."""
@@ -86,3 +90,13 @@ def draw_normal(mean: Floats, variance: float, evidence: GaussianEvidence, *, rn
     left = 1 / (1 + evidence.precision * variance)
     noise = np.sqrt(variance * left) * rng.standard_normal(len(mean))
     return np.asarray(mean + (1 - left) * (evidence.mean() - mean) + noise)
+
+
+def log_norm(mean: Floats, variance: Floats | float, evidence: GaussianEvidence) -> Floats:
+    """Return log ∫ N(y; mean, variance) exp(evidence(y)) dy, the evidence counted from its peak: 1 there, not 1 in all.
+
+    >>> float(log_norm(np.zeros(1), 1.0, GaussianEvidence.flat(1))[0]) == 0
+    True
+    """
+    widened = 1 + evidence.precision * variance
+    return np.asarray(-0.5 * (np.log(widened) + evidence.precision * (mean - evidence.mean()) ** 2 / widened))

@@ -40,6 +40,10 @@ class FamilyDraw(Protocol):
         """Draw y of each record from the density proportional to p(y | η) · exp(evidence(y)), exactly."""
         ...
 
+    def log_norm(self, eta: Floats, evidence: Evidence) -> Floats:
+        """Return log ∫ p(y | η) exp(evidence(y)) dy of each record; evidence about a number is zero at its peak."""
+        ...
+
 
 @runtime_checkable
 class LevelDraw(FamilyDraw, Protocol):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.evidence import Evidence
+from synthdp.evidence import Evidence, GaussianEvidence
 from synthdp.imputation.binary import BinaryPosterior, LinkName, log_probability
-from synthdp.imputation.families.normal import draw_normal, gaussian, log_normal
+from synthdp.imputation.families.normal import draw_normal, gaussian, log_norm, log_normal
 from synthdp.imputation.families.protocol import LOCATION_SD, proper
 from synthdp.imputation.linear import LinearPosterior
 from synthdp.microdata import Floats
@@ -102,11 +102,16 @@ class SemicontinuousDraw:
     def draw(self, eta: Floats, evidence: Evidence, *, rng: np.random.Generator) -> Floats:
         """Draw whether y is at the point, then the number, both given the evidence."""
         about = gaussian(evidence)
-        center, k = about.mean(), about.precision
-        widened = 1 + k * self.amount_variance
-        log_atom = log_probability(-eta[:, 0], self.link) - 0.5 * k * (self.atom - center) ** 2
-        log_rest = log_probability(eta[:, 0], self.link) - 0.5 * k * (eta[:, 1] - center) ** 2 / widened
-        log_rest -= 0.5 * np.log(widened)
+        log_atom, log_rest = self._weights(eta, about)
         numbers = draw_normal(eta[:, 1], self.amount_variance, about, rng=rng)
         at_atom = np.log(rng.random(len(eta))) < log_atom - np.logaddexp(log_atom, log_rest)
         return np.where(at_atom, self.atom, numbers)
+
+    def log_norm(self, eta: Floats, evidence: Evidence) -> Floats:
+        """Return the log weight of both parts under evidence that is counted from its peak."""
+        return np.asarray(np.logaddexp(*self._weights(eta, gaussian(evidence))))
+
+    def _weights(self, eta: Floats, about: GaussianEvidence) -> tuple[Floats, Floats]:
+        """Return the log weights of the point and of the rest."""
+        log_atom = log_probability(-eta[:, 0], self.link) - 0.5 * about.precision * (self.atom - about.mean()) ** 2
+        return log_atom, log_probability(eta[:, 0], self.link) + log_norm(eta[:, 1], self.amount_variance, about)
