@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.loops import _compiled
@@ -170,15 +171,51 @@ def transition(x: Codes, y: Codes, folds: Codes, levels: int) -> Floats:
     return np.asarray(np.log(smooth / smooth.sum(axis=2, keepdims=True)), dtype=np.float64)
 
 
+def patterns(y: Codes) -> tuple[Codes, Codes]:
+    """Return the combinations of levels that the copies of a row show, whatever the order of the copies.
+
+    Parameters
+    ----------
+    y
+        Levels from 0, copies by rows.
+
+    Returns
+    -------
+    shown, pattern
+        The levels of each combination, shape (combinations, M), and which one each row shows. O(M n).
+
+    Examples
+    --------
+    >>> shown, pattern = patterns(np.array([[0, 1, 1], [1, 0, 1]]))
+    >>> shown.tolist(), pattern.tolist()
+    ([[0, 1], [1, 1]], [0, 0, 1])
+    """
+    ordered = np.sort(y, axis=0)
+    code = np.zeros(y.shape[1], dtype=np.int64)
+    levels = int(y.max(initial=0)) + 1
+    for copy in ordered:
+        if code.max(initial=0) >= 2**62 // levels:  # numbered anew before they overflow
+            code = np.asarray(pd.factorize(code)[0], dtype=np.int64)
+        code = code * levels + copy
+    pattern = np.asarray(pd.factorize(code)[0], dtype=np.int64)
+    first = np.empty(int(pattern.max(initial=-1)) + 1, dtype=np.int64)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return np.ascontiguousarray(ordered[:, first].T), pattern
+
+
 def level_marginal(x: Codes, y: Codes, log_transition: Floats) -> Floats:
     """Return log Σ_x p(x) Π_m Pr(y_m | x) for each row of ``y`` (copies by rows)."""
+    return pattern_marginal(x, *patterns(y), log_transition)
+
+
+def pattern_marginal(x: Codes, shown: Codes, pattern: Codes, log_transition: Floats) -> Floats:
+    """Return the same from the combinations of levels: O(levels) for each combination."""
     table = log_transition.mean(axis=0)
-    seen, place = np.unique(y, axis=1, return_inverse=True)
     prior = np.log((np.bincount(x, minlength=len(table)) + 0.5) / (len(x) + 0.5 * len(table)))
-    total = np.full(seen.shape[1], -np.inf)
+    total = np.full(len(shown), -np.inf)
     for level in range(len(table)):
-        total = np.logaddexp(total, prior[level] + table[level][seen].sum(axis=0))
-    return np.asarray(total[place.ravel()], dtype=np.float64)
+        total = np.logaddexp(total, prior[level] + table[level][shown].sum(axis=1))
+    return np.asarray(total[pattern], dtype=np.float64)
 
 
 @_compiled
