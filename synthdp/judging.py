@@ -11,6 +11,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
 from synthdp.evaluation.gate.targets import choose
+from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import Measure, Need, Plain
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
@@ -73,15 +74,15 @@ def over_draws(
     batch: list[tuple[int, Release]] = []
     informed: dict[str, Measure] = {}
 
-    def work(number: int) -> tuple[Comparison, Drawn, Drawn | None]:
+    def work(number: int) -> tuple[Read | str | None, Drawn, Drawn | None]:
         place, made = batch[number - 1]
         files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout)
         mine, full = streams.within("draw", place), inquiry.with_measures(informed)
-        asked = full.ask(files, mine, means=place < MEAN_DRAWS)
+        asked, read = full.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
         if not earlier:
-            return files, asked, None
+            return read, asked, None
         copies = (*published_before(earlier, made), *made.copies)
-        return files, asked, full.ask(replace(files, copies=copies), mine.within("together"), means=False)
+        return read, asked, full.ask(replace(files, copies=copies), mine.within("together"), means=False)
 
     held = _teaching(plan, config)
 
@@ -96,9 +97,9 @@ def over_draws(
                 teachers = [release.copies for _, release in batch[:held]]
                 attack = learnt_intruder(plan, teachers, rng=streams.generator("draw", BAYES))
                 informed[BAYES] = bayes(attack)
-            for number, (files, asked, joint) in enumerate(in_order(work, len(batch), jobs)):
+            for number, (read, asked, joint) in enumerate(in_order(work, len(batch), jobs)):
                 found.alone.add(asked)
-                found.alone.copied(files, inquiry.limits, rng=streams.generator("draw", batch[number][0], "verbatim"))
+                found.alone.copied(read, rng=streams.generator("draw", batch[number][0], "verbatim"))
                 if joint is not None:
                     found.together.add(joint)
             batch.clear()

@@ -11,7 +11,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.limits import LIMITS, Thresholds
 from synthdp.evaluation.gate.tally import Booleans, Bound, Identified, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
-from synthdp.evaluation.leaks.draws import VerbatimOverDraws
+from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
 from synthdp.evaluation.measure import Measure, lacking
 from synthdp.evaluation.risk.attacks import identifies
 from synthdp.evaluation.risk.intruders import evaluate_intruder
@@ -206,14 +206,21 @@ class Averages:
     reasons: dict[str, str] = field(default_factory=dict)
     verbatim: VerbatimOverDraws = field(default_factory=VerbatimOverDraws)
 
-    def copied(self, comparison: Comparison, limits: Thresholds, *, rng: np.random.Generator) -> None:
-        """Count the rows and values that one draw copies over, where a limit reads it."""
+    def read(self, comparison: Comparison, limits: Thresholds) -> Read | str | None:
+        """Read what one draw copies over, where a limit asks for it; a text says why it cannot be read."""
         if not limits.judged("max_excess_verbatim"):
-            return
+            return None
         try:
-            self.verbatim.add(comparison, rng=rng)
+            return self.verbatim.read(comparison)
         except InputError as error:
-            self.reasons["verbatim"] = str(error)
+            return str(error)
+
+    def copied(self, read: Read | str | None, *, rng: np.random.Generator) -> None:
+        """Count the rows and values that one draw copies over."""
+        if isinstance(read, str):
+            self.reasons["verbatim"] = read
+        elif read is not None:
+            self.verbatim.take(read, rng=rng)
 
     def add(self, drawn: Drawn) -> None:
         """Take one draw."""
