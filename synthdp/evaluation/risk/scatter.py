@@ -7,6 +7,7 @@ import pandas as pd
 
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.loops import _compiled
+from synthdp.neighbours.scoring import NEGLIGIBLE
 
 FOLDS = 5
 BINS = 1024
@@ -236,8 +237,8 @@ def log_marginal(
     are values of x of equal weight.
     """
     copies, n = y.shape
-    found = np.zeros(n)
-    last = len(table) - 1
+    found, terms = np.zeros(n), np.empty(len(nodes))
+    last = len(table) - 1.0
     for i in range(n):
         total, count = 0.0, 0
         for m in range(copies):
@@ -246,24 +247,34 @@ def log_marginal(
                 count += 1
         if count == 0:
             continue
-        mean, best, rest = total / count, -np.inf, 0.0
+        mean, best = total / count, -np.inf
         for q in range(len(nodes)):
             at, term = nodes[q], 0.0
             if len(edges):
                 at = (mean - intercept - nodes[q]) / slope
-                place = np.searchsorted(edges, at, side="right") - 1
-                term = prior[min(max(place, 0), len(prior) - 1)]
+                term = prior[_bin(edges, at)]
             for m in range(copies):
                 if np.isfinite(y[m, i]):
                     inside = (y[m, i] - intercept - slope * at - low) / width
                     term += table[int(np.floor(min(max(inside, -1.0), last - 1.0))) + 1]
-            # log Σ exp, one term after the other
-            if term == -np.inf:
-                continue
-            if term > best:
-                rest = rest * np.exp(best - term) + 1.0
-                best = term
-            else:
-                rest += np.exp(term - best)
+            terms[q] = term
+            best = max(best, term)
+        rest = 0.0
+        for q in range(len(nodes)):
+            # what is left of smaller terms would not change a digit
+            if terms[q] > best - NEGLIGIBLE:
+                rest += np.exp(terms[q] - best)
         found[i] = best + np.log(rest) if rest > 0 else -np.inf
     return found
+
+
+@_compiled
+def _bin(edges: Floats, at: float) -> int:
+    """Return the bin of a number, the outermost for those outside; edges are evenly spaced but for rounding."""
+    most = len(edges) - 2
+    guess = int(min(max((at - edges[0]) / (edges[-1] - edges[0]) * (most + 1), 0.0), float(most)))
+    while guess < most and edges[guess + 1] <= at:
+        guess += 1
+    while guess > 0 and edges[guess] > at:
+        guess -= 1
+    return guess
