@@ -18,8 +18,9 @@ Mechanism = Callable[[Plan, Streams], Release]
 MOST_CELLS = 5 * 10**7
 # in large files the means over records are sharp enough with the fewest draws that keep chance out of the largest
 FEWEST_DRAWS, LARGE = 12, 50_000
-# where a mean is within its limit and its interval is not, so many times as many draws decide
-SHARPENED = 3
+# where a mean is within its limit and its interval is not, so many times as many draws decide; on the way there an
+# interval at this level is enough
+SHARPENED, EARLY_LEVEL = 3, 0.99
 
 
 def count_of(config: Config, records: int) -> int:

@@ -16,6 +16,9 @@ Codes = npt.NDArray[np.int64]
 MISSING = -1
 MOST_DECIMALS = 6
 DEFAULT_TOLERANCE_SD = 0.1
+# whole numbers this close together are coded by a table, and so many tables are kept
+NARROW, MOST_TABLES = 1000, 1000
+_TABLES: dict[tuple[tuple[Level, ...], int, int], npt.NDArray[np.int64]] = {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +61,27 @@ def numbers(series: pd.Series, column: Column) -> Floats:
 
 
 def codes(series: pd.Series, column: Column) -> Codes:
-    """Return a categorical series as positions in the column's levels; missing or unknown is -1."""
+    """Return a categorical series as positions in the column's levels; missing or unknown is -1. O(n)."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and len(series):
+        values = series.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < NARROW and max(-low, high) < 2**53:
+            place: Codes = values.astype(np.int64) - low
+            return np.asarray(_table(column, low, high)[place], dtype=np.int64)
+    return _looked_up(series, column)
+
+
+def _table(column: Column, low: int, high: int) -> Codes:
+    """Return the positions of all whole numbers from low to high: files are coded many times."""
+    key = (column.levels, low, high)
+    if key not in _TABLES:
+        if len(_TABLES) > MOST_TABLES:
+            _TABLES.clear()
+        _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
+    return _TABLES[key]
+
+
+def _looked_up(series: pd.Series, column: Column) -> Codes:
     place, distinct = pd.factorize(series)
     given = pd.Series(np.asarray(distinct, dtype=object), dtype=object)
     levels = _as_numbers(column.levels, series)

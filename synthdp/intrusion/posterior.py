@@ -129,8 +129,8 @@ class Posterior:
         Of records and of rows.
     laws
         ``laws[fold][group][key]`` was learnt without the records of the fold.
-    memory
-        What laws read in the rows: targets come a few at a time.
+    memory, divided
+        What laws read in the rows, and the rows of each group: targets come a few at a time.
     """
 
     keys: tuple[Key, ...]
@@ -139,6 +139,7 @@ class Posterior:
     groups: Codes
     laws: tuple[tuple[tuple[Law, ...], ...], ...]
     memory: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, compare=False)
+    divided: dict[int, Codes] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"Posterior({len(self.shown)} rows, {len(self.keys)} keys)"
@@ -146,25 +147,49 @@ class Posterior:
     def __call__(self, targets: Codes, rows: Codes) -> Floats:
         """Return the log posterior of the targets' keys given the rows: O(targets · rows) for each key."""
         found = np.zeros((len(targets), len(rows)))
+        whole = len(rows) == len(self.shown) and np.array_equal(rows, np.arange(len(rows)))
+        local = None if whole else self._local()
         for fold in np.unique(self.folds[targets]):
             mine = np.flatnonzero(self.folds[targets] == fold)
             people = targets[mine]
-            for group in np.unique(self.groups[rows]):
-                theirs = np.flatnonzero(self.groups[rows] == group)
+            for group, members in self._members().items():
+                theirs = members if whole else np.flatnonzero(self.groups[rows] == group)
+                if not len(theirs):
+                    continue
                 part, known = np.zeros((len(mine), len(theirs))), np.empty((len(mine), 0))
                 for key, law, read in zip(self.keys, self.laws[fold][group], self._read(fold, group), strict=True):
-                    part += law.log_density(key.values[people], known, read[rows[theirs]])
+                    # all rows are asked about again and again, so that theirs are not looked up each time
+                    shown = read if local is None else read[local[rows[theirs]]]
+                    part += law.log_density(key.values[people], known, shown)
                     known = np.hstack([known, key.columns[people]])
-                found[np.ix_(mine, theirs)] = part
+                if len(theirs) == len(rows):
+                    found[mine] = part
+                else:
+                    found[np.ix_(mine, theirs)] = part
         return found
 
     def _read(self, fold: int, group: int) -> list[Floats]:
-        """Return what each law reads in all rows, and keep it while there is room."""
+        """Return what each law reads in the rows of a group, and keep it while there is room."""
         if (fold, group) not in self.memory:
             if sum(read.size for kept in self.memory.values() for read in kept) > MOST_KEPT:
                 self.memory.clear()
-            self.memory[fold, group] = [law.read(self.shown) for law in self.laws[fold][group]]
+            members = self._members()[group]
+            shown = self.shown if len(members) == len(self.shown) else self.shown[members]
+            self.memory[fold, group] = [law.read(shown) for law in self.laws[fold][group]]
         return self.memory[fold, group]
+
+    def _members(self) -> dict[int, Codes]:
+        """Return the rows of each group."""
+        if not self.divided:
+            self.divided.update({int(group): np.flatnonzero(self.groups == group) for group in np.unique(self.groups)})
+        return self.divided
+
+    def _local(self) -> Codes:
+        """Return the place of each row within its group."""
+        place = np.empty(len(self.groups), dtype=np.int64)
+        for members in self._members().values():
+            place[members] = np.arange(len(members))
+        return place
 
 
 @dataclass(frozen=True, repr=False)

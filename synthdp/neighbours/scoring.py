@@ -1,4 +1,4 @@
-"""The compiled loop of the likelihood attack; a plain twin is in the tests."""
+"""The compiled loops of the attacks that score rows; plain twins are in the tests."""
 
 import numpy as np
 
@@ -7,6 +7,61 @@ from synthdp.neighbours.loops import _compiled, _window
 
 # log likelihoods are sums over copies and keys; equal ones may differ in the last digits
 TIE = 1e-9
+# exp(−40) of a probability is nothing
+NEGLIGIBLE = 40.0
+# rows scored in one go: their scores stay in the nearest cache while keys and copies are added up
+BLOCK = 2048
+
+
+@_compiled
+def decide(
+    scores: Floats, size: int, first: int, own: int, pick: float, temperatures: Floats, mine: Floats, top: Floats
+) -> tuple[float, int]:
+    """Return how likely a target's own row is to be picked, and the row picked; write tempered log posteriors.
+
+    Parameters
+    ----------
+    scores, size, first
+        Of the candidates, which are the ``size`` rows from ``first``.
+    own, pick
+        The place of the own row, and a uniform number that decides among ties.
+    temperatures, mine, top
+        Posteriors are ∝ exp(t · score): those of the own row and of the row picked are written to the last two.
+    """
+    steps = len(temperatures)
+    largest = -np.inf
+    for k in range(size):
+        largest = max(largest, scores[k])
+    ties = 0
+    for k in range(size):
+        if scores[k] >= largest - TIE:
+            ties += 1
+    chosen, winner = min(int(pick * ties), ties - 1), -1
+    for k in range(size):
+        if scores[k] >= largest - TIE:
+            if chosen == 0:
+                winner = first + k
+            chosen -= 1
+    coldest = temperatures.min()
+    powers, totals = np.empty(steps), np.zeros(steps)
+    for k in range(size):
+        gap = scores[k] - largest
+        if coldest * gap <= -NEGLIGIBLE:
+            continue
+        for t in range(steps):
+            # where the grid doubles every second step, a square does for an exponential
+            if t >= 2 and temperatures[t] == 2.0 * temperatures[t - 2]:
+                powers[t] = powers[t - 2] * powers[t - 2]
+            else:
+                powers[t] = np.exp(temperatures[t] * gap)
+            totals[t] += powers[t]
+    inside = first <= own < first + size
+    for t in range(steps):
+        top[t] = -np.log(totals[t])
+        if inside:
+            mine[t] = temperatures[t] * (scores[own - first] - largest) - np.log(totals[t])
+    share = 1.0 / ties if inside and scores[own - first] >= largest - TIE else 0.0
+    return share, winner
 
 
 @_compiled
@@ -22,7 +77,9 @@ def score_rows(
     bins: Codes,
     density: Floats,
     level: Codes,
-    released: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
     transition: Floats,
     marginal: Floats,
     temperatures: Floats,
@@ -40,9 +97,10 @@ def score_rows(
         A uniform number per target, which decides among ties.
     centre, value, bins, density
         Of numeric keys in bins: where each true value puts the first bin, shape (n, q), NaN where missing; released
-        values, shape (rows, q, M); how many bins inside each table has; log densities, shape (q, folds, bins).
-    level, released, transition
-        Of categorical keys: levels, shape (n, p); released levels, shape (rows, p, M); log transition, shape
+        values, shape (q, M, rows); how many bins inside each table has; log densities, shape (q, folds, bins).
+    level, pattern, shown, kinds, transition
+        Of categorical keys: levels, shape (n, p); which of ``kinds[key]`` combinations of levels the copies of a row
+        show, shape (p, rows), and the levels of each combination, shape (p, combinations, M); log transition, shape
         (p, folds, levels, levels).
     temperatures
         Posteriors are ∝ exp(t · score); shape (folds, T).
@@ -51,59 +109,58 @@ def score_rows(
     -------
     share, winner, own posterior, posterior of the picked row
         The last two are logarithms of shape (targets, T).
+
+    Notes
+    -----
+    q·M + p lookups for each pair of a target and a candidate; the copies' levels are added up once for each
+    combination that occurs.
     """
     q, p = centre.shape[1], level.shape[1]
-    copies = value.shape[2] if q > 0 else released.shape[2]
+    copies, of_levels = value.shape[1], shown.shape[2]
     count, steps = len(targets), temperatures.shape[1]
     share, winner = np.zeros(count), np.full(count, -1, dtype=np.int64)
     mine, top = np.full((count, steps), -np.inf), np.full((count, steps), -np.inf)
     longest = 0
     for i in targets:
         longest = max(longest, stop[i] - start[i])
-    scores = np.empty(longest)
+    scores, said = np.empty(longest), np.empty(shown.shape[1])
     for place in range(count):
         i = targets[place]
-        fold, size = folds[i], stop[i] - start[i]
+        fold, first, size = folds[i], start[i], stop[i] - start[i]
         if size == 0:
             continue
-        largest = -np.inf
         for k in range(size):
-            row = start[i] + k
-            score = -marginal[row]
+            scores[k] = -marginal[first + k]
+        for key in range(p):
+            law, rows = transition[key, fold, level[i, key]], pattern[key, first : first + size]
+            if kinds[key] <= size:
+                for kind in range(kinds[key]):
+                    total = 0.0
+                    for m in range(of_levels):
+                        total += law[shown[key, kind, m]]
+                    said[kind] = total
+                for k in range(size):
+                    scores[k] += said[rows[k]]
+            else:
+                for k in range(size):
+                    for m in range(of_levels):
+                        scores[k] += law[shown[key, rows[k], m]]
+        for begin in range(0, size, BLOCK):
+            end = min(begin + BLOCK, size)
             for key in range(q):
-                origin = centre[i, key]
+                origin, last, table = centre[i, key], float(bins[key]), density[key, fold]
                 if np.isnan(origin):
                     continue
                 for m in range(copies):
-                    step = value[row, key, m] - origin
-                    if not np.isnan(step):
-                        bin_ = int(np.floor(min(max(step, -1.0), float(bins[key])))) + 1
-                        score += density[key, fold, bin_]
-            for key in range(p):
-                for m in range(copies):
-                    score += transition[key, fold, level[i, key], released[row, key, m]]
-            scores[k] = score
-            largest = max(largest, score)
-        ties = 0
-        for k in range(size):
-            if scores[k] >= largest - TIE:
-                ties += 1
-        chosen = min(int(pick[place] * ties), ties - 1)
-        for k in range(size):
-            if scores[k] >= largest - TIE:
-                if chosen == 0:
-                    winner[place] = start[i] + k
-                chosen -= 1
-        inside = start[i] <= own[i] < stop[i]
-        if inside and scores[own[i] - start[i]] >= largest - TIE:
-            share[place] = 1.0 / ties
-        for t in range(steps):
-            total = 0.0
-            for k in range(size):
-                total += np.exp(temperatures[fold, t] * (scores[k] - largest))
-            top[place, t] = -np.log(total)
-            if inside:
-                mine[place, t] = temperatures[fold, t] * (scores[own[i] - start[i]] - largest) - np.log(total)
+                    released = value[key, m, first + begin : first + end]
+                    part = scores[begin:end]
+                    for k in range(end - begin):
+                        step = released[k] - origin
+                        if not np.isnan(step):
+                            part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
+        share[place], winner[place] = decide(
+            scores, size, first, own[i], pick[place], temperatures[fold], mine[place], top[place]
+        )
     return share, winner, mine, top
 
 

@@ -328,12 +328,12 @@ def scores_plainly(held: Traces, i: int) -> Floats:
     for row in range(held.start[i], held.stop[i]):
         score = -held.marginal[row]
         for key in range(held.centre.shape[1]):
-            for value in held.value[row, key]:
+            for value in held.value[key, :, row]:
                 step = value - held.centre[i, key]
                 if np.isfinite(step):
                     score += held.density[key, fold, int(np.clip(np.floor(step), -1, held.bins[key])) + 1]
         for key in range(held.level.shape[1]):
-            for released in held.released[row, key]:
+            for released in held.shown[key, held.pattern[key, row]]:
                 score += held.transition[key, fold, held.level[i, key], released]
         found[row] = score
     return found

@@ -9,9 +9,9 @@ import numpy as np
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.limits import LIMITS, Thresholds
-from synthdp.evaluation.gate.tally import Booleans, Bound, Identified, Tally, over_draws
+from synthdp.evaluation.gate.tally import LEVEL, Booleans, Bound, Identified, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
-from synthdp.evaluation.leaks.draws import VerbatimOverDraws
+from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
 from synthdp.evaluation.measure import Measure, lacking
 from synthdp.evaluation.risk.attacks import identifies
 from synthdp.evaluation.risk.intruders import evaluate_intruder
@@ -206,14 +206,21 @@ class Averages:
     reasons: dict[str, str] = field(default_factory=dict)
     verbatim: VerbatimOverDraws = field(default_factory=VerbatimOverDraws)
 
-    def copied(self, comparison: Comparison, limits: Thresholds, *, rng: np.random.Generator) -> None:
-        """Count the rows and values that one draw copies over, where a limit reads it."""
+    def read(self, comparison: Comparison, limits: Thresholds) -> Read | str | None:
+        """Read what one draw copies over, where a limit asks for it; a text says why it cannot be read."""
         if not limits.judged("max_excess_verbatim"):
-            return
+            return None
         try:
-            self.verbatim.add(comparison, rng=rng)
+            return self.verbatim.read(comparison)
         except InputError as error:
-            self.reasons["verbatim"] = str(error)
+            return str(error)
+
+    def copied(self, read: Read | str | None, *, rng: np.random.Generator) -> None:
+        """Count the rows and values that one draw copies over."""
+        if isinstance(read, str):
+            self.reasons["verbatim"] = read
+        elif read is not None:
+            self.verbatim.take(read, rng=rng)
 
     def add(self, drawn: Drawn) -> None:
         """Take one draw."""
@@ -231,43 +238,47 @@ class Averages:
                     names.setdefault(name, []).append(value)
         self.reasons |= drawn.reasons
 
-    def checks(self, limits: Thresholds) -> Iterator[Check]:
-        """Hold everything against the limits; a limit on identity that no intruder could answer does not pass."""
+    def checks(self, limits: Thresholds, *, level: float = LEVEL) -> Iterator[Check]:
+        """Hold everything against the limits; a limit on identity that no intruder could answer does not pass.
+
+        ``level`` is that of the intervals whose ends decide.
+        """
         for name in LIMITS:
             limit = limits.limit(name)
             if limit is None:
                 continue
             if name in IDENTITY_READ:
-                found = list(self._identity(name))
+                found = list(self._identity(name, level))
                 yield from (check(name, attack, bound, limit) for attack, bound in found)
                 if not found:
                     yield check(name, "identity", None, limit)
             elif name == "max_attribute_gain":
                 for target, gains in self.gains.items():
-                    yield check(name, "attribute", over_draws(gains), limit, what=f" for {target!r}")
+                    yield check(name, "attribute", over_draws(gains, level=level), limit, what=f" for {target!r}")
             elif name == "max_excess_verbatim":
                 if self.verbatim.draws:
                     yield check(name, "verbatim", Bound(float(self.verbatim.section()["excess"])), limit)
             elif name == "min_overlap":
                 for of in ("panel", "analyses"):
                     if of in self.use:
-                        yield check(name, of, over_draws(self.use[of]), limit)
+                        yield check(name, of, over_draws(self.use[of], level=level), limit)
             elif name == "max_pmse_ratio":
-                yield check(name, "pmse", over_draws(self.use["pmse"]) if "pmse" in self.use else None, limit)
+                ratio = over_draws(self.use["pmse"], level=level) if "pmse" in self.use else None
+                yield check(name, "pmse", ratio, limit)
 
-    def _identity(self, name: str) -> Iterator[tuple[str, Bound]]:
+    def _identity(self, name: str, level: float) -> Iterator[tuple[str, Bound]]:
         if name == "max_excess_true_match":
-            yield from ((attack, over_draws(values)) for attack, values in self.excess.items())
+            yield from ((attack, over_draws(values, level=level)) for attack, values in self.excess.items())
             return
         for attack, tally in self.tallies.items():
             if name == "max_individual":
-                yield attack, tally.individual()
+                yield attack, tally.individual(level)
             elif name == "max_claims_right":
-                yield attack, tally.claims()
+                yield attack, tally.claims(level)
             elif name == "max_expected_match_rate":
-                yield attack, tally.expected()
+                yield attack, tally.expected(level)
             else:
-                yield attack, tally.mean_individual()
+                yield attack, tally.mean_individual(level)
 
     def records(self) -> dict[str, Floats]:
         """Return the mean probability that each record is found, by attack."""

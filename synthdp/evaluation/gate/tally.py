@@ -119,7 +119,7 @@ class Tally:
             share = max(SUREST, FEWEST_CLAIMS / n)
             self._claims.append(surest_right(confidence[claimed], right[claimed], share * float(whom.sum())))
 
-    def individual(self) -> Bound:
+    def individual(self, level: float = LEVEL) -> Bound:
         """Return the largest mean probability that a record is found: of the record whose bound is largest."""
         seen = self._count > 0
         if not seen.any():
@@ -129,7 +129,7 @@ class Tally:
         if self.draws == 1:
             return Bound(float(mean.max()))
         variance = np.maximum(self._squares[seen] - count * mean**2, 0.0) / np.maximum(count - 1, 1)
-        half = np.where(count > 1, student.ppf((1 + LEVEL) / 2, np.maximum(count - 1, 1)), np.inf)
+        half = np.where(count > 1, student.ppf((1 + level) / 2, np.maximum(count - 1, 1)), np.inf)
         reach = np.minimum(mean + half * np.sqrt(variance / count), 1.0)
         worst = int(np.argmax(reach))
         low = max(0.0, float(2 * mean[worst] - reach[worst]))
@@ -139,20 +139,20 @@ class Tally:
         """Return the mean probability that each record is found; NaN for those never attacked."""
         return np.asarray(np.where(self._count > 0, self._sum / np.maximum(self._count, 1), np.nan))
 
-    def expected(self) -> Bound:
+    def expected(self, level: float = LEVEL) -> Bound:
         """Return the expected match rate, less what a pick at random gives."""
-        return self._interval(self._rates)
+        return self._interval(self._rates, level)
 
-    def mean_individual(self) -> Bound:
+    def mean_individual(self, level: float = LEVEL) -> Bound:
         """Return the mean probability that a record is found."""
-        return self._interval(self._means)
+        return self._interval(self._means, level)
 
-    def claims(self) -> Bound:
+    def claims(self, level: float = LEVEL) -> Bound:
         """Return the share right among the surest claims; 0 for an intruder who never claims anything."""
-        return self._interval(self._claims or [0.0])
+        return self._interval(self._claims or [0.0], level)
 
-    def _interval(self, values: Sequence[float]) -> Bound:
-        return over_draws(values, chance=float(np.mean(self._chances)) if self._chances else None)
+    def _interval(self, values: Sequence[float], level: float) -> Bound:
+        return over_draws(values, chance=float(np.mean(self._chances)) if self._chances else None, level=level)
 
 
 def surest_right(confidence: Floats, right: Floats, most: float) -> float:
@@ -171,7 +171,7 @@ def surest_right(confidence: Floats, right: Floats, most: float) -> float:
     return float((right[above].sum() + rest * right[tied].mean()) / size)
 
 
-def over_draws(values: Sequence[float], *, chance: float | None = None) -> Bound:
+def over_draws(values: Sequence[float], *, chance: float | None = None, level: float = LEVEL) -> Bound:
     """Return the mean of one figure per draw with Student's interval.
 
     Examples
@@ -183,5 +183,5 @@ def over_draws(values: Sequence[float], *, chance: float | None = None) -> Bound
     mean = float(found.mean()) if len(found) else float("nan")
     if len(found) < 2:
         return Bound(mean, chance=chance)
-    half = float(student.ppf((1 + LEVEL) / 2, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+    half = float(student.ppf((1 + level) / 2, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
     return Bound(mean, mean - half, mean + half, chance)

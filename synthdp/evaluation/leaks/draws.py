@@ -1,5 +1,7 @@
 """Verbatim rows and values over several draws of the copies: what the mechanism gives out, not what chance did once."""
 
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from scipy import stats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
-from synthdp.evaluation.leaks.pairing import mark, replaced_values, stand_ins
+from synthdp.evaluation.leaks.pairing import Beside, Original, mark, read_original, replaced_values, stand_ins
 from synthdp.evaluation.leaks.records import FEW
 from synthdp.evaluation.leaks.values import LIKELIER, Lonely, ValueCounts, count_values, lonely, value_line
 from synthdp.evaluation.leaks.verbatim import LEVEL, side_by_side
@@ -16,6 +18,18 @@ from synthdp.microdata import Codes
 
 # the level is shared by four tests: rows and values, all together and one by one
 TESTS = 4
+
+
+@dataclass(frozen=True, repr=False)
+class Read:
+    """One draw beside the original: the copies, whose values came back in any of them, and counts by column."""
+
+    pairs: tuple[Beside, ...]
+    asked: Codes
+    counts: tuple[ValueCounts, ...]
+
+    def __repr__(self) -> str:
+        return f"Read({len(self.pairs)} copies)"
 
 
 class VerbatimOverDraws:
@@ -59,6 +73,8 @@ class VerbatimOverDraws:
     def __init__(self) -> None:
         self.draws = 0
         self._per_copy: list[list[int]] = []
+        self._known: Original | None = None
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         return f"VerbatimOverDraws({self.draws} draws)"
@@ -71,20 +87,37 @@ class VerbatimOverDraws:
         InputError
             As :func:`~synthdp.evaluation.leaks.verbatim.evaluate_verbatim`, and when the original is another one.
         """
-        pairs = side_by_side(comparison)
-        if self.draws == 0:
-            self._start(comparison)
+        self.take(self.read(comparison), rng=rng)
+
+    def read(self, comparison: Comparison) -> "Read":
+        """Read one draw: everything that does not depend on other draws, so that several can be read at once.
+
+        Raises
+        ------
+        InputError
+            As :meth:`add`.
+        """
+        with self._lock:
+            if self._known is None:
+                self._start(comparison)
         if len(comparison.original) != len(self._values):
             raise InputError("verbatim: all draws must be of one original, found another number of records.")
-        asked = np.flatnonzero(np.any([np.isin(*pair.codes()) for pair in pairs], axis=0))
+        pairs = side_by_side(comparison, self._known)
+        asked = np.flatnonzero(np.any([pair.given_out() for pair in pairs], axis=0))
+        counts = tuple(count_values(found, pairs, aligned=comparison.aligned) for found in self._lonely)
+        return Read(tuple(pairs), asked, counts)
+
+    def take(self, read: "Read", *, rng: np.random.Generator) -> None:
+        """Count what one draw gives out that has been read."""
+        asked = read.asked
         self._find_stand_ins(asked, rng)
-        marks = [mark(pair, asked, self._near[asked]) for pair in pairs]
+        marks = [mark(pair, asked, self._near[asked]) for pair in read.pairs]
         if len(asked):
             self._own[asked] += np.any([one.own for one in marks], axis=0)
             self._others[asked] += np.any([one.others for one in marks], axis=0).sum(axis=1)
         self._per_copy.append([int(one.own.sum()) for one in marks])
-        for number, found in enumerate(self._lonely):
-            self._counts[number] += count_values(found, pairs, aligned=comparison.aligned)
+        for number, counts in enumerate(read.counts):
+            self._counts[number] += counts
         self.draws += 1
 
     def section(self) -> dict[str, Any]:
@@ -125,7 +158,9 @@ class VerbatimOverDraws:
         }
 
     def _start(self, comparison: Comparison) -> None:
-        pairs = side_by_side(comparison)
+        passive = {column.name for column in comparison.schema.derived()}
+        known = read_original(comparison.original, comparison.schema, passive=passive)
+        pairs = side_by_side(comparison, known)
         self._values = replaced_values(comparison.original, comparison.schema, pairs)
         n = len(self._values)
         if not self._values.shape[1] or n < FEW:
@@ -137,6 +172,7 @@ class VerbatimOverDraws:
         found = [lonely(column, pairs[0].original[column.name]) for column in columns]
         self._lonely: list[Lonely] = [one for one in found if one is not None]
         self._counts = [_nothing(one) for one in self._lonely]
+        self._known = known
 
     def _find_stand_ins(self, asked: Codes, rng: np.random.Generator) -> None:
         fresh = asked[self._near[asked, 0] < 0]

@@ -1,7 +1,7 @@
 """A released file beside the original, and who may stand in for a record: what chance is measured with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from synthdp.microdata import Codes, Floats, codes, numbers
 from synthdp.schema import Column, Schema
 
 ENOUGH = 10  # combinations of values for each stand-in
+LOOKED_AT = 1000  # values that tell which column has the most
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +30,8 @@ class Beside:
         Values by column; NaN is missing.
     kept, kept_copy
         One number for each combination of kept columns, -1 where there are no kept columns.
+    twice
+        Whether ``kept_copy`` lists every released row twice, under its kept values and under its place.
     """
 
     name: str
@@ -36,13 +39,14 @@ class Beside:
     copy: Mapping[str, Floats]
     kept: Codes
     kept_copy: Codes
+    twice: bool = False
 
     def links(self) -> tuple[Codes, Codes]:
         """Return released rows and the records they must come from: combinations of kept columns that occur once."""
         return self._linked
 
     def codes(self) -> tuple[Codes, Codes]:
-        """Return one number for each combination of replaced values, in the original and in the released file."""
+        """Return one number for each combination of replaced values that both files have, -1 for all others."""
         return self._coded
 
     @cached_property
@@ -53,23 +57,110 @@ class Beside:
 
     @cached_property
     def _coded(self) -> tuple[Codes, Codes]:
-        joint = _joint([np.concatenate([self.original[name], self.copy[name]]) for name in self.original])
-        return joint[: len(self.kept)], joint[len(self.kept) :]
+        here, there = shared([(self.original[name], self.copy[name]) for name in self.original])
+        return here, np.tile(there, 2) if self.twice else there
+
+    def given_out(self) -> npt.NDArray[np.bool_]:
+        """Return whose combination of replaced values some released row has."""
+        return self.codes()[0] >= 0
 
 
-def beside(name: str, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Beside:
+@dataclass(frozen=True, repr=False)
+class Original:
+    """What is read of the original once, whatever is laid beside it: values by column, and kept combinations."""
+
+    frame: pd.DataFrame
+    schema: Schema
+    passive: frozenset[str]
+    values: dict[str, Floats] = field(default_factory=dict)
+    combined: dict[tuple[str, ...], Codes] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Original({len(self.frame)} records)"
+
+    def column(self, column: Column) -> Floats:
+        """Return a column as numbers."""
+        if column.name not in self.values:
+            self.values[column.name] = column_values(self.frame, column)
+        return self.values[column.name]
+
+    def kept(self, columns: Sequence[Column]) -> Codes:
+        """Return one number for each combination of these columns."""
+        names = tuple(column.name for column in columns)
+        if names not in self.combined:
+            self.combined[names] = _joint([self.column(column) for column in columns])
+        return self.combined[names]
+
+
+def read_original(original: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Original:
+    """Return the original, to be read once for all files that are laid beside it."""
+    return Original(original, schema, frozenset(passive))
+
+
+def beside(
+    name: str, original: pd.DataFrame | Original, copy: pd.DataFrame, schema: Schema, *, passive: set[str]
+) -> Beside:
     """Return a released file beside the original; ``passive`` columns (derived ones) link nobody."""
+    known = original if isinstance(original, Original) else read_original(original, schema, passive=passive)
+    n = len(known.frame)
     kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
     replaced = [column for column in schema.replaced() if column.name in copy.columns]
-    joint = [np.concatenate([column_values(original, column), column_values(copy, column)]) for column in kept]
-    combined = _joint(joint) if joint else np.full(len(original) + len(copy), -1, dtype=np.int64)
+    theirs = [column_values(copy, column) for column in kept]
+    if not kept:
+        combined = np.full(n + len(copy), -1, dtype=np.int64)
+    elif all(_equal(known.column(column), values) for column, values in zip(kept, theirs, strict=True)):
+        # numbers are given in the order of the original, so that the same columns give the same
+        combined = np.tile(known.kept(kept), 2)
+    else:
+        combined = _joint(
+            [np.concatenate([known.column(one), values]) for one, values in zip(kept, theirs, strict=True)]
+        )
     return Beside(
         name=name,
-        original={column.name: column_values(original, column) for column in replaced},
+        original={column.name: known.column(column) for column in replaced},
         copy={column.name: column_values(copy, column) for column in replaced},
-        kept=combined[: len(original)],
-        kept_copy=combined[len(original) :],
+        kept=combined[:n],
+        kept_copy=combined[n:],
     )
+
+
+def shared(columns: Sequence[tuple[Floats, Floats]]) -> tuple[Codes, Codes]:
+    """Return one number for each combination of values that both files have, -1 for all others; NaN equals NaN.
+
+    Parameters
+    ----------
+    columns
+        Each as it is in one file and in the other.
+
+    Notes
+    -----
+    O(n) for the column with the most values; rows whose value the other file does not have are not looked at again.
+
+    Examples
+    --------
+    >>> first, second = np.array([1.0, 1.0, 2.0]), np.array([5.0, 6.0, 5.0])
+    >>> [codes.tolist() for codes in shared([(first, first[::-1]), (second, second)])]
+    [[-1, 0, -1], [-1, 0, -1]]
+    """
+    if not columns:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    finest = sorted(columns, key=lambda column: -len(np.unique(column[0][:LOOKED_AT])))
+    rows = [np.arange(len(values)) for values in columns[0]]
+    joint = [np.zeros(len(values), dtype=np.int64) for values in columns[0]]
+    for column in finest:
+        values = np.concatenate([values[some] for values, some in zip(column, rows, strict=True)])
+        found = merge(np.concatenate(joint), np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64))
+        each = found[: len(rows[0])], found[len(rows[0]) :]
+        size = int(found.max(initial=-1)) + 1
+        both = (np.bincount(each[0], minlength=size) > 0) & (np.bincount(each[1], minlength=size) > 0)
+        rows = [some[both[part]] for some, part in zip(rows, each, strict=True)]
+        joint = [part[both[part]] for part in each]
+        if not len(rows[0]):
+            break
+    whole = [np.full(len(values), -1, dtype=np.int64) for values in columns[0]]
+    for place, some, found in zip(whole, rows, joint, strict=True):
+        place[some] = found
+    return whole[0], whole[1]
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,9 +190,10 @@ def mark(pair: Beside, rows: Codes, near: Codes) -> Marks:
     """
     here, there = pair.codes()
     wide = int(max(here.max(initial=0), there.max(initial=0))) + 1
-    released = pair.kept_copy * wide + there
-    own = np.isin(pair.kept[rows] * wide + here[rows], released)
-    others = np.isin(pair.kept[near] * wide + here[rows][:, None], released)
+    known = here[rows] >= 0
+    released = (pair.kept_copy * wide + there)[there >= 0]
+    own = known & np.isin(pair.kept[rows] * wide + here[rows], released)
+    others = known[:, None] & np.isin(pair.kept[near] * wide + here[rows][:, None], released)
     return Marks(own, others)
 
 
@@ -145,6 +237,10 @@ def _joint(columns: Sequence[Floats]) -> Codes:
     for values in columns:
         joint = merge(joint, np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64))
     return joint
+
+
+def _equal(one: Floats, other: Floats) -> bool:
+    return one.shape == other.shape and bool(np.all((one == other) | (np.isnan(one) & np.isnan(other))))
 
 
 def _once(ids: Codes) -> Codes:

@@ -40,7 +40,7 @@ def verbatim_counts(pair: Beside, *, level: float, rng: np.random.Generator) -> 
     """
     if not pair.original or len(np.unique(pair.kept)) < 2 or len(pair.kept) < FEW:
         return None
-    asked = np.flatnonzero(np.isin(*pair.codes()))
+    asked = np.flatnonzero(pair.given_out())
     if not len(asked):
         return 0, 0
     values = np.column_stack([scaled(values) for values in pair.original.values()])

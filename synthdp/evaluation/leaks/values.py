@@ -15,6 +15,7 @@ from synthdp.evaluation.combinations import Booleans
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
 from synthdp.evaluation.leaks.pairing import Beside
 from synthdp.microdata import Codes, Floats
+from synthdp.neighbours.loops import _compiled
 from synthdp.schema import Column
 
 # how much likelier than at a stand-in a match may be: what is coarse, or far from its neighbours, comes back to its own
@@ -59,13 +60,29 @@ class Lonely:
         return np.asarray(np.abs(a - b) < 0.5 * 10.0**-self.decimals - ROUNDING)
 
     def among(self, released: Floats) -> Booleans:
-        """Return which values and which values beside them are released, shape (u, 1 + steps)."""
-        steps = np.asarray([0, *STEPS]) * self.gap
-        wanted = self.values[:, None] + steps[None, :]
-        if self.decimals is None:
-            return np.isin(wanted, released)
-        scale = 10.0**self.decimals
-        return np.isin(np.round(wanted * scale), np.round(released * scale))
+        """Return which values and which values beside them are released, shape (u, 1 + steps). O(u + n log n)."""
+        scale = 1.0 if self.decimals is None else 10.0**self.decimals
+        shown = np.sort(released if self.decimals is None else np.round(released * scale))
+        found = np.empty((len(self.values), 1 + len(STEPS)), dtype=np.bool_)
+        for place, step in enumerate((0, *STEPS)):
+            # in order, as the values are: whatever is the same for all of them leaves it so
+            wanted = self.values + step * self.gap
+            found[:, place] = within(wanted if self.decimals is None else np.round(wanted * scale), shown)
+        return found
+
+
+@_compiled
+def within(wanted: Floats, released: Floats) -> Booleans:
+    """Return which of some numbers in order are among others in order."""
+    found = np.zeros(len(wanted), dtype=np.bool_)
+    place = 0
+    for k in range(len(wanted)):
+        while place < len(released) and released[place] < wanted[k]:
+            place += 1
+        if place == len(released):
+            break
+        found[k] = released[place] == wanted[k]
+    return found
 
 
 def lonely(column: Column, x: Floats) -> Lonely | None:
@@ -119,9 +136,9 @@ class ValueCounts:
 
 
 def count_values(found: Lonely, pairs: Sequence[Beside], *, aligned: bool) -> ValueCounts:
-    """Look for the values of a column in the copies of one draw. O(M n) and a sort of each copy's column."""
+    """Look for the values of a column in the copies of one draw. O(M n) and a sort of the column."""
     size = len(found.rows)
-    own, there = np.zeros(size, dtype=np.bool_), np.zeros((size, 1 + len(STEPS)), dtype=np.bool_)
+    own = np.zeros(size, dtype=np.bool_)
     others = np.zeros(found.near.shape, dtype=np.bool_)
     for pair in pairs:
         released = pair.copy[found.column]
@@ -130,7 +147,8 @@ def count_values(found: Lonely, pairs: Sequence[Beside], *, aligned: bool) -> Va
         row = np.where(known, released[made], np.nan)
         own |= found.same(found.values, row[found.rows])
         others |= found.same(found.values[:, None], row[found.near])
-        there |= found.among(released[np.isfinite(released)])
+    everywhere = np.concatenate([pair.copy[found.column] for pair in pairs])
+    there = found.among(everywhere[np.isfinite(everywhere)])
     return ValueCounts(own.astype(np.int64), others.sum(axis=1), there[:, 0].astype(np.int64), there[:, 1:].sum(axis=1))
 
 

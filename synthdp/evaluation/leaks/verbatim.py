@@ -10,7 +10,16 @@ from synthdp.errors import InputError
 from synthdp.evaluation.combinations import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import chance_limit
-from synthdp.evaluation.leaks.pairing import Beside, beside, mark, replaced_values, stand_ins, unlike_stand_ins
+from synthdp.evaluation.leaks.pairing import (
+    Beside,
+    Original,
+    beside,
+    mark,
+    read_original,
+    replaced_values,
+    stand_ins,
+    unlike_stand_ins,
+)
 from synthdp.evaluation.leaks.records import FEW
 from synthdp.evaluation.leaks.values import count_values, lonely, value_line
 
@@ -72,7 +81,7 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     values = replaced_values(comparison.original, comparison.schema, pairs)
     if not values.shape[1] or len(values) < FEW:
         raise InputError(f"verbatim: needs a replaced column and {FEW} records, else equal rows say nothing.")
-    asked = np.flatnonzero(np.any([np.isin(*pair.codes()) for pair in pairs], axis=0))
+    asked = np.flatnonzero(np.any([pair.given_out() for pair in pairs], axis=0))
     near = stand_ins(values, rng=rng, rows=asked)
     marks = [mark(pair, asked, near) for pair in pairs]
     rows = [int(one.own.sum()) for one in marks]
@@ -113,11 +122,15 @@ def _value_lines(comparison: Comparison, pairs: Sequence[Beside]) -> list[dict[s
     ]
 
 
-def side_by_side(comparison: Comparison) -> list[Beside]:
-    """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place."""
+def side_by_side(comparison: Comparison, known: Original | None = None) -> list[Beside]:
+    """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place.
+
+    ``known`` is the original as it was read before.
+    """
     passive = {column.name for column in comparison.schema.derived()}
+    known = known or read_original(comparison.original, comparison.schema, passive=passive)
     pairs = [
-        beside(f"copy {number}", comparison.original, copy, comparison.schema, passive=passive)
+        beside(f"copy {number}", known, copy, comparison.schema, passive=passive)
         for number, copy in enumerate(comparison.copies, start=1)
     ]
     if comparison.aligned:
@@ -136,7 +149,7 @@ def _placed(pair: Beside) -> Beside:
     first = 1 + int(max(pair.kept.max(), pair.kept_copy.max(initial=0)))
     return replace(
         pair,
-        copy={name: np.tile(values, 2) for name, values in pair.copy.items()},
+        twice=True,
         kept=np.where(alone, pair.kept, first + np.arange(len(pair.kept))),
         kept_copy=np.concatenate([pair.kept_copy, first + np.arange(len(pair.kept_copy))]),
     )

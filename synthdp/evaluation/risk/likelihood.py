@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ MOST_WORK = 4e8
 FEWEST_TARGETS = 500
 # records whose own rows the temperature is tuned on, and pairs of those with all rows
 TUNED_ON, FEWEST_TUNED, TUNING_PAIRS = 500, 100, 2 * 10**6
-TEMPERATURES = 2.0 ** np.arange(-6, 1.5, 0.5)
+TEMPERATURES = np.outer(2.0 ** np.arange(-6, 2), [1.0, np.sqrt(2.0)]).ravel()[:15]
 WORST_LOG = -50.0
 
 
@@ -150,43 +151,64 @@ def evaluate_likelihood(
     else:
         targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     tuned_on = int(np.clip(TUNING_PAIRS // n, FEWEST_TUNED, TUNED_ON))
-    temperatures = _tune(held, rng.permutation(targets)[:tuned_on], rng)
-    share, winner, mine, top = _score(held, targets, temperatures, rng)
+    few = rng.permutation(targets)[:tuned_on]
+    share, winner, mine, top = tuned(partial(_score, held), targets, few, held.folds, TEMPERATURES, rng=rng)
     chance = chance_hits(winner, targets, n, permutations, rng=rng)
-    return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine[:, 0]), np.exp(top[:, 0]), chance)
+    return summarise(held.block_sizes, comparison.groups, targets, share, np.exp(mine), np.exp(top), chance)
 
 
-def _score(
-    held: Traces, targets: Codes, temperatures: Floats, rng: np.random.Generator
+class Score(Protocol):
+    """How rows are scored: what :func:`synthdp.neighbours.scoring.score_rows` returns, winners as records."""
+
+    def __call__(self, targets: Codes, pick: Floats, temperatures: Floats) -> tuple[Floats, Codes, Floats, Floats]:
+        """Return shares, winners and the log posteriors at each temperature; ``pick`` decides among ties."""
+
+
+def tuned(
+    score: Score, targets: Codes, few: Codes, folds: Codes, grid: Floats, *, rng: np.random.Generator
 ) -> tuple[Floats, Codes, Floats, Floats]:
+    """Return shares, winners and log posteriors of targets, each at the temperature of its fold.
+
+    The temperature of a fold is the one under which the own rows of other folds are most probable. It is chosen on a
+    few of the targets, whose posteriors at every temperature are then there already: nobody is scored twice.
+
+    Parameters
+    ----------
+    few
+        Those of the targets to tune on.
+    grid
+        The temperatures to choose from.
+    """
+    rng.random(len(few))  # ties do not matter to tuning, and had numbers of their own once
+    pick = rng.random(len(targets))
+    place = np.searchsorted(targets, few) if np.all(np.diff(targets) > 0) else _places(targets, few)
+    first = score(few, pick[place], np.tile(grid, (FOLDS, 1)))
+    bounded = np.maximum(first[2], WORST_LOG)
+    best = np.asarray([int(np.argmax(bounded[folds[few] != fold].sum(axis=0))) for fold in range(FOLDS)])
+    count = len(targets)
+    share, winner = np.empty(count), np.empty(count, dtype=np.int64)
+    mine, top = np.empty(count), np.empty(count)
+    each = np.arange(len(few)), best[folds[few]]
+    share[place], winner[place], mine[place], top[place] = first[0], first[1], first[2][each], first[3][each]
+    rest = np.setdiff1d(np.arange(count), place)
+    if len(rest):
+        later = score(targets[rest], pick[rest], np.ascontiguousarray(grid[best][:, None]))
+        share[rest], winner[rest], mine[rest], top[rest] = later[0], later[1], later[2][:, 0], later[3][:, 0]
+    return share, winner, mine, top
+
+
+def _places(targets: Codes, few: Codes) -> Codes:
+    order = np.argsort(targets, kind="stable")
+    return order[np.searchsorted(targets[order], few)]
+
+
+def _score(held: Traces, targets: Codes, pick: Floats, temperatures: Floats) -> tuple[Floats, Codes, Floats, Floats]:
     share, winner, mine, top = score_rows(
-        targets,
-        held.folds,
-        held.start,
-        held.stop,
-        held.own,
-        rng.random(len(targets)),
-        held.centre,
-        held.value,
-        held.bins,
-        held.density,
-        held.level,
-        held.released,
-        held.transition,
-        held.marginal,
+        *(targets, held.folds, held.start, held.stop, held.own, pick, held.centre, held.value, held.bins),
+        *(held.density, held.level, held.pattern, held.shown, held.kinds, held.transition, held.marginal),
         temperatures,
     )
     return share, np.where(winner >= 0, held.order[winner], -1), mine, top
-
-
-def _tune(held: Traces, few: Codes, rng: np.random.Generator) -> Floats:
-    """Return for each fold the temperature under which the own rows of other folds are most probable."""
-    grid = np.tile(TEMPERATURES, (FOLDS, 1))
-    _, _, mine, _ = _score(held, few, grid, rng)
-    bounded = np.maximum(mine, WORST_LOG)
-    folds = held.folds[few]
-    best = [int(np.argmax(bounded[folds != fold].sum(axis=0))) for fold in range(FOLDS)]
-    return np.ascontiguousarray(TEMPERATURES[best][:, None])
 
 
 def summarise(

@@ -95,6 +95,16 @@ def _labels(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]
         absent = [column.name for column in kept if column.name not in copy.columns]
         if absent:
             raise InputError(f"{NAME}: copy {number} has no column {absent[0]!r}, which is kept.")
+    if all(copy[column.name].equals(comparison.original[column.name]) for column in kept for copy in comparison.copies):
+        # nothing but the original has to be read, and one column without equal values tells everybody apart
+        if any(_all_differ(comparison.original[column.name], column) for column in kept):
+            return (np.arange(len(comparison.original)),) * (1 + len(comparison.copies))
+        alone = replace(comparison, copies=())
+        return (_coded(alone, kept)[0],) * (1 + len(comparison.copies))
+    return _coded(comparison, kept)
+
+
+def _coded(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]:
     # kept means unchanged: anything but equality would link people who differ
     exact = [column.model_copy(update={"tolerance": 0.0}) for column in kept]
     coded = encode_keys([comparison.original, *comparison.copies], exact)
@@ -112,10 +122,17 @@ def _labels(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]
     return split
 
 
+def _all_differ(series: pd.Series, column: Column) -> bool:
+    return not column.kind.categorical and len(series) > 0 and bool(series.notna().all()) and bool(series.is_unique)
+
+
 def _pair(here: Codes, there: Codes, rng: np.random.Generator) -> Codes:
     """Return for each row here a row there with the same label, at random among several, no row twice."""
-    order_here = np.lexsort((rng.random(len(here)), here))
-    order_there = np.lexsort((rng.random(len(there)), there))
+    ties_here, ties_there = rng.random(len(here)), rng.random(len(there))
+    everyone = np.arange(len(here))
+    if np.array_equal(here, everyone) and np.array_equal(there, everyone):
+        return everyone
+    order_here, order_there = np.lexsort((ties_here, here)), np.lexsort((ties_there, there))
     paired = np.empty(len(here), dtype=np.int64)
     paired[order_here] = order_there
     return paired

@@ -7,7 +7,7 @@ import numpy as np
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.channel import Channel, MaskDraw
 from synthdp.evaluation.risk.identity import chance_hits, refuse_without_keys
-from synthdp.evaluation.risk.likelihood import TUNED_ON, WORST_LOG, LikelihoodRisk, summarise
+from synthdp.evaluation.risk.likelihood import TUNED_ON, WORST_LOG, LikelihoodRisk, summarise, tuned
 from synthdp.evaluation.risk.linking import line_up
 from synthdp.evaluation.risk.public_loops import score_chain
 from synthdp.evaluation.risk.public_posterior import FLOOR, PublicPosterior, posterior_of
@@ -106,11 +106,11 @@ def evaluate_public(
         size = n if rows.work <= most_work else min(n, max(FEWEST_TARGETS, int(n * most_work / rows.work)))
         targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     tuned_on = min(TUNED_ON, max(FEWEST_TUNED, TUNING_PAIRS // n))
-    temperatures = rows.tune(rng.permutation(targets)[:tuned_on], rng)
-    share, winner, mine, top = rows.score(targets, temperatures, rng)
+    few = rng.permutation(targets)[:tuned_on]
+    share, winner, mine, top = tuned(rows.score, targets, few, folds, TEMPERATURES, rng=rng)
     chance = chance_hits(winner, targets, n, permutations, rng=rng)
     sizes = np.bincount(block)[block]
-    return summarise(sizes, files.groups, targets, share, np.exp(mine[:, 0]), np.exp(top[:, 0]), chance)
+    return summarise(sizes, files.groups, targets, share, np.exp(mine), np.exp(top), chance)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,23 +150,14 @@ class _Rows:
         terms = max(1, self.posterior.there.shape[1] + self.posterior.column.shape[1])
         return float(np.sum(self.stop - self.start)) * float(terms)
 
-    def score(
-        self, targets: Codes, temperatures: Floats, rng: np.random.Generator
-    ) -> tuple[Floats, Codes, Floats, Floats]:
+    def score(self, targets: Codes, pick: Floats, temperatures: Floats) -> tuple[Floats, Codes, Floats, Floats]:
         """Return what ``score_chain`` does, winners as records."""
         told = self.posterior
         share, winner, mine, top = score_chain(
-            *(targets, self.folds, self.start, self.stop, self.own, rng.random(len(targets)), told.kind, told.offset),
+            *(targets, self.folds, self.start, self.stop, self.own, pick, told.kind, told.offset),
             *(told.here, told.there, told.share_here, told.share_there, told.column, FLOOR, temperatures),
         )
         return share, np.where(winner >= 0, self.order[winner], -1), mine, top
-
-    def tune(self, few: Codes, rng: np.random.Generator) -> Floats:
-        """Return for each fold the temperature under which the own rows of other folds are most probable."""
-        _, _, mine, _ = self.score(few, np.tile(TEMPERATURES, (FOLDS, 1)), rng)
-        bounded, folds = np.maximum(mine, WORST_LOG), self.folds[few]
-        best = [int(np.argmax(bounded[folds != fold].sum(axis=0))) for fold in range(FOLDS)]
-        return np.ascontiguousarray(TEMPERATURES[best][:, None])
 
 
 def _chosen(public: Public, block: Codes, rng: np.random.Generator) -> Channel:
@@ -180,7 +171,8 @@ def _chosen(public: Public, block: Codes, rng: np.random.Generator) -> Channel:
         rows = _Rows.of(
             posterior_of(public, channel, rows=few, rng=rng), block[few], np.zeros(len(few), dtype=np.int64)
         )
-        _, _, mine, _ = rows.score(np.arange(len(few))[:TUNED_ON], TEMPERATURES[None, :].copy(), rng)
+        some = np.arange(len(few))[:TUNED_ON]
+        _, _, mine, _ = rows.score(some, rng.random(len(some)), TEMPERATURES[None, :].copy())
         worth.append(np.maximum(mine, WORST_LOG).sum(axis=0).max())
     return public.channels[int(np.argmax(worth))]
 

@@ -5,10 +5,10 @@ import numpy.typing as npt
 
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.loops import _compiled
-from synthdp.neighbours.scoring import TIE
+from synthdp.neighbours.scoring import NEGLIGIBLE, decide
 
-# exp(−40) of a probability is nothing
-NEGLIGIBLE = 40.0
+# probabilities multiplied before a logarithm is taken: floors to this power are far from the smallest number
+FACTORS = 16
 
 
 @_compiled
@@ -56,14 +56,12 @@ def score_chain(
     for i in targets:
         longest = max(longest, stop[i] - start[i])
     scores = np.empty(longest)
-    powers, totals = np.empty(steps), np.empty(steps)
     for place in range(count):
         i = targets[place]
         fold, size = folds[i], stop[i] - start[i]
         if size == 0:
             continue
-        coldest = temperatures[fold].min()
-        cut = NEGLIGIBLE / coldest
+        cut = NEGLIGIBLE / temperatures[fold].min()
         largest = -np.inf
         for k in range(size):
             row = start[i] + k
@@ -77,39 +75,18 @@ def score_chain(
                     if score < least:
                         break
             if score >= least:
+                product = 1.0
                 for key in range(c):
                     if column[i, key] >= 0:
                         chance = share_here[of, i, key] + share_there[row, column[i, key]]
-                        score += np.log(floor + (1.0 - floor) * min(max(chance, 0.0), 1.0))
+                        product *= floor + (1.0 - floor) * min(max(chance, 0.0), 1.0)
+                        if key % FACTORS == FACTORS - 1:
+                            score += np.log(product)
+                            product = 1.0
+                score += np.log(product)
             scores[k] = score
             largest = max(largest, score)
-        ties = 0
-        for k in range(size):
-            if scores[k] >= largest - TIE:
-                ties += 1
-        chosen = min(int(pick[place] * ties), ties - 1)
-        for k in range(size):
-            if scores[k] >= largest - TIE:
-                if chosen == 0:
-                    winner[place] = start[i] + k
-                chosen -= 1
-        inside = start[i] <= own[i] < stop[i]
-        if inside and scores[own[i] - start[i]] >= largest - TIE:
-            share[place] = 1.0 / ties
-        totals[:] = 0.0
-        for k in range(size):
-            gap = scores[k] - largest
-            if coldest * gap <= -NEGLIGIBLE:
-                continue
-            for t in range(steps):
-                # where the grid doubles every second step, a square does for an exponential
-                if t >= 2 and temperatures[fold, t] == 2.0 * temperatures[fold, t - 2]:
-                    powers[t] = powers[t - 2] * powers[t - 2]
-                else:
-                    powers[t] = np.exp(temperatures[fold, t] * gap)
-                totals[t] += powers[t]
-        for t in range(steps):
-            top[place, t] = -np.log(totals[t])
-            if inside:
-                mine[place, t] = temperatures[fold, t] * (scores[own[i] - start[i]] - largest) - np.log(totals[t])
+        share[place], winner[place] = decide(
+            scores, size, start[i], own[i], pick[place], temperatures[fold], mine[place], top[place]
+        )
     return share, winner, mine, top

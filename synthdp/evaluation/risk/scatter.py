@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.loops import _compiled
+from synthdp.neighbours.scoring import NEGLIGIBLE
 
 FOLDS = 5
 BINS = 1024
@@ -170,15 +172,51 @@ def transition(x: Codes, y: Codes, folds: Codes, levels: int) -> Floats:
     return np.asarray(np.log(smooth / smooth.sum(axis=2, keepdims=True)), dtype=np.float64)
 
 
+def patterns(y: Codes) -> tuple[Codes, Codes]:
+    """Return the combinations of levels that the copies of a row show, whatever the order of the copies.
+
+    Parameters
+    ----------
+    y
+        Levels from 0, copies by rows.
+
+    Returns
+    -------
+    shown, pattern
+        The levels of each combination, shape (combinations, M), and which one each row shows. O(M n).
+
+    Examples
+    --------
+    >>> shown, pattern = patterns(np.array([[0, 1, 1], [1, 0, 1]]))
+    >>> shown.tolist(), pattern.tolist()
+    ([[0, 1], [1, 1]], [0, 0, 1])
+    """
+    ordered = np.sort(y, axis=0)
+    code = np.zeros(y.shape[1], dtype=np.int64)
+    levels = int(y.max(initial=0)) + 1
+    for copy in ordered:
+        if code.max(initial=0) >= 2**62 // levels:  # numbered anew before they overflow
+            code = np.asarray(pd.factorize(code)[0], dtype=np.int64)
+        code = code * levels + copy
+    pattern = np.asarray(pd.factorize(code)[0], dtype=np.int64)
+    first = np.empty(int(pattern.max(initial=-1)) + 1, dtype=np.int64)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return np.ascontiguousarray(ordered[:, first].T), pattern
+
+
 def level_marginal(x: Codes, y: Codes, log_transition: Floats) -> Floats:
     """Return log Σ_x p(x) Π_m Pr(y_m | x) for each row of ``y`` (copies by rows)."""
+    return pattern_marginal(x, *patterns(y), log_transition)
+
+
+def pattern_marginal(x: Codes, shown: Codes, pattern: Codes, log_transition: Floats) -> Floats:
+    """Return the same from the combinations of levels: O(levels) for each combination."""
     table = log_transition.mean(axis=0)
-    seen, place = np.unique(y, axis=1, return_inverse=True)
     prior = np.log((np.bincount(x, minlength=len(table)) + 0.5) / (len(x) + 0.5 * len(table)))
-    total = np.full(seen.shape[1], -np.inf)
+    total = np.full(len(shown), -np.inf)
     for level in range(len(table)):
-        total = np.logaddexp(total, prior[level] + table[level][seen].sum(axis=0))
-    return np.asarray(total[place.ravel()], dtype=np.float64)
+        total = np.logaddexp(total, prior[level] + table[level][shown].sum(axis=1))
+    return np.asarray(total[pattern], dtype=np.float64)
 
 
 @_compiled
@@ -199,8 +237,8 @@ def log_marginal(
     are values of x of equal weight.
     """
     copies, n = y.shape
-    found = np.zeros(n)
-    last = len(table) - 1
+    found, terms = np.zeros(n), np.empty(len(nodes))
+    last = len(table) - 1.0
     for i in range(n):
         total, count = 0.0, 0
         for m in range(copies):
@@ -209,24 +247,34 @@ def log_marginal(
                 count += 1
         if count == 0:
             continue
-        mean, best, rest = total / count, -np.inf, 0.0
+        mean, best = total / count, -np.inf
         for q in range(len(nodes)):
             at, term = nodes[q], 0.0
             if len(edges):
                 at = (mean - intercept - nodes[q]) / slope
-                place = np.searchsorted(edges, at, side="right") - 1
-                term = prior[min(max(place, 0), len(prior) - 1)]
+                term = prior[_bin(edges, at)]
             for m in range(copies):
                 if np.isfinite(y[m, i]):
                     inside = (y[m, i] - intercept - slope * at - low) / width
                     term += table[int(np.floor(min(max(inside, -1.0), last - 1.0))) + 1]
-            # log Σ exp, one term after the other
-            if term == -np.inf:
-                continue
-            if term > best:
-                rest = rest * np.exp(best - term) + 1.0
-                best = term
-            else:
-                rest += np.exp(term - best)
+            terms[q] = term
+            best = max(best, term)
+        rest = 0.0
+        for q in range(len(nodes)):
+            # what is left of smaller terms would not change a digit
+            if terms[q] > best - NEGLIGIBLE:
+                rest += np.exp(terms[q] - best)
         found[i] = best + np.log(rest) if rest > 0 else -np.inf
     return found
+
+
+@_compiled
+def _bin(edges: Floats, at: float) -> int:
+    """Return the bin of a number, the outermost for those outside; edges are evenly spaced but for rounding."""
+    most = len(edges) - 2
+    guess = int(min(max((at - edges[0]) / (edges[-1] - edges[0]) * (most + 1), 0.0), float(most)))
+    while guess < most and edges[guess + 1] <= at:
+        guess += 1
+    while guess > 0 and edges[guess] > at:
+        guess -= 1
+    return guess

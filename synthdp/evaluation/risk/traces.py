@@ -11,8 +11,9 @@ from synthdp.evaluation.risk.scatter import (
     FOLDS,
     MOST_LEVELS,
     NumericLaw,
-    level_marginal,
     numeric_law,
+    pattern_marginal,
+    patterns,
     transition,
 )
 from synthdp.microdata import Codes, Floats, codes, numbers
@@ -41,7 +42,9 @@ class Traces:
     bins: Codes
     density: Floats
     level: Codes
-    released: Codes
+    pattern: Codes
+    shown: Codes
+    kinds: Codes
     transition: Floats
     marginal: Floats
     block_sizes: Codes
@@ -52,7 +55,8 @@ class Traces:
     @property
     def work(self) -> float:
         """How many densities a full attack looks up."""
-        per_pair = max(1, self.value.shape[1] * self.value.shape[2] + self.released.shape[1] * self.released.shape[2])
+        copies = max(self.value.shape[1], self.shown.shape[2])
+        per_pair = max(1, (len(self.value) + len(self.pattern)) * copies)
         return float(np.sum(self.stop - self.start)) * float(per_pair)
 
 
@@ -85,10 +89,11 @@ def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
     for x, y, _ in found.numbers:
         laws.append(numeric_law(x, y, folds))
         marginal += laws[-1].log_marginal(x, y)
-    tables = []
+    tables, combined = [], []
     for true, released in found.levels:
         tables.append(transition(true, released, folds, int(max(true.max(), released.max())) + 1))
-        marginal += level_marginal(true, released, tables[-1])
+        combined.append(patterns(released))
+        marginal += pattern_marginal(true, *combined[-1], tables[-1])
     lead, at, tolerance = _leading(found, laws)
     order = np.lexsort((lead, found.block)).astype(np.int64)
     start, stop = windows(found.block[order], lead[order], found.block, at, tolerance)
@@ -112,7 +117,9 @@ def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
         bins=np.asarray([law.log_density.shape[1] - 2 for law in laws], dtype=np.int64),
         density=_padded([law.log_density for law in laws], 2),
         level=_columns([true for true, _ in found.levels], n).astype(np.int64),
-        released=_rows([released for _, released in found.levels], order, copies).astype(np.int64),
+        pattern=np.stack([one[order] for _, one in combined]) if combined else np.empty((0, n), dtype=np.int64),
+        shown=_listed([shown for shown, _ in combined], copies),
+        kinds=np.asarray([len(shown) for shown, _ in combined], dtype=np.int64),
         transition=_padded(tables, 3),
         marginal=marginal[order],
         block_sizes=np.bincount(found.block)[found.block],
@@ -193,11 +200,19 @@ def _columns(columns: Sequence[Floats] | Sequence[Codes], n: int) -> Floats:
     return np.ascontiguousarray(np.column_stack(columns), dtype=np.float64) if columns else np.empty((n, 0))
 
 
-def _rows(keys: Sequence[Floats] | Sequence[Codes], order: Codes, copies: int) -> Floats:
-    """Return sorted rows with all keys and copies of a row side by side."""
-    if not keys:
-        return np.empty((len(order), 0, copies))
-    return np.ascontiguousarray(np.stack([key[:, order] for key in keys]).transpose(2, 0, 1), dtype=np.float64)
+def _rows(keys: Sequence[Floats], order: Codes, copies: int) -> Floats:
+    """Return sorted rows, key by key and copy by copy."""
+    found = np.empty((len(keys), copies, len(order)))
+    for place, key in enumerate(keys):
+        np.take(key, order, axis=1, out=found[place])
+    return found
+
+
+def _listed(shown: Sequence[Codes], copies: int) -> Codes:
+    found = np.zeros((len(shown), max((len(one) for one in shown), default=0), copies), dtype=np.int64)
+    for place, one in enumerate(shown):
+        found[place, : len(one)] = one
+    return found
 
 
 def _padded(tables: Sequence[Floats], dimensions: int) -> Floats:

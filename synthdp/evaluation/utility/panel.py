@@ -12,7 +12,8 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.overlap import ci_overlap
 from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_width
 from synthdp.inference.estimates import Estimates
-from synthdp.microdata import Floats, codes, numbers
+from synthdp.microdata import Codes, Floats, codes, numbers
+from synthdp.neighbours.loops import _compiled
 from synthdp.schema import Column
 
 REGRESSIONS = 30
@@ -21,6 +22,7 @@ PREDICTORS = (1, 3)
 RAREST_LEVEL = 0.05
 MOST_LEVELS = 4
 FEWEST_RECORDS = 20
+NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -57,31 +59,89 @@ class Small:
         """The regression in a line."""
         return f"{self.response.name} ~ {' + '.join(term.name for term in self.predictors)}"
 
-    def rows(self, file: Mapping[Term, Floats]) -> Floats:
-        """Return the complete records: response first, then the predictors."""
-        made = np.column_stack([file[term] for term in (self.response, *self.predictors)])
-        return np.asarray(made[np.isfinite(made).all(axis=1)])
-
-    def estimate(self, made: Floats, scale: tuple[Floats, Floats]) -> Estimates | None:
+    def estimate(self, file: "_File", scale: tuple[Floats, Floats]) -> Estimates | None:
         """Return the slopes with their sandwich covariance (HC1); None where they are not determined.
 
         ``scale`` holds the original's means and sds of response and predictors: the same numbers for every file, so
         that "not determined" is judged alike whatever the units.
         """
-        n, p = len(made), len(self.predictors) + 1
+        p = len(self.predictors) + 1
+        chosen = file.places(self)
+        moments = cross_products(file.values, chosen, *scale)
+        n = round(moments[0, 0])
         if n < FEWEST_RECORDS:
             return None
-        made = (made - scale[0]) / scale[1]
-        design = np.column_stack([np.ones(n), made[:, 1:]])
-        gram = design.T @ design
+        # the response comes first, after the constant
+        design = np.asarray([0, *range(2, p + 1)])
+        gram = moments[np.ix_(design, design)]
         if np.linalg.cond(gram) > 1e10:
             return None
         inverse = np.linalg.inv(gram)
-        slopes = inverse @ (design.T @ made[:, 0])
-        scores = design * (made[:, 0] - design @ slopes)[:, None]
-        covariance = inverse @ (scores.T @ scores) @ inverse * (n / (n - p))
+        slopes = inverse @ moments[design, 1]
+        scores = cross_products(file.values, chosen, *scale, np.asarray([slopes[0], -1.0, *slopes[1:]]))
+        covariance = inverse @ scores[np.ix_(design, design)] @ inverse * (n / (n - p))
         names = tuple(term.name for term in self.predictors)
         return Estimates(names, slopes[1:], covariance[1:, 1:], float(n - p), n)
+
+
+@dataclass(frozen=True, repr=False)
+class _File:
+    """The terms of one file, one after another, each with the values of all records."""
+
+    place: Mapping[Term, int]
+    values: Floats
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, terms: Sequence[Term]) -> "_File":
+        values = np.empty((len(terms), len(frame)))
+        for line, term in zip(values, terms, strict=True):
+            line[:] = term.values(frame)
+        return cls({term: place for place, term in enumerate(terms)}, values)
+
+    def places(self, small: Small) -> Codes:
+        """Return where response and predictors stand."""
+        return np.asarray([self.place[term] for term in (small.response, *small.predictors)], dtype=np.int64)
+
+    def rows(self, small: Small) -> Floats:
+        """Return the complete records: response first, then the predictors."""
+        made = self.values[self.places(small)]
+        return np.asarray(made[:, np.isfinite(made).all(axis=0)].T)
+
+
+@_compiled
+def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats, residual: Floats = NOTHING) -> Floats:
+    """Return Σ v v' over complete records, v = (1, standardised terms); with ``residual`` each v times residual · v.
+
+    Parameters
+    ----------
+    values, chosen
+        Terms by records, and which terms.
+    centre, spread
+        Of the chosen terms.
+    """
+    width = len(chosen) + 1
+    found, v = np.zeros((width, width)), np.ones(width)
+    for i in range(values.shape[1]):
+        known = True
+        v[0] = 1.0
+        for j in range(width - 1):
+            v[j + 1] = (values[chosen[j], i] - centre[j]) / spread[j]
+            known = known and np.isfinite(v[j + 1])
+        if not known:
+            continue
+        if len(residual):
+            left = 0.0
+            for j in range(width):
+                left += residual[j] * v[j]
+            for j in range(width):
+                v[j] *= left
+        for j in range(width):
+            for k in range(j + 1):
+                found[j, k] += v[j] * v[k]
+    for j in range(width):
+        for k in range(j):
+            found[k, j] = found[j, k]
+    return found
 
 
 def evaluate_panel(
@@ -137,10 +197,8 @@ def evaluate_panel(
     rule = default_rule if len(comparison.copies) >= RULES[default_rule].fewest else SINGLE_COPY_RULE
     nests = comparison.nests if comparison.nests > 1 else None
     lines, overlaps = [], []
-    used = {term for small in drawn for term in (small.response, *small.predictors)}
-    original, *copies = (
-        {term: term.values(frame) for term in used} for frame in (comparison.original, *comparison.copies)
-    )
+    used = tuple(dict.fromkeys(term for small in drawn for term in (small.response, *small.predictors)))
+    original, *copies = (_File.of(frame, used) for frame in (comparison.original, *comparison.copies))
     for small in drawn:
         found = _overlap(small, original, copies, rule, nests, level)
         if found is not None:
@@ -201,21 +259,21 @@ def _terms(comparison: Comparison) -> Mapping[str, Sequence[Term]]:
 
 def _overlap(
     small: Small,
-    file: Mapping[Term, Floats],
-    copies: Sequence[Mapping[Term, Floats]],
+    file: _File,
+    copies: Sequence[_File],
     rule: str,
     nests: int | None,
     level: float,
 ) -> Floats | None:
     """Return the overlap of each slope, 0 where a copy does not determine it; None where the original does not."""
-    every = small.rows(file)
+    every = file.rows(small)
     if len(every) < FEWEST_RECORDS or (every.std(axis=0) == 0).any():
         return None
     scale = every.mean(axis=0), every.std(axis=0)
-    original = small.estimate(every, scale)
+    original = small.estimate(file, scale)
     if original is None:
         return None
-    known = [one for copy in copies if (one := small.estimate(small.rows(copy), scale)) is not None]
+    known = [one for copy in copies if (one := small.estimate(copy, scale)) is not None]
     if len(known) < len(copies):
         return np.zeros(len(small.predictors))
     pooled = combine(known, rule, level, nests=nests)
