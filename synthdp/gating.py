@@ -19,7 +19,7 @@ from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ, Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE
 from synthdp.evaluation.gate.tally import Bound
-from synthdp.evaluation.gate.verdict import UNDECIDED, Check, check
+from synthdp.evaluation.gate.verdict import EARLIER, UNDECIDED, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
@@ -138,7 +138,10 @@ def judge(
     )
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if found.together.draws:
-        verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), len(earlier))
+        laid = sum(before.aligned for before in earlier)
+        verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), laid)
+    for before, averages in found.before:
+        verdict = verdict.after(Verdict(tuple(averages.checks_of_one(limits))), before.when[:10])
     return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
 
 
@@ -185,7 +188,7 @@ def _names_one(name: str, checks: Sequence[Check]) -> bool:
 
 def _beyond_judging(before: Earlier) -> Check:
     """Return the check of an earlier release whose rows cannot be laid beside today's records."""
-    return Check("earlier_release", before.when[:10], None, 0.0, False, f"earlier_release: {before}")
+    return Check(EARLIER, before.when[:10], None, 0.0, False, f"{EARLIER}: {before}")
 
 
 def _memorised(

@@ -240,19 +240,75 @@ def earlier(copy: pd.DataFrame, covers: np.ndarray) -> Earlier:
 
 def test_an_earlier_release_of_some_records_stands_beside_every_draw() -> None:
     frame = people()
-    config = parse(settings(limits={"max_mean_individual": 0.05}))
+    config = parse(settings(limits={"max_mean_individual": 0.1}))
     half = np.arange(N) < N // 2
-    # six copies that gave the first half away
-    told = replace(earlier(frame, half), copies=(frame.loc[half].reset_index(drop=True),) * 6)
-    found = judged(config, frame, earlier=[told])
+    # one copy that gave the first half away, beside which every new copy is wide
+    found = judged(config, frame, earlier=[earlier(frame, half)])
     assert not found.verdict.passed
     alone = [check for check in found.verdict.checks if not check.releases]
     assert all(check.passed for check in alone)
-    assert {check.releases for check in found.verdict.checks} == {0, 1}
-    words = "together with 1 earlier release of the same data, "
+    together = {check.attack: check for check in found.verdict.checks if check.releases and not check.earlier}
+    # who is of the first half is found but for those of the same age and sex, the others as before
+    shared = frame.groupby(["age", "sex"])["z"].transform("size")[half]
+    told = together["identity_likelihood"].value
+    assert told is not None
+    assert (1 / shared).sum() / N - 0.1 < told < (1 / shared).sum() / N + 0.05
+    words = ("together with 1 earlier release of the same data, ", "already the earlier release of 2026-01-01 alone, ")
     assert all(reason.startswith(words) for reason in found.verdict.reasons)
+    assert any(reason.startswith(words[0]) for reason in found.verdict.reasons)
     # what stands beside does not touch what is judged alone
     assert tuple(alone) == judged(config, frame).verdict.checks
+
+
+def test_what_an_earlier_release_gives_away_by_itself_is_said_and_accepted_by_name() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_individual": 0.6, "max_mean_individual": 0.33}))
+    told = earlier(frame, np.arange(N) < 60)
+    found = judged(config, frame, earlier=[told])
+    already = [check for check in found.verdict.checks if check.earlier]
+    assert {check.earlier for check in already} == {"2026-01-01"}
+    assert any("already the earlier release of 2026-01-01 alone, identity_l" in one for one in found.verdict.reasons)
+    # to somebody who matches, a coincidence is as good as a find, and one release has no draws to average
+    assert {check.attack for check in already if check.name == "max_individual"} == {
+        "identity_likelihood", "identity_public", "identity_extremes",
+    }  # fmt: skip
+    accepted = judged(config, frame, earlier=[told], accepted={"earlier_release": "published in January"})
+    assert all(check.accepted for check in accepted.verdict.checks if check.earlier and not check.passed)
+    # that does not accept what is known once this release is beside it
+    assert not accepted.verdict.passed
+    assert all(reason.startswith("together with 1 earlier") for reason in accepted.verdict.reasons)
+    names = {"earlier_release.max_individual": "a", "identity_likelihood": "b", "identity.max_individual": "c"}
+    assert judged(config, frame, earlier=[told], accepted=names).verdict.checks[-1].earlier
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_earlier_release_that_says_nothing_changes_nothing(seed: int) -> None:
+    frame = people()
+    draw = np.random.default_rng(seed)
+    blind = frame.assign(age=draw.permutation(frame["age"]), sex=draw.permutation(frame["sex"]))
+    limits = {"max_individual": 0.6, "max_mean_individual": 0.1, "max_claims_right": 0.33}
+    limits |= {"max_expected_match_rate": 0.06}
+    found = judged(parse(settings(limits=limits)), frame, earlier=[earlier(blind, np.ones(N, dtype=bool))])
+    assert found.verdict.passed
+    few = judged(parse(settings(limits=limits)), frame, earlier=[earlier(frame, np.arange(N) < 10)])
+    # ten people are taken for each other only, so they are not attacked by themselves, but beside every draw they are
+    assert not any(check.earlier for check in few.verdict.checks)
+    assert not few.verdict.passed
+
+
+def test_a_column_that_an_earlier_release_did_not_give_out_says_nothing() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_mean_individual": 0.1}))
+    whole = np.ones(N, dtype=bool)
+    # the register lays today's values beside what was given out: sex was, age was not
+    told = replace(earlier(frame, whole), columns=frozenset({"z", "area", "sex"}))
+    found = judged(config, frame, earlier=[told])
+    assert found.verdict.passed
+    assert not judged(config, frame, earlier=[earlier(frame, whole)]).verdict.passed
+    made = Release((frame.assign(age=1.0),), "da_mi", "reiter2003", "per_copy")
+    (copy,) = published_before([told], made)
+    assert (copy["age"] == 1.0).all()
+    assert copy["sex"].tolist() == frame["sex"].tolist()
 
 
 def test_records_that_an_earlier_release_did_not_hold_get_rows_of_this_one() -> None:

@@ -29,6 +29,8 @@ from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
 
 IDENTITY_READ = (*IDENTITY_LIMITS, "max_excess_true_match")
+# intruders who weigh all rows against each other: to one who matches, a coincidence is a certainty
+WEIGHING = ("identity_likelihood", "identity_public", "identity_extremes", "identity_persons")
 # usefulness and attribute gains are means over all records: a few draws tell them well enough
 MEAN_DRAWS = 5
 
@@ -254,6 +256,19 @@ class Averages:
                         yield check(name, of, over_draws(self.use[of]), limit)
             elif name == "max_pmse_ratio":
                 yield check(name, "pmse", over_draws(self.use["pmse"]) if "pmse" in self.use else None, limit)
+
+    def checks_of_one(self, limits: Thresholds) -> Iterator[Check]:
+        """Hold one release that is as it is against the limits on identity: there are no draws of it to average.
+
+        The largest risk is read of intruders who weigh all rows, for a coincidence is as good as a find to one who
+        matches, and one in many records has one.
+        """
+        for name in IDENTITY_LIMITS:
+            limit = limits.limit(name)
+            if limit is not None:
+                found = self._identity(name)
+                asked = ((attack, bound) for attack, bound in found if name != "max_individual" or attack in WEIGHING)
+                yield from (check(name, attack, bound, limit) for attack, bound in asked)
 
     def _identity(self, name: str) -> Iterator[tuple[str, Bound]]:
         if name == "max_excess_true_match":
