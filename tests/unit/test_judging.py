@@ -463,3 +463,55 @@ def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_cautioned() -> Non
     assert "Masks differ by a rule on x, which copies replace" in said()
     assert "Masks differ" not in said(groups={"rules": {"high": "abs(z) > 1"}})
     assert "Masks differ" not in said(masks_by_group={})
+
+
+# what must not pass unread, and what chance gives persons
+
+
+def test_a_limit_on_attributes_that_nobody_could_answer_does_not_pass() -> None:
+    made = settings(limits={"max_attribute_gain": 0.1}, evaluation={"targets": ["age"]})
+    made["variables"] = made["variables"] | {"sex": {"role": "replace", "key": False}}
+    found = judged(parse(made), people())
+    (check,) = found.verdict.checks
+    assert (check.name, check.value, check.passed) == ("max_attribute_gain", None, False)
+    assert "was not measured" in check.sentence
+
+
+def surveyed(sizes: list[int], **mask: Any) -> tuple[Config, pd.DataFrame]:
+    draw = np.random.default_rng(1)
+    n = sum(sizes)
+    frame = pd.DataFrame(
+        {
+            "place": np.repeat(np.arange(len(sizes)), sizes),
+            "age": draw.normal(50, 10, n).round(1),
+            "sex": draw.choice(["F", "M"], n),
+        }
+    )
+    keys = {name: {"role": "replace", "key": True} for name in ("age", "sex")}
+    limits = {"max_expected_match_rate": 0.03, "max_individual": 0.33, "max_claims_right": 0.33}
+    made = {
+        "data": {"path": "in memory", "cluster": "place"},
+        "variables": {"place": {"key": False}} | keys,
+        "synthesis": {"copies": 2, "method": "mi"},
+        "release": UNGATED | limits,
+    }
+    if mask:
+        made |= {"masks": {"age": mask}, "synthesis": {"copies": 2, "sweeps": 5}}
+    return parse(made), frame
+
+
+@pytest.mark.parametrize("sizes", [[50] * 20, [150] * 2, list(range(5, 30)), [4] * 60], ids=str)
+def test_copies_that_say_nothing_pass_in_clusters_of_any_size(sizes: list[int]) -> None:
+    # somebody among fifty is soon found, one of two places is guessed half of the time, and a number of rows that
+    # one place alone has is told by the column that is kept, not by the copies
+    config, frame = surveyed(sizes)
+    found = judged(config, frame)
+    assert any(check.attack == "identity_persons" for check in found.verdict.checks)
+    assert found.verdict.passed, found.verdict.reasons
+
+
+def test_a_household_that_copies_give_away_is_still_refused() -> None:
+    config, frame = surveyed([4] * 60, method="gaussian", sd=0.3)
+    checks = {(one.attack, one.name): one for one in judged(config, frame).verdict.checks}
+    for name in ("max_expected_match_rate", "max_individual", "max_claims_right"):
+        assert not checks["identity_persons", name].passed

@@ -16,7 +16,7 @@ from synthdp.evaluation.measure import Measure, lacking
 from synthdp.evaluation.risk.attacks import identifies
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.evaluation.risk.knowledge import Intruder
-from synthdp.evaluation.risk.persons import any_row, persons_of
+from synthdp.evaluation.risk.persons import PersonsRisk, any_row, persons_of
 from synthdp.evaluation.risk.persons_together import evaluate_persons
 from synthdp.evaluation.risk.public import learn_public
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS, mask_draw_of
@@ -31,6 +31,8 @@ from synthdp.seeding import Streams
 IDENTITY_READ = (*IDENTITY_LIMITS, "max_excess_true_match")
 # intruders who weigh all rows against each other: to one who matches, a coincidence is a certainty
 WEIGHING = ("identity_likelihood", "identity_public", "identity_extremes", "identity_persons")
+# of fewer persons one more or less is a share that says nothing; each of them is judged all the same
+FEWEST_PERSONS = 50
 # usefulness and attribute gains are means over all records: a few draws tell them well enough
 MEAN_DRAWS = 5
 
@@ -129,7 +131,9 @@ class Inquiry:
         rng = streams.generator("evaluate", "identity_persons")
         try:
             told = learn_public(comparison, mask_draw=mask_draw_of(comparison), rng=rng)
-            return {"identity_persons": evaluate_persons(comparison, told, person, rng=rng)}
+            # the same persons in every draw
+            whom = None if comparison.targets is None else np.unique(person[comparison.targets])
+            return {"identity_persons": evaluate_persons(comparison, told, person, rng=rng, targets=whom)}
         except InputError as error:
             reasons["identity_persons"] = str(error)
             return {}
@@ -222,7 +226,8 @@ class Averages:
         self.draws += 1
         for name, finding in drawn.findings.items():
             tally = self.tallies.setdefault(name, Tally(self.typical))
-            tally.add(finding.individual, finding.confidence, finding.right)
+            whose = (finding.chance, finding.person) if isinstance(finding, PersonsRisk) else ()
+            tally.add(finding.individual, finding.confidence, finding.right, *whose)
             section = finding.section() if hasattr(finding, "section") else {}
             if section.get("true_match") is not None and section.get("true_match_chance") is not None:
                 excess = float(section["true_match"]) - float(section["true_match_chance"])
@@ -247,9 +252,13 @@ class Averages:
             elif name == "max_attribute_gain":
                 for target, gains in self.gains.items():
                     yield check(name, "attribute", over_draws(gains), limit, what=f" for {target!r}")
+                if not self.gains and "attribute" in self.reasons:
+                    yield check(name, "attribute", None, limit)
             elif name == "max_excess_verbatim":
                 if self.verbatim.draws:
                     yield check(name, "verbatim", Bound(float(self.verbatim.section()["excess"])), limit)
+                elif "verbatim" in self.reasons:
+                    yield check(name, "verbatim", None, limit)
             elif name == "min_overlap":
                 for of in ("panel", "analyses"):
                     if of in self.use:
@@ -275,6 +284,8 @@ class Averages:
             yield from ((attack, over_draws(values)) for attack, values in self.excess.items())
             return
         for attack, tally in self.tallies.items():
+            if tally.persons is not None and tally.persons < FEWEST_PERSONS and name != "max_individual":
+                continue
             if name == "max_individual":
                 yield attack, tally.individual()
             elif name == "max_claims_right":
