@@ -11,13 +11,14 @@ import pandas as pd
 from synthdp.advising import advise
 from synthdp.assessing import EVALUATION
 from synthdp.config import Config
+from synthdp.config.settings import LARGEST_EPSILON
 from synthdp.drawing import FEWEST_DRAWS, Mechanism, count_of
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ, Averages, Inquiry
-from synthdp.evaluation.gate.limits import BEFORE
+from synthdp.evaluation.gate.limits import BEFORE, LIMITS
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import EARLIER, UNDECIDED, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
@@ -259,6 +260,12 @@ def _changed_defaults(config: Config) -> tuple[str, ...]:
         for name, before in BEFORE.items()
         if name not in config.release.model_fields_set and not isinstance(config.synthesis, Private)
     ]
+    method, written = config.synthesis, config.release.model_fields_set
+    if isinstance(method, Private) and method.epsilon > LARGEST_EPSILON and not set(LIMITS) <= written:
+        return (
+            f"An ε above {LARGEST_EPSILON:g} bounds next to nothing, so this release is judged by what intruders find, "
+            "and no ε is claimed.",
+        )
     if not changed:
         return ()
     return (f"Defaults of release: that changed in 0.2: {', '.join(changed)}; risks are means over draws now.",)

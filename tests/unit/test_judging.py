@@ -515,3 +515,17 @@ def test_a_household_that_copies_give_away_is_still_refused() -> None:
     checks = {(one.attack, one.name): one for one in judged(config, frame).verdict.checks}
     for name in ("max_expected_match_rate", "max_individual", "max_claims_right"):
         assert not checks["identity_persons", name].passed
+
+
+def test_an_epsilon_that_bounds_nothing_does_not_take_the_place_of_the_limits() -> None:
+    frame = people()[["age", "sex"]].round({"age": 0})
+    small, large = (
+        private().model_copy(update={"synthesis": private().synthesis.model_copy(update={"epsilon": epsilon})})
+        for epsilon in (20.0, 1e6)
+    )
+    assert small.limits == OFF
+    assert large.limits == Thresholds()
+    assert any("bounds next to nothing" in note for note in judged(large, frame, study=True).notes)
+    # written limits are obeyed
+    release = type(large.release)(**dict.fromkeys(Thresholds.model_fields))
+    assert large.model_copy(update={"release": release}).limits == OFF
