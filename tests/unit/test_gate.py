@@ -351,3 +351,16 @@ def test_what_a_blind_guess_gives_is_taken_off_and_a_person_counts_once() -> Non
     # who is the only one that can be meant is found without the copies
     sure.add(np.ones(2), np.ones(2), np.ones(2), np.ones(2), np.array([0, 1]))
     assert (sure.individual().value, sure.expected().value) == (0.0, 0.0)
+
+
+def test_true_matches_of_loners_stand_for_themselves() -> None:
+    # of 1,000 records a random sample of 100 and 10 loners are attacked; all loners and one other are matched
+    own = np.full(1000, np.nan)
+    own[:110] = 0.0
+    own[[0, *range(100, 110)]] = 1.0
+    finding = Finding(own, own, np.nan_to_num(own), true_match=100.0, true_match_chance=0.0)
+    finding.true_match_mask = np.nan_to_num(own) == 1.0
+    found = Averages(np.arange(1000) < 100)
+    found.add(Drawn({"identity": finding}, {}, {}, {}))
+    (check_,) = found.checks(only(max_excess_true_match=0))
+    assert check_.value == pytest.approx(10 + 1 * 990 / 100)

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from synthdp import pipeline
+from synthdp.assessing import assess_comparison
 from synthdp.cli import app
 from synthdp.config import Config, parse
 from synthdp.drawing import FEWEST_DRAWS, LARGE, count_of
@@ -19,7 +20,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.gate.targets import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose
-from synthdp.gating import Judged, judge
+from synthdp.gating import Judged, judge, judge_copies
 from synthdp.intake import prepare
 from synthdp.judging import published_before
 from synthdp.microdata import resolve
@@ -529,3 +530,22 @@ def test_an_epsilon_that_bounds_nothing_does_not_take_the_place_of_the_limits() 
     # written limits are obeyed
     release = type(large.release)(**dict.fromkeys(Thresholds.model_fields))
     assert large.model_copy(update={"release": release}).limits == OFF
+
+
+def test_columns_of_which_no_attribute_gain_is_read_are_named() -> None:
+    made = settings(limits={"max_attribute_gain": 0.1}, evaluation={"targets": ["area"]})
+    made["variables"] = made["variables"] | {"age": {"role": "replace", "key": False}}
+    found = judged(parse(made), people())
+    assert "max_attribute_gain is read for area (evaluation.targets), not for age." in found.notes
+    assert not any("is read for" in note for note in judged(parse(settings()), people()).notes)
+
+
+def test_files_are_scanned_for_rows_copied_over_whatever_the_report_lists() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_excess_verbatim": 0}, evaluation={"risk": [], "utility": []}))
+    data = plan_of(config, prepare(frame, config)).released
+    blind = frame.assign(age=(frame["age"] + 20).round(1), sex=np.random.default_rng(1).permutation(frame["sex"]))
+    for copy, passed in ((frame, False), (blind, True)):
+        files = Comparison(data.frame, (copy,), data.schema, aligned=True)
+        (check,) = judge_copies(config, files, assess_comparison(config, files)).verdict.checks
+        assert (check.name, check.passed) == ("max_excess_verbatim", passed)

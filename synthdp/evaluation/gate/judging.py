@@ -230,13 +230,22 @@ class Averages:
             tally.add(finding.individual, finding.confidence, finding.right, *whose)
             section = finding.section() if hasattr(finding, "section") else {}
             if section.get("true_match") is not None and section.get("true_match_chance") is not None:
-                excess = float(section["true_match"]) - float(section["true_match_chance"])
+                excess = self._true_matches(finding, section) - float(section["true_match_chance"])
                 self.excess.setdefault(name, []).append(max(0.0, excess))
         for names, values in ((self.gains, drawn.gains), (self.use, drawn.use)):
             for name, value in values.items():
                 if np.isfinite(value):
                     names.setdefault(name, []).append(value)
         self.reasons |= drawn.reasons
+
+    def _true_matches(self, finding: Any, section: Mapping[str, Any]) -> float:
+        """Return how many records are matched: loners, attacked beside a random sample, stand for themselves."""
+        if self.typical is None:
+            return float(section["true_match"])
+        found, typical = finding.true_match_mask, self.typical
+        loners = np.isfinite(finding.individual) & ~typical
+        rest = (len(typical) - int(loners.sum())) / int(typical.sum())
+        return float(found[loners].sum()) + float(found[typical].sum()) * rest
 
     def checks(self, limits: Thresholds) -> Iterator[Check]:
         """Hold everything against the limits; a limit on identity that no intruder could answer does not pass."""
