@@ -16,7 +16,7 @@ from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.intrusion.halves import refitting
 from synthdp.intrusion.posterior import informed_intruder
 from synthdp.intrusion.shadows import PlanShadows
-from synthdp.judging import bayes, published_before
+from synthdp.judging import bayes, origins, published_before
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.synthesis.making import finish, make
@@ -97,6 +97,7 @@ def further_sections(
     beside = [one for one in earlier if one.aligned]
     if beside:
         copies = (*published_before(beside, made), *comparison.copies)
-        joint = assess_comparison(blind, replace(comparison, copies=copies)).risk
+        whose = origins(beside, made)
+        joint = assess_comparison(blind, replace(comparison, copies=copies, origins=whose)).risk
         found["releases"] = {"earlier": [one.when for one in earlier], "copies": len(copies), **joint}
     return found

@@ -11,17 +11,20 @@ import pandas as pd
 from synthdp.advising import advise
 from synthdp.assessing import EVALUATION
 from synthdp.config import Config
+from synthdp.config.settings import LARGEST_EPSILON
 from synthdp.drawing import FEWEST_DRAWS, Mechanism, count_of
-from synthdp.errors import SynthdpError
+from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ, Averages, Inquiry
-from synthdp.evaluation.gate.limits import BEFORE
+from synthdp.evaluation.gate.limits import BEFORE, LIMITS
 from synthdp.evaluation.gate.tally import Bound
-from synthdp.evaluation.gate.verdict import UNDECIDED, Check, check
+from synthdp.evaluation.gate.verdict import EARLIER, UNDECIDED, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
+from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.risk.attacks import records_at_risk
+from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.registry import risks
 from synthdp.intrusion.halves import part_of, refitting
@@ -29,6 +32,7 @@ from synthdp.judging import over_draws
 from synthdp.microdata import Codes
 from synthdp.planning import open_questions, plan_of
 from synthdp.release.held import Earlier
+from synthdp.schema import Schema
 from synthdp.seeding import Streams
 from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Advance, Plan
@@ -119,7 +123,7 @@ def judge(
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
     known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
     known += [_beyond_judging(before) for before in earlier if not before.aligned]
-    notes = (*_changed_defaults(config), *asked.sentences)
+    notes = (*_changed_defaults(config), *_unread(config, schema), *asked.sentences)
     settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
     if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))
@@ -138,7 +142,10 @@ def judge(
     )
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if found.together.draws:
-        verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), len(earlier))
+        laid = sum(before.aligned for before in earlier)
+        verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), laid)
+    for before, averages in found.before:
+        verdict = verdict.after(Verdict(tuple(averages.checks_of_one(limits))), before.when[:10])
     return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
 
 
@@ -185,7 +192,7 @@ def _names_one(name: str, checks: Sequence[Check]) -> bool:
 
 def _beyond_judging(before: Earlier) -> Check:
     """Return the check of an earlier release whose rows cannot be laid beside today's records."""
-    return Check("earlier_release", before.when[:10], None, 0.0, False, f"earlier_release: {before}")
+    return Check(EARLIER, before.when[:10], None, 0.0, False, f"{EARLIER}: {before}")
 
 
 def _memorised(
@@ -223,11 +230,21 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
         asked = [(name, limits.limit(name)) for name in IDENTITY_READ]
         missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
         checks += [one for one in missed if one not in checks]
-    copied = found.risk.get("verbatim") or {}
     limit = limits.limit("max_excess_verbatim")
-    if limit is not None and "excess" in copied:
-        checks.append(check("max_excess_verbatim", "verbatim", Bound(float(copied["excess"])), limit))
+    if limit is not None:
+        copied = _copied(comparison, found)
+        checks.append(check("max_excess_verbatim", "verbatim", None if copied is None else Bound(copied), limit))
     return Judged(Verdict(tuple(checks)), averages)
+
+
+def _copied(comparison: Comparison, found: Assessment) -> float | None:
+    """Return how much is copied over beyond chance, whether or not the report shows it; None if nobody can say."""
+    known = found.risk.get("verbatim")
+    try:
+        known = known or evaluate_verbatim(comparison, rng=EVALUATION.generator("evaluate", "verbatim"))
+    except InputError:
+        return None
+    return float(known["excess"]) if "excess" in known else None
 
 
 def inquiry_of(config: Config) -> Inquiry:
@@ -249,6 +266,15 @@ def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
     return (check("max_exposed", "exposure", Bound(float(found["alone"])), limit),)
 
 
+def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
+    """Return one sentence on the columns of which max_attribute_gain is not read because others are named."""
+    named = config.evaluation.targets
+    left = [name for name in default_targets(schema) if name not in named]
+    if not named or not left or config.limits.limit("max_attribute_gain") is None:
+        return ()
+    return (f"max_attribute_gain is read for {', '.join(named)} (evaluation.targets), not for {', '.join(left)}.",)
+
+
 def _changed_defaults(config: Config) -> tuple[str, ...]:
     """Return one sentence on the limits whose default is another than it was, and which the config leaves out."""
     changed = [
@@ -256,6 +282,12 @@ def _changed_defaults(config: Config) -> tuple[str, ...]:
         for name, before in BEFORE.items()
         if name not in config.release.model_fields_set and not isinstance(config.synthesis, Private)
     ]
+    method, written = config.synthesis, config.release.model_fields_set
+    if isinstance(method, Private) and method.epsilon > LARGEST_EPSILON and not set(LIMITS) <= written:
+        return (
+            f"An ε above {LARGEST_EPSILON:g} bounds next to nothing, so this release is judged by what intruders find, "
+            "and no ε is claimed.",
+        )
     if not changed:
         return ()
     return (f"Defaults of release: that changed in 0.2: {', '.join(changed)}; risks are means over draws now.",)

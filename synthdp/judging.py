@@ -3,37 +3,46 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from synthdp.config import Config
 from synthdp.drawing import EARLY_LEVEL, LARGE, SHARPENED, Mechanism, beside, repeat
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
-from synthdp.evaluation.gate.tally import LEVEL
+from synthdp.evaluation.gate.tally import LEVEL, Booleans
 from synthdp.evaluation.gate.targets import choose
 from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import Measure, Need, Plain
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS
 from synthdp.intrusion.posterior import Informed, learnt_intruder
+from synthdp.microdata import Codes
 from synthdp.release.held import Earlier
+from synthdp.schema import Schema
 from synthdp.seeding import Streams
 from synthdp.synthesis.protocol import Advance, Plan, Release
 from synthdp.synthesis.sampler import in_order
 
 # draws that teach the intruder who knows how copies are made: held until all of them are there
 TEACHING = 4
+# fewer records of an earlier release are not attacked by themselves
+FEWEST_ALONE = 20
 # cells of the teaching draws: large files teach with fewer
 MOST_TAUGHT = 2 * 10**8
 
 
 @dataclass(frozen=True, repr=False)
 class Found:
-    """What the draws came to: of this release alone, and beside earlier releases of the same data."""
+    """What the draws came to: of this release alone, and beside earlier releases of the same data.
+
+    ``before`` has what each earlier release gives away by itself.
+    """
 
     alone: Averages
     together: Averages
+    before: tuple[tuple[Earlier, Averages], ...] = ()
 
 
 def over_draws(
@@ -80,7 +89,8 @@ def over_draws(
     """
     chosen = choose(blank, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
     targets, typical = chosen if chosen is not None else (None, None)
-    found = Found(Averages(typical), Averages(typical))
+    before = tuple(attacked_alone(inquiry, blank, earlier, targets, typical, streams=streams))
+    found = Found(Averages(typical), Averages(typical), before)
     batch: list[tuple[int, Release]] = []
     informed: dict[str, Measure] = {}
 
@@ -91,8 +101,8 @@ def over_draws(
         asked, read = full.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
         if not earlier:
             return read, asked, None
-        copies = (*published_before(earlier, made), *made.copies)
-        return read, asked, full.ask(replace(files, copies=copies), mine.within("together"), means=False)
+        joint = replace(files, copies=(*published_before(earlier, made), *made.copies), origins=origins(earlier, made))
+        return read, asked, full.ask(joint, mine.within("together"), means=False)
 
     held = _teaching(plan, config)
 
@@ -142,18 +152,57 @@ def _checks(found: Found, inquiry: Inquiry, level: float) -> list[Check]:
 def published_before(earlier: Sequence[Earlier], made: Release) -> Iterator[pd.DataFrame]:
     """Yield the copies of earlier releases, a row for each of today's records.
 
-    Records that an earlier release did not hold get rows of this one, which say nothing that is not said already.
+    Records and columns that an earlier release did not hold get values of this one, which say nothing that is not said
+    already.
     """
     for before in earlier:
         for place, copy in enumerate(before.copies):
-            if before.covers.all():
+            told = [name for name in copy.columns if before.columns is None or name in before.columns]
+            if before.covers.all() and len(told) == len(copy.columns):
                 yield copy
                 continue
             # as objects first: an earlier release may have more decimals, gaps or levels than the types here can hold
             whole = made.copies[place % len(made.copies)].astype(object)
-            for name in copy.columns:
+            for name in told:
                 whole.loc[before.covers, name] = copy[name].to_numpy(dtype=object)
             yield whole.infer_objects()
+
+
+def attacked_alone(
+    inquiry: Inquiry,
+    blank: Comparison,
+    earlier: Sequence[Earlier],
+    targets: Codes | None,
+    typical: Booleans | None,
+    *,
+    streams: Streams,
+) -> Iterator[tuple[Earlier, Averages]]:
+    """Yield what each earlier release gives away by itself: it is as it is, so it is attacked once, not in every draw.
+
+    Whoever holds several releases may look at the sharpest one alone. A few records are not attacked by themselves, as
+    there is hardly anybody to take them for; they are beside every draw.
+    """
+    for number, before in enumerate(earlier):
+        members = np.flatnonzero(before.covers)
+        if len(members) < FEWEST_ALONE or not inquiry.limits.judged(*IDENTITY_LIMITS):
+            continue
+        told = [column for column in blank.schema.columns if before.columns is None or column.name in before.columns]
+        files = Comparison(
+            blank.original.iloc[members].reset_index(drop=True),
+            before.copies,
+            Schema(columns=tuple(told)),
+            aligned=True,
+            targets=None if targets is None else np.flatnonzero(np.isin(members, targets)),
+        )
+        found = Averages(None if typical is None else typical[members])
+        found.add(inquiry.ask(files, streams.within("draw", "earlier", number), means=False))
+        yield before, found
+
+
+def origins(earlier: Sequence[Earlier], made: Release) -> tuple[Origin, ...]:
+    """Return which of the copies that stand side by side are of which release; each has a scatter of its own."""
+    before = (Origin(len(one.copies), None if one.covers.all() else one.covers, one.columns) for one in earlier)
+    return (*before, Origin(len(made.copies)))
 
 
 def bayes(attack: Informed) -> Measure:

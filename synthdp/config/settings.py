@@ -24,6 +24,9 @@ from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Neighbours, Rules
 
+# the largest ε of a differentially private method that takes the place of the gate's limits
+LARGEST_EPSILON = 20.0
+
 Utility = Literal["pmse", "analyses", "panel", "tables", "distributions", "correlations", "prediction"]
 Risk = Literal[
     "identity",
@@ -271,9 +274,12 @@ class Config(Settings):
 
     @property
     def limits(self) -> Thresholds:
-        """The limits of the gate; off by default for differentially private methods, whose claim they would void."""
+        """The limits of the gate; off by default for differentially private methods, whose claim they would void.
+
+        A claim that bounds nothing is none to protect: beyond an ε of 20 they are judged like other methods.
+        """
         written = self.release.model_fields_set
-        off = isinstance(self.synthesis, Private)
+        off = isinstance(self.synthesis, Private) and self.synthesis.epsilon <= LARGEST_EPSILON
         names = [name for name in Thresholds.model_fields if name in written or not off]
         return OFF.model_copy(update={name: getattr(self.release, name) for name in names})
 

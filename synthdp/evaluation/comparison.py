@@ -2,10 +2,34 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from synthdp.microdata import Codes
 from synthdp.schema import Schema
+
+
+@dataclass(frozen=True, repr=False)
+class Origin:
+    """One release among several that are attacked together.
+
+    Parameters
+    ----------
+    copies
+        How many of the copies are its own; those of a release stand together.
+    covers
+        Which records it holds, None for all of them. Rows of other records stand for nobody in it.
+    columns
+        Which columns it gave out, None for all of them. The others say nothing.
+    """
+
+    copies: int
+    covers: npt.NDArray[np.bool_] | None = None
+    columns: frozenset[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"Origin({self.copies} copies)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +61,8 @@ class Comparison:
         The combining rule that the design calls for; None when the design is not known.
     targets
         Which records the intruders look for, increasing; None for all of them, or as many as an attack has time for.
+    origins
+        Which releases the copies are from, in their order; empty when they are all of one.
     cautions
         What whoever reads the numbers should know of how the files were read.
     """
@@ -53,6 +79,7 @@ class Comparison:
     mask_draw: str | None = None
     rule: str | None = None
     targets: Codes | None = None
+    origins: tuple[Origin, ...] = ()
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

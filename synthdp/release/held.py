@@ -38,6 +38,9 @@ class Earlier:
         Whether it surely was made from these data; otherwise it is judged along as a precaution.
     share
         Part of the smaller file's records that both hold.
+    columns
+        Of today's columns, those that the earlier release gave out; None where it was recorded without their names, and
+        every one is taken to have been. Copies have today's values in the others, which say nothing.
     """
 
     when: str
@@ -46,6 +49,7 @@ class Earlier:
     aligned: bool = True
     certain: bool = True
     share: float = 1.0
+    columns: frozenset[str] | None = None
 
     def __str__(self) -> str:
         part = f"shares about {self.share:.0%} of its records with the release of {self.when[:10]}"
@@ -119,6 +123,7 @@ class Held:
                 "run": run,
                 "records": len(copies[0]),
                 "copies": len(copies),
+                "columns": list(data.schema.names()),
                 "content": content,
             }
             self._shelf.record(index | {"releases": [*entries, entry]})
@@ -187,7 +192,9 @@ class Held:
                 shared = [name for name in drawn.columns if name in frame.columns]
                 drawn = frame.assign(**{name: drawn[name] for name in shared})
             copies.append(drawn)
-        return Earlier(str(entry["when"]), tuple(copies), covers, aligned, match.certain, match.share)
+        given = entry.get("columns")
+        columns = None if given is None else frozenset(given) & frozenset(frame.columns)
+        return Earlier(str(entry["when"]), tuple(copies), covers, aligned, match.certain, match.share, columns)
 
     def _copies_of(self, entry: dict[str, Any]) -> pd.DataFrame:
         path = self._shelf.folder / entry["file"]

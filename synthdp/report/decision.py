@@ -214,7 +214,9 @@ def _row(check: Mapping[str, Any], of: int = 1) -> tuple[str, ...]:
     if passed is False and check.get("accepted") is not None:
         result = f"{missed}, accepted"
     named = attack_title(attack)
-    if check.get("releases"):
+    if check.get("earlier"):
+        named += f", the earlier release of {check['earlier']} alone"
+    elif check.get("releases"):
         named += f", with {counted(check['releases'], 'earlier release')}"
     if of > 1:
         named += f" (worst of {of})"

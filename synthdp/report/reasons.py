@@ -159,6 +159,8 @@ def _who(check: Line) -> str:
     if attack in OTHERS and not is_use(check):  # no intruder among others, but the only one who answers this limit
         return ""
     releases = int(check.get("releases") or 0)
+    if check.get("earlier"):
+        return f"{attack_phrase(attack)} with nothing but the earlier release of {check['earlier']}"
     beside = f" with {counted(releases, 'earlier release')} beside" if releases else ""
     return attack_phrase(attack) + beside
 

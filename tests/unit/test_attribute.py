@@ -344,3 +344,16 @@ def test_a_hundred_thousand_records_take_seconds() -> None:
     start = time.perf_counter()
     evaluate_attribute(comparison, targets=["vote"], rng=rng())
     assert time.perf_counter() - start < 20
+
+
+def test_a_holdout_of_the_same_people_is_refused_and_one_of_others_is_not() -> None:
+    frame = survey(300, 1)
+    with pytest.raises(InputError, match=r"300 of the 300 records of evaluation\.holdout stand in the data too"):
+        evaluate_attribute(compare(frame, frame, **KEYS), targets=["vote"], holdout=frame, rng=rng())
+    other = survey(300, 2)
+    assert evaluate_attribute(compare(frame, frame, **KEYS), targets=["vote"], holdout=other, rng=rng())
+    # coarse columns, where every third outsider equals somebody
+    draw = rng()
+    here, there = (pd.DataFrame({"region": draw.integers(0, 300, 300), "vote": 1}) for _ in range(2))
+    keys = {"region": Variable(kind="nominal", key=True), "vote": Variable(kind="count")}
+    assert evaluate_attribute(compare(here, here, **keys), targets=["vote"], holdout=there, rng=rng())

@@ -324,3 +324,43 @@ def test_true_matches_beyond_chance_are_judged_where_somebody_asks() -> None:
     (one,) = found.checks(only(max_excess_true_match=0))
     assert one.value == 4.0
     assert not one.passed
+
+
+def test_who_was_attacked_in_one_draw_of_several_does_not_hide_the_others() -> None:
+    tally = Tally()
+    for draw in range(12):
+        own = np.array([0.01 if draw == 0 else np.nan, 0.9, 0.2])
+        tally.add(own, own, np.nan_to_num(own))
+    assert tally.individual().value == pytest.approx(0.9)
+    assert tally.individual().high == pytest.approx(0.9)
+    once = Tally()
+    for own in (np.array([0.4, np.nan]), np.array([np.nan, 0.3])):
+        once.add(own, own, np.nan_to_num(own))
+    assert once.individual() == Bound(0.4)
+
+
+def test_what_a_blind_guess_gives_is_taken_off_and_a_person_counts_once() -> None:
+    person, chance = np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.5, 0.5])
+    tally = Tally()
+    tally.add(np.array([1.0, 1.0, 1.0, 0.5]), np.ones(4), np.array([1.0, 1.0, 1.0, 0.0]), chance, person)
+    # (1 − ½)/½ and (0 − ½)/½, each once
+    assert tally.expected().value == pytest.approx(0.0)
+    assert tally.mean_individual().value == pytest.approx(0.5)
+    assert tally.by_record().tolist() == [1.0, 1.0, 1.0, 0.0]
+    sure = Tally()
+    # who is the only one that can be meant is found without the copies
+    sure.add(np.ones(2), np.ones(2), np.ones(2), np.ones(2), np.array([0, 1]))
+    assert (sure.individual().value, sure.expected().value) == (0.0, 0.0)
+
+
+def test_true_matches_of_loners_stand_for_themselves() -> None:
+    # of 1,000 records a random sample of 100 and 10 loners are attacked; all loners and one other are matched
+    own = np.full(1000, np.nan)
+    own[:110] = 0.0
+    own[[0, *range(100, 110)]] = 1.0
+    finding = Finding(own, own, np.nan_to_num(own), true_match=100.0, true_match_chance=0.0)
+    finding.true_match_mask = np.nan_to_num(own) == 1.0
+    found = Averages(np.arange(1000) < 100)
+    found.add(Drawn({"identity": finding}, {}, {}, {}))
+    (check_,) = found.checks(only(max_excess_true_match=0))
+    assert check_.value == pytest.approx(10 + 1 * 990 / 100)

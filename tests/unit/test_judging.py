@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from synthdp import pipeline
+from synthdp.assessing import assess_comparison
 from synthdp.cli import app
 from synthdp.config import Config, parse
 from synthdp.drawing import FEWEST_DRAWS, LARGE, count_of
@@ -19,7 +20,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.gate.targets import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose
-from synthdp.gating import Judged, judge
+from synthdp.gating import Judged, judge, judge_copies
 from synthdp.intake import prepare
 from synthdp.judging import published_before
 from synthdp.microdata import resolve
@@ -240,19 +241,75 @@ def earlier(copy: pd.DataFrame, covers: np.ndarray) -> Earlier:
 
 def test_an_earlier_release_of_some_records_stands_beside_every_draw() -> None:
     frame = people()
-    config = parse(settings(limits={"max_mean_individual": 0.05}))
+    config = parse(settings(limits={"max_mean_individual": 0.1}))
     half = np.arange(N) < N // 2
-    # six copies that gave the first half away
-    told = replace(earlier(frame, half), copies=(frame.loc[half].reset_index(drop=True),) * 6)
-    found = judged(config, frame, earlier=[told])
+    # one copy that gave the first half away, beside which every new copy is wide
+    found = judged(config, frame, earlier=[earlier(frame, half)])
     assert not found.verdict.passed
     alone = [check for check in found.verdict.checks if not check.releases]
     assert all(check.passed for check in alone)
-    assert {check.releases for check in found.verdict.checks} == {0, 1}
-    words = "together with 1 earlier release of the same data, "
+    together = {check.attack: check for check in found.verdict.checks if check.releases and not check.earlier}
+    # who is of the first half is found but for those of the same age and sex, the others as before
+    shared = frame.groupby(["age", "sex"])["z"].transform("size")[half]
+    told = together["identity_likelihood"].value
+    assert told is not None
+    assert (1 / shared).sum() / N - 0.1 < told < (1 / shared).sum() / N + 0.05
+    words = ("together with 1 earlier release of the same data, ", "already the earlier release of 2026-01-01 alone, ")
     assert all(reason.startswith(words) for reason in found.verdict.reasons)
+    assert any(reason.startswith(words[0]) for reason in found.verdict.reasons)
     # what stands beside does not touch what is judged alone
     assert tuple(alone) == judged(config, frame).verdict.checks
+
+
+def test_what_an_earlier_release_gives_away_by_itself_is_said_and_accepted_by_name() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_individual": 0.6, "max_mean_individual": 0.33}))
+    told = earlier(frame, np.arange(N) < 60)
+    found = judged(config, frame, earlier=[told])
+    already = [check for check in found.verdict.checks if check.earlier]
+    assert {check.earlier for check in already} == {"2026-01-01"}
+    assert any("already the earlier release of 2026-01-01 alone, identity_l" in one for one in found.verdict.reasons)
+    # to somebody who matches, a coincidence is as good as a find, and one release has no draws to average
+    assert {check.attack for check in already if check.name == "max_individual"} == {
+        "identity_likelihood", "identity_public", "identity_extremes",
+    }  # fmt: skip
+    accepted = judged(config, frame, earlier=[told], accepted={"earlier_release": "published in January"})
+    assert all(check.accepted for check in accepted.verdict.checks if check.earlier and not check.passed)
+    # that does not accept what is known once this release is beside it
+    assert not accepted.verdict.passed
+    assert all(reason.startswith("together with 1 earlier") for reason in accepted.verdict.reasons)
+    names = {"earlier_release.max_individual": "a", "identity_likelihood": "b", "identity.max_individual": "c"}
+    assert judged(config, frame, earlier=[told], accepted=names).verdict.checks[-1].earlier
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_earlier_release_that_says_nothing_changes_nothing(seed: int) -> None:
+    frame = people()
+    draw = np.random.default_rng(seed)
+    blind = frame.assign(age=draw.permutation(frame["age"]), sex=draw.permutation(frame["sex"]))
+    limits = {"max_individual": 0.6, "max_mean_individual": 0.1, "max_claims_right": 0.33}
+    limits |= {"max_expected_match_rate": 0.06}
+    found = judged(parse(settings(limits=limits)), frame, earlier=[earlier(blind, np.ones(N, dtype=bool))])
+    assert found.verdict.passed
+    few = judged(parse(settings(limits=limits)), frame, earlier=[earlier(frame, np.arange(N) < 10)])
+    # ten people are taken for each other only, so they are not attacked by themselves, but beside every draw they are
+    assert not any(check.earlier for check in few.verdict.checks)
+    assert not few.verdict.passed
+
+
+def test_a_column_that_an_earlier_release_did_not_give_out_says_nothing() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_mean_individual": 0.1}))
+    whole = np.ones(N, dtype=bool)
+    # the register lays today's values beside what was given out: sex was, age was not
+    told = replace(earlier(frame, whole), columns=frozenset({"z", "area", "sex"}))
+    found = judged(config, frame, earlier=[told])
+    assert found.verdict.passed
+    assert not judged(config, frame, earlier=[earlier(frame, whole)]).verdict.passed
+    made = Release((frame.assign(age=1.0),), "da_mi", "reiter2003", "per_copy")
+    (copy,) = published_before([told], made)
+    assert (copy["age"] == 1.0).all()
+    assert copy["sex"].tolist() == frame["sex"].tolist()
 
 
 def test_records_that_an_earlier_release_did_not_hold_get_rows_of_this_one() -> None:
@@ -415,3 +472,88 @@ def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_drawn_by_it_or_cau
             InputError, match=f"groups.rules.high: model {model} carries a rule on replaced columns only"
         ):
             said(synthesis={"method": "da_mi", "model": {"method": model}})
+
+
+# what must not pass unread, and what chance gives persons
+
+
+def test_a_limit_on_attributes_that_nobody_could_answer_does_not_pass() -> None:
+    made = settings(limits={"max_attribute_gain": 0.1}, evaluation={"targets": ["age"]})
+    made["variables"] = made["variables"] | {"sex": {"role": "replace", "key": False}}
+    found = judged(parse(made), people())
+    (check,) = found.verdict.checks
+    assert (check.name, check.value, check.passed) == ("max_attribute_gain", None, False)
+    assert "was not measured" in check.sentence
+
+
+def surveyed(sizes: list[int], **mask: Any) -> tuple[Config, pd.DataFrame]:
+    draw = np.random.default_rng(1)
+    n = sum(sizes)
+    frame = pd.DataFrame(
+        {
+            "place": np.repeat(np.arange(len(sizes)), sizes),
+            "age": draw.normal(50, 10, n).round(1),
+            "sex": draw.choice(["F", "M"], n),
+        }
+    )
+    keys = {name: {"role": "replace", "key": True} for name in ("age", "sex")}
+    limits = {"max_expected_match_rate": 0.03, "max_individual": 0.33, "max_claims_right": 0.33}
+    made = {
+        "data": {"path": "in memory", "cluster": "place"},
+        "variables": {"place": {"key": False}} | keys,
+        "synthesis": {"copies": 2, "method": "mi"},
+        "release": UNGATED | limits,
+    }
+    if mask:
+        made |= {"masks": {"age": mask}, "synthesis": {"copies": 2, "sweeps": 5}}
+    return parse(made), frame
+
+
+@pytest.mark.parametrize("sizes", [[50] * 20, [150] * 2, list(range(5, 30)), [4] * 60], ids=str)
+def test_copies_that_say_nothing_pass_in_clusters_of_any_size(sizes: list[int]) -> None:
+    # somebody among fifty is soon found, one of two places is guessed half of the time, and a number of rows that
+    # one place alone has is told by the column that is kept, not by the copies
+    config, frame = surveyed(sizes)
+    found = judged(config, frame)
+    assert any(check.attack == "identity_persons" for check in found.verdict.checks)
+    assert found.verdict.passed, found.verdict.reasons
+
+
+def test_a_household_that_copies_give_away_is_still_refused() -> None:
+    config, frame = surveyed([4] * 60, method="gaussian", sd=0.3)
+    checks = {(one.attack, one.name): one for one in judged(config, frame).verdict.checks}
+    for name in ("max_expected_match_rate", "max_individual", "max_claims_right"):
+        assert not checks["identity_persons", name].passed
+
+
+def test_an_epsilon_that_bounds_nothing_does_not_take_the_place_of_the_limits() -> None:
+    frame = people()[["age", "sex"]].round({"age": 0})
+    small, large = (
+        private().model_copy(update={"synthesis": private().synthesis.model_copy(update={"epsilon": epsilon})})
+        for epsilon in (20.0, 1e6)
+    )
+    assert small.limits == OFF
+    assert large.limits == Thresholds()
+    assert any("bounds next to nothing" in note for note in judged(large, frame, study=True).notes)
+    # written limits are obeyed
+    release = type(large.release)(**dict.fromkeys(Thresholds.model_fields))
+    assert large.model_copy(update={"release": release}).limits == OFF
+
+
+def test_columns_of_which_no_attribute_gain_is_read_are_named() -> None:
+    made = settings(limits={"max_attribute_gain": 0.1}, evaluation={"targets": ["area"]})
+    made["variables"] = made["variables"] | {"age": {"role": "replace", "key": False}}
+    found = judged(parse(made), people())
+    assert "max_attribute_gain is read for area (evaluation.targets), not for age." in found.notes
+    assert not any("is read for" in note for note in judged(parse(settings()), people()).notes)
+
+
+def test_files_are_scanned_for_rows_copied_over_whatever_the_report_lists() -> None:
+    frame = people()
+    config = parse(settings(limits={"max_excess_verbatim": 0}, evaluation={"risk": [], "utility": []}))
+    data = plan_of(config, prepare(frame, config)).released
+    blind = frame.assign(age=(frame["age"] + 20).round(1), sex=np.random.default_rng(1).permutation(frame["sex"]))
+    for copy, passed in ((frame, False), (blind, True)):
+        files = Comparison(data.frame, (copy,), data.schema, aligned=True)
+        (check,) = judge_copies(config, files, assess_comparison(config, files)).verdict.checks
+        assert (check.name, check.passed) == ("max_excess_verbatim", passed)

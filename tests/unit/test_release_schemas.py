@@ -37,7 +37,7 @@ PRIVATE = {
     "dp_margins": {"bins": 4, "copies": 2},
     "dp_mst": {"bins": 3, "copies": 1},
     "dp_sparse_histogram": {"bins": 2, "epsilon": 5.0, "copies": 1},
-    "local_noise": {"epsilon": 50.0},
+    "local_noise": {"epsilon": 20.0},
 }
 # what one person's record may do to the file
 CHANGES = ("none", "cell", "height_cell", "text_cell", "value", "long_level", "first_value", "record")

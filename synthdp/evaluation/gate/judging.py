@@ -16,7 +16,7 @@ from synthdp.evaluation.measure import Measure, lacking
 from synthdp.evaluation.risk.attacks import identifies
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.evaluation.risk.knowledge import Intruder
-from synthdp.evaluation.risk.persons import any_row, persons_of
+from synthdp.evaluation.risk.persons import PersonsRisk, any_row, persons_of
 from synthdp.evaluation.risk.persons_together import evaluate_persons
 from synthdp.evaluation.risk.public import learn_public
 from synthdp.evaluation.risk.registry import IDENTITY_LIMITS, mask_draw_of
@@ -29,6 +29,10 @@ from synthdp.microdata import Codes, Floats
 from synthdp.seeding import Streams
 
 IDENTITY_READ = (*IDENTITY_LIMITS, "max_excess_true_match")
+# intruders who weigh all rows against each other: to one who matches, a coincidence is a certainty
+WEIGHING = ("identity_likelihood", "identity_public", "identity_extremes", "identity_persons")
+# of fewer persons one more or less is a share that says nothing; each of them is judged all the same
+FEWEST_PERSONS = 50
 # usefulness and attribute gains are means over all records: a few draws tell them well enough
 MEAN_DRAWS = 5
 
@@ -127,7 +131,9 @@ class Inquiry:
         rng = streams.generator("evaluate", "identity_persons")
         try:
             told = learn_public(comparison, mask_draw=mask_draw_of(comparison), rng=rng)
-            return {"identity_persons": evaluate_persons(comparison, told, person, rng=rng)}
+            # the same persons in every draw
+            whom = None if comparison.targets is None else np.unique(person[comparison.targets])
+            return {"identity_persons": evaluate_persons(comparison, told, person, rng=rng, targets=whom)}
         except InputError as error:
             reasons["identity_persons"] = str(error)
             return {}
@@ -227,16 +233,26 @@ class Averages:
         self.draws += 1
         for name, finding in drawn.findings.items():
             tally = self.tallies.setdefault(name, Tally(self.typical))
-            tally.add(finding.individual, finding.confidence, finding.right)
+            whose = (finding.chance, finding.person) if isinstance(finding, PersonsRisk) else ()
+            tally.add(finding.individual, finding.confidence, finding.right, *whose)
             section = finding.section() if hasattr(finding, "section") else {}
             if section.get("true_match") is not None and section.get("true_match_chance") is not None:
-                excess = float(section["true_match"]) - float(section["true_match_chance"])
+                excess = self._true_matches(finding, section) - float(section["true_match_chance"])
                 self.excess.setdefault(name, []).append(max(0.0, excess))
         for names, values in ((self.gains, drawn.gains), (self.use, drawn.use)):
             for name, value in values.items():
                 if np.isfinite(value):
                     names.setdefault(name, []).append(value)
         self.reasons |= drawn.reasons
+
+    def _true_matches(self, finding: Any, section: Mapping[str, Any]) -> float:
+        """Return how many records are matched: loners, attacked beside a random sample, stand for themselves."""
+        if self.typical is None:
+            return float(section["true_match"])
+        found, typical = finding.true_match_mask, self.typical
+        loners = np.isfinite(finding.individual) & ~typical
+        rest = (len(typical) - int(loners.sum())) / int(typical.sum())
+        return float(found[loners].sum()) + float(found[typical].sum()) * rest
 
     def checks(self, limits: Thresholds, *, level: float = LEVEL) -> Iterator[Check]:
         """Hold everything against the limits; a limit on identity that no intruder could answer does not pass.
@@ -255,9 +271,13 @@ class Averages:
             elif name == "max_attribute_gain":
                 for target, gains in self.gains.items():
                     yield check(name, "attribute", over_draws(gains, level=level), limit, what=f" for {target!r}")
+                if not self.gains and "attribute" in self.reasons:
+                    yield check(name, "attribute", None, limit)
             elif name == "max_excess_verbatim":
                 if self.verbatim.draws:
                     yield check(name, "verbatim", Bound(float(self.verbatim.section()["excess"])), limit)
+                elif "verbatim" in self.reasons:
+                    yield check(name, "verbatim", None, limit)
             elif name == "min_overlap":
                 for of in ("panel", "analyses"):
                     if of in self.use:
@@ -266,11 +286,26 @@ class Averages:
                 ratio = over_draws(self.use["pmse"], level=level) if "pmse" in self.use else None
                 yield check(name, "pmse", ratio, limit)
 
+    def checks_of_one(self, limits: Thresholds) -> Iterator[Check]:
+        """Hold one release that is as it is against the limits on identity: there are no draws of it to average.
+
+        The largest risk is read of intruders who weigh all rows, for a coincidence is as good as a find to one who
+        matches, and one in many records has one.
+        """
+        for name in IDENTITY_LIMITS:
+            limit = limits.limit(name)
+            if limit is not None:
+                found = self._identity(name, LEVEL)
+                asked = ((attack, bound) for attack, bound in found if name != "max_individual" or attack in WEIGHING)
+                yield from (check(name, attack, bound, limit) for attack, bound in asked)
+
     def _identity(self, name: str, level: float) -> Iterator[tuple[str, Bound]]:
         if name == "max_excess_true_match":
             yield from ((attack, over_draws(values, level=level)) for attack, values in self.excess.items())
             return
         for attack, tally in self.tallies.items():
+            if tally.persons is not None and tally.persons < FEWEST_PERSONS and name != "max_individual":
+                continue
             if name == "max_individual":
                 yield attack, tally.individual(level)
             elif name == "max_claims_right":

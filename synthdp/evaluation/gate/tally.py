@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
 
-from synthdp.microdata import Floats
+from synthdp.microdata import Codes, Floats
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -61,6 +61,8 @@ class Tally:
     ----------
     typical
         Which records rates are taken over: a simple random sample where not everybody is attacked, None for all.
+    persons
+        How many persons records belong to, where figures are those of persons; None where a record is a person.
     draws, claimed, predicted, successes
         How many draws were taken; over all of them, how many claims the intruder made, how many the intruder expects
         to be right, and how many are.
@@ -84,6 +86,7 @@ class Tally:
     claimed: int = 0
     predicted: float = 0.0
     successes: float = 0.0
+    persons: int | None = None
     _sum: Floats = field(default_factory=lambda: np.zeros(0))
     _squares: Floats = field(default_factory=lambda: np.zeros(0))
     _count: Floats = field(default_factory=lambda: np.zeros(0))
@@ -92,9 +95,31 @@ class Tally:
     _claims: list[float] = field(default_factory=list)
     _means: list[float] = field(default_factory=list)
 
-    def add(self, individual: Floats, confidence: Floats, right: Floats) -> None:
-        """Take one draw's finding."""
+    def add(
+        self,
+        individual: Floats,
+        confidence: Floats,
+        right: Floats,
+        chance: Floats | None = None,
+        person: Codes | None = None,
+    ) -> None:
+        """Take one draw's finding.
+
+        Parameters
+        ----------
+        chance
+            What a blind guess gives, record by record, where that is not one in n: all figures are then those of what
+            is left to find, (p − chance) / (1 − chance).
+        person
+            Whose each record is, where all records of a person have the person's figures: a person counts once.
+        """
         n = len(individual)
+        if chance is not None:
+            left = 1.0 - chance
+            individual, right = (
+                np.where(left > 1e-9, (p - chance) / np.maximum(left, 1e-9), np.where(np.isnan(p), np.nan, 0.0))
+                for p in (individual, right)
+            )
         if self.draws == 0:
             self._sum, self._squares, self._count = np.zeros(n), np.zeros(n), np.zeros(n)
         self.draws += 1
@@ -104,19 +129,25 @@ class Tally:
         self._squares += known**2
         self._count += seen
         whom = seen if self.typical is None else seen & self.typical
+        units = n
+        if person is not None:
+            rows = np.flatnonzero(whom)
+            whom = np.zeros(n, dtype=np.bool_)
+            whom[rows[np.unique(person[rows], return_index=True)[1]]] = True
+            units = self.persons = int(person.max()) + 1
         if not whom.any():
             return
         claimed = whom & np.isfinite(confidence)
         # a pick at random among n rows is right once in n
-        chance = float(claimed.sum()) / float(whom.sum()) / n
-        self._rates.append(float(right[whom].mean()) - chance)
+        blind = float(claimed.sum()) / float(whom.sum()) / n if chance is None else 0.0
+        self._rates.append(float(right[whom].mean()) - blind)
         self._means.append(float(individual[whom].mean()))
-        self._chances.append(chance)
+        self._chances.append(blind if chance is None else float(chance[whom].mean()))
         if claimed.any():
             self.claimed += int(claimed.sum())
             self.predicted += float(confidence[claimed].sum())
             self.successes += float(right[claimed].sum())
-            share = max(SUREST, FEWEST_CLAIMS / n)
+            share = max(SUREST, FEWEST_CLAIMS / units)
             self._claims.append(surest_right(confidence[claimed], right[claimed], share * float(whom.sum())))
 
     def individual(self, level: float = LEVEL) -> Bound:
@@ -124,12 +155,14 @@ class Tally:
         seen = self._count > 0
         if not seen.any():
             return Bound(float("nan"))
+        # who was attacked in one draw of several has no interval, and must not hide the others
+        seen = self._count > 1 if (self._count > 1).any() else seen
         count = self._count[seen]
         mean = self._sum[seen] / count
-        if self.draws == 1:
+        if count.max() == 1:
             return Bound(float(mean.max()))
-        variance = np.maximum(self._squares[seen] - count * mean**2, 0.0) / np.maximum(count - 1, 1)
-        half = np.where(count > 1, student.ppf((1 + level) / 2, np.maximum(count - 1, 1)), np.inf)
+        variance = np.maximum(self._squares[seen] - count * mean**2, 0.0) / (count - 1)
+        half = student.ppf((1 + level) / 2, count - 1)
         reach = np.minimum(mean + half * np.sqrt(variance / count), 1.0)
         worst = int(np.argmax(reach))
         low = max(0.0, float(2 * mean[worst] - reach[worst]))

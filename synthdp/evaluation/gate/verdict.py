@@ -11,6 +11,7 @@ from synthdp.evaluation.gate.tally import Bound
 
 Judgement = Literal["passed", "amber", "refused"]
 UNDECIDED = "undecided"
+EARLIER = "earlier_release"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Check:
         What copies that know nothing of the record give; already taken off where the limit is on an excess.
     releases
         How many earlier releases of the same data stood beside every draw.
+    earlier
+        The day of the earlier release whose figure it is, attacked by itself; empty for what this release is part of.
     accepted
         Why the signatory accepts the risk although it is above the limit.
     """
@@ -41,6 +44,7 @@ class Check:
     high: float | None = None
     chance: float | None = None
     releases: int = 0
+    earlier: str = ""
     accepted: str | None = None
 
     @property
@@ -119,7 +123,7 @@ class Verdict:
                 for check in self.checks
                 if check.accepted is not None
             ],
-            "checks": [{key: value for key, value in asdict(one).items() if key != "sentence"} for one in self.checks],
+            "checks": [_line(one) for one in self.checks],
         }
 
     def beside(self, together: "Verdict", releases: int) -> "Verdict":
@@ -136,14 +140,33 @@ class Verdict:
         )
         return Verdict((*self.checks, *others))
 
+    def after(self, before: "Verdict", when: str) -> "Verdict":
+        """Return the verdict with what an earlier release gives away by itself.
+
+        That is public and no refusal undoes it; but a release that goes beside it must not be signed as if it were
+        not there, so whoever signs accepts it by name.
+        """
+        already = (
+            replace(
+                check,
+                releases=1,
+                earlier=when,
+                sentence=check.sentence and f"already the earlier release of {when} alone, {check.sentence}",
+            )
+            for check in before.checks
+            if not check.useful
+        )
+        return Verdict((*self.checks, *already))
+
     def accepting(self, accepted: Mapping[str, str]) -> "Verdict":
         """Return the verdict when some risks are accepted by name.
 
         Parameters
         ----------
         accepted
-            The reason by name: an attack (``identity_averaged``), a limit (``max_individual``), or one limit of one
-            attack (``identity_averaged.max_individual``).
+            The reason by name: an attack (``identity_averaged``), a limit (``max_individual``), one limit of one
+            attack (``identity_averaged.max_individual``), or what earlier releases give away by themselves
+            (``earlier_release``, ``earlier_release.max_individual``).
 
         Raises
         ------
@@ -183,7 +206,13 @@ def _accept(check: Check, accepted: Mapping[str, str]) -> Check:
 
 def _names(check: Check) -> tuple[str, ...]:
     """Return what an override may call a check, the most exact name first."""
-    return f"{check.attack}.{check.name}", f"{check.name}.{check.attack}", check.attack, check.name
+    already = (f"{EARLIER}.{check.name}", EARLIER) if check.earlier else ()
+    return f"{check.attack}.{check.name}", f"{check.name}.{check.attack}", *already, check.attack, check.name
+
+
+def _line(check: Check) -> dict[str, Any]:
+    """Return a check as metrics.json has it; the day of an earlier release only where it is judged by itself."""
+    return {key: value for key, value in asdict(check).items() if key != "sentence" and (key != "earlier" or value)}
 
 
 def _rank(check: Check) -> tuple[bool, bool, int, float]:

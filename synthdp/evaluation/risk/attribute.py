@@ -11,7 +11,7 @@ from synthdp.evaluation.combinations import classes, combine, require_columns, r
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.attribution import attribution_probability, guess, targeted, targeted_outsider
 from synthdp.evaluation.risk.disclosive import PERCENT, disclosive, warn
-from synthdp.evaluation.risk.outsiders import require_outsiders
+from synthdp.evaluation.risk.outsiders import refuse_members, require_outsiders
 from synthdp.evaluation.risk.rates import Estimate, mean_difference, wilson
 from synthdp.evaluation.risk.regressing import attack_by_regression
 from synthdp.microdata import Codes, Floats
@@ -76,7 +76,7 @@ def evaluate_attribute(
     Raises
     ------
     InputError
-        If there are no keys, no copies, no such target, or a file lacks a column.
+        If there are no keys, no copies, no such target, a file lacks a column, or the holdout holds the same people.
 
     Notes
     -----
@@ -101,6 +101,8 @@ def evaluate_attribute(
     wanted = require_targets(targets, comparison.schema.columns, "attribute")
     require_columns(comparison.copies, [*keys, *wanted], "attribute")
     outside = None if holdout is None else require_outsiders(holdout, [*keys, *wanted], "attribute")
+    if outside is not None:
+        refuse_members(comparison.original, outside, comparison.schema.columns, "attribute")
     return [_evaluate(comparison, target, outside, tau=tau, rng=rng) for target in wanted]
 
 

@@ -242,7 +242,8 @@ def _confidence(shown: Floats, mean: Floats, mask_draw: MaskDraw, rng: np.random
     if total == 0:
         return np.zeros(RANKS)
     b = _in_common(shown, total)
-    slope, error = (b, b * (1 - b) + (1 - b) / copies) if mask_draw == "once" else (np.sqrt(b), (1 - b) / copies)
+    shared = mask_draw.startswith("once")
+    slope, error = (b, b * (1 - b) + (1 - b) / copies) if shared else (np.sqrt(b), (1 - b) / copies)
     error = max(error, SMALLEST_SD**2)
     y = (mean - mean.mean()) / np.sqrt(total)
     y = np.sort(y)[::-1][:MOST_ROWS]

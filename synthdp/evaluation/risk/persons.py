@@ -51,6 +51,11 @@ class PersonsRisk:
         Record by record, each with its person's value; confidential, not part of :meth:`section`.
     sampled
         None, or how many persons the figures rest on and a 95% interval.
+    chance
+        Record by record, what somebody gets who guesses blindly: of many rows one is soon found, and of few persons
+        with as many rows one is soon the right one.
+    person
+        Whose each record is.
     """
 
     persons: int
@@ -62,6 +67,8 @@ class PersonsRisk:
     confidence: Floats
     right: Floats
     sampled: Mapping[str, Any] | None = None
+    chance: Floats | None = None
+    person: Codes | None = None
 
     def __repr__(self) -> str:
         return f"PersonsRisk({self.persons} persons)"
@@ -142,6 +149,8 @@ def any_row(finding: Claims, person: Codes) -> PersonsRisk:
         confidence=confidence[person],
         right=right[person],
         sampled=interval(mine, count),
+        chance=_at_least_one(np.where(np.isfinite(finding.individual), 1 / len(person), 0.0), person, count)[person],
+        person=person,
     )
 
 

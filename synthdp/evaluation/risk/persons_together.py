@@ -31,6 +31,7 @@ def evaluate_persons(
     rng: np.random.Generator,
     permutations: int = 200,
     most_pairs: int = MOST_PAIRS,
+    targets: Codes | None = None,
 ) -> PersonsRisk:
     """Attack persons by all their rows together.
 
@@ -50,6 +51,8 @@ def evaluate_persons(
         Whose each record is, from :func:`persons_of`.
     most_pairs
         How many pairs of a record and a row may be asked for; above, persons are sampled.
+    targets
+        Which persons to attack, evenly spaced ones of them where that is too much work; by default all, or a sample.
 
     Raises
     ------
@@ -69,8 +72,10 @@ def evaluate_persons(
     attack = _Attack(log_posterior, unchanged(comparison), sizes, rows, first)
     count = len(sizes)
     cost = float(np.mean(sizes * np.bincount(sizes, weights=sizes)[sizes]))
-    few = min(count, max(FEWEST_PERSONS, int(most_pairs / cost)))
-    targets = np.arange(count) if few == count else np.sort(rng.choice(count, few, replace=False))
+    few = min(count if targets is None else len(targets), max(FEWEST_PERSONS, int(most_pairs / cost)))
+    if targets is None:
+        targets = np.arange(count) if few == count else np.sort(rng.choice(count, few, replace=False))
+    targets = targets[np.linspace(0, len(targets) - 1, few).astype(np.int64)]
     folds = rng.permutation(count) % FOLDS
     heat = _tune(attack, rng.permutation(targets)[: min(TUNED_ON, few)], folds)
     share, posterior, predicted = np.empty(few), np.empty(few), np.empty(few)
@@ -98,6 +103,8 @@ def evaluate_persons(
         confidence=whole[1][person],
         right=whole[2][person],
         sampled=interval(share, count),
+        chance=(1 / np.bincount(sizes)[sizes])[person],
+        person=person,
     )
 
 

@@ -128,6 +128,10 @@ def _grid(e: Floats) -> tuple[float, float, int]:
     if not len(e):
         return -0.5, 1.0, 1
     low, high = float(e.min()), float(e.max())
+    hair = 1e-9 * max(1.0, abs(low), abs(high))
+    if high - low <= hair:
+        # one error for everybody: a bin of any size that comes to mind would blur what is known exactly
+        return low - hair, 2 * hair + (high - low), 1
     for step in (1.0, 0.5, 0.1, 0.01):
         steps = (high - low) / step
         if steps <= BINS and _on_grid(e, step):

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.releases import level_marginal_of, number_marginal, shown_by_release, spread_out
 from synthdp.evaluation.risk.scatter import (
     FOLDS,
     MOST_LEVELS,
     NumericLaw,
+    level_marginal,
     numeric_law,
     pattern_marginal,
     patterns,
@@ -62,11 +64,16 @@ class Traces:
 
 @dataclass
 class _Gathered:
-    """Keys sorted by what was done to them."""
+    """Keys sorted by what was done to them; those that were changed once for every release that gave them out.
+
+    ``number_key`` and ``level_key`` say which entries are of one key.
+    """
 
     block: Codes
     levels: list[tuple[Codes, Codes]]
     numbers: list[tuple[Floats, Floats, bool]]
+    level_key: list[str]
+    number_key: list[str]
 
 
 def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
@@ -87,19 +94,30 @@ def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
     marginal = np.zeros(n)
     laws: list[NumericLaw] = []
     for x, y, _ in found.numbers:
-        laws.append(numeric_law(x, y, folds))
-        marginal += laws[-1].log_marginal(x, y)
-    tables, combined = [], []
-    for true, released in found.levels:
-        tables.append(transition(true, released, folds, int(max(true.max(), released.max())) + 1))
-        combined.append(patterns(released))
-        marginal += pattern_marginal(true, *combined[-1], tables[-1])
+        law = numeric_law(x, y, folds)
+        laws.append(spread_out(law, x) if comparison.origins else law)
+    for mine in _together(found.number_key):
+        x, ys = found.numbers[mine[0]][0], [found.numbers[k][1] for k in mine]
+        told = [laws[k] for k in mine]
+        marginal += told[0].log_marginal(x, ys[0]) if len(mine) == 1 else number_marginal(x, ys, told)
+    tables = [
+        transition(true, released, folds, int(max(true.max(), released.max())) + 1) for true, released in found.levels
+    ]
+    copies = max((origin.copies for origin in comparison.origins), default=len(comparison.copies))
+    nothing = _said_nothing(tables)
+    combined = [patterns(_filled(released, copies, nothing).astype(np.int64)) for _, released in found.levels]
+    for mine in _together(found.level_key):
+        true, of = found.levels[mine[0]][0], [tables[k] for k in mine]
+        shown = [found.levels[k][1] for k in mine]
+        if not comparison.origins:
+            marginal += pattern_marginal(true, *combined[mine[0]], of[0])
+        else:
+            marginal += level_marginal(true, shown[0], of[0]) if len(mine) == 1 else level_marginal_of(true, shown, of)
     lead, at, tolerance = _leading(found, laws)
     order = np.lexsort((lead, found.block)).astype(np.int64)
     start, stop = windows(found.block[order], lead[order], found.block, at, tolerance)
     own = np.empty(n, dtype=np.int64)
     own[order] = np.arange(n)
-    copies = len(comparison.copies)
     return Traces(
         order=order,
         folds=folds,
@@ -113,14 +131,18 @@ def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
             ],
             n,
         ),
-        value=_rows([y / law.width for law, (_, y, _) in zip(laws, found.numbers, strict=True)], order, copies),
+        value=_rows(
+            [_filled(y / law.width, copies, np.nan) for law, (_, y, _) in zip(laws, found.numbers, strict=True)],
+            order,
+            copies,
+        ),
         bins=np.asarray([law.log_density.shape[1] - 2 for law in laws], dtype=np.int64),
         density=_padded([law.log_density for law in laws], 2),
         level=_columns([true for true, _ in found.levels], n).astype(np.int64),
         pattern=np.stack([one[order] for _, one in combined]) if combined else np.empty((0, n), dtype=np.int64),
         shown=_listed([shown for shown, _ in combined], copies),
         kinds=np.asarray([len(shown) for shown, _ in combined], dtype=np.int64),
-        transition=_padded(tables, 3),
+        transition=_padded(tables, 3, least=nothing + 1 if comparison.origins else 1),
         marginal=marginal[order],
         block_sizes=np.bincount(found.block)[found.block],
     )
@@ -132,29 +154,40 @@ def unchanged(comparison: Comparison) -> Codes:
 
 
 def _gather(comparison: Comparison) -> _Gathered:
-    found = _Gathered(np.zeros(len(comparison.original), dtype=np.int64), [], [])
+    found = _Gathered(np.zeros(len(comparison.original), dtype=np.int64), [], [], [], [])
     for key in comparison.schema.keys():
         frames = [comparison.original, *comparison.copies]
         if key.kind.categorical:
-            _add_levels(found, _levels(frames, key))
+            levels = _levels(frames, key)
+            _add_levels(found, key.name, levels[0], shown_by_release(comparison, key.name, levels[1:]))
             continue
         values = np.stack([numbers(frame[key.name], key) for frame in frames])
         values[~np.isfinite(values)] = np.nan
         absent = np.isnan(values)
         if absent.any():
-            _add_levels(found, absent.astype(np.int64))
-        if np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True):
+            gaps = absent.astype(np.int64)
+            _add_levels(found, key.name, gaps[0], shown_by_release(comparison, key.name, gaps[1:]))
+        shown = shown_by_release(comparison, key.name, values[1:])
+        # what one release of all records gave out as it is, is known
+        if any(np.array_equal(np.broadcast_to(values[0], y.shape), y, equal_nan=True) for y in shown):
             found.block = _refined(found.block, pd.factorize(values[0], use_na_sentinel=False)[0])
         elif not absent.all():
-            found.numbers.append((values[0], values[1:], bool(np.all(absent == absent[0]))))
+            found.numbers += [(values[0], y, bool(np.all(np.isnan(y) == absent[0]))) for y in shown]
+            found.number_key += [key.name] * len(shown)
     return found
 
 
-def _add_levels(found: _Gathered, levels: Codes) -> None:
-    if np.all(levels == levels[0]):
-        found.block = _refined(found.block, levels[0])
+def _add_levels(found: _Gathered, name: str, true: Codes, shown: Sequence[Codes]) -> None:
+    if any(np.all(released == true) for released in shown):
+        found.block = _refined(found.block, true)
     else:
-        found.levels.append((levels[0], levels[1:]))
+        found.levels += [(true, released) for released in shown]
+        found.level_key += [name] * len(shown)
+
+
+def _together(keys: Sequence[str]) -> list[list[int]]:
+    """Return which entries are of one key, in the order of keys."""
+    return [[place for place, key in enumerate(keys) if key == name] for name in dict.fromkeys(keys)]
 
 
 def _levels(frames: Sequence[pd.DataFrame], key: Column) -> Codes:
@@ -196,6 +229,16 @@ def _leading(found: _Gathered, laws: Sequence[NumericLaw]) -> tuple[Floats, Floa
     return best[1], best[2], best[3]
 
 
+def _filled(shown: Floats | Codes, copies: int, nothing: float) -> Floats:
+    """Return a key's copies of one release, and as many that say nothing as the release with most copies has more."""
+    return np.vstack([shown, np.full((copies - len(shown), shown.shape[1]), nothing)])
+
+
+def _said_nothing(tables: Sequence[Floats]) -> int:
+    """Return the level of copies that say nothing: beyond all levels, where the padded tables are zero."""
+    return max((table.shape[-1] for table in tables), default=0)
+
+
 def _columns(columns: Sequence[Floats] | Sequence[Codes], n: int) -> Floats:
     return np.ascontiguousarray(np.column_stack(columns), dtype=np.float64) if columns else np.empty((n, 0))
 
@@ -215,8 +258,8 @@ def _listed(shown: Sequence[Codes], copies: int) -> Codes:
     return found
 
 
-def _padded(tables: Sequence[Floats], dimensions: int) -> Floats:
-    widest = max((table.shape[-1] for table in tables), default=1)
+def _padded(tables: Sequence[Floats], dimensions: int, *, least: int = 1) -> Floats:
+    widest = max([table.shape[-1] for table in tables] + [least])
     padded = np.zeros((len(tables), FOLDS, *(widest,) * (dimensions - 1)))
     for position, table in enumerate(tables):
         padded[position][tuple(slice(0, size) for size in table.shape)] = table
