@@ -74,11 +74,12 @@ def codes(series: pd.Series, column: Column) -> Codes:
 def _table(column: Column, low: int, high: int) -> Codes:
     """Return the positions of all whole numbers from low to high: files are coded many times."""
     key = (column.levels, low, high)
-    if key not in _TABLES:
+    found = _TABLES.get(key)  # another thread may empty it at any time
+    if found is None:
         if len(_TABLES) > MOST_TABLES:
             _TABLES.clear()
-        _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
-    return _TABLES[key]
+        found = _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
+    return found
 
 
 def _looked_up(series: pd.Series, column: Column) -> Codes:

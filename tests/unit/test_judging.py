@@ -14,11 +14,12 @@ from synthdp import pipeline
 from synthdp.assessing import assess_comparison
 from synthdp.cli import app
 from synthdp.config import Config, parse
-from synthdp.drawing import FEWEST_DRAWS, LARGE, count_of
+from synthdp.drawing import EARLY_LEVEL, FEWEST_DRAWS, LARGE, count_of
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.gate.limits import OFF
+from synthdp.evaluation.gate.tally import Tally
 from synthdp.evaluation.gate.targets import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose
 from synthdp.gating import Judged, judge, judge_copies
 from synthdp.intake import prepare
@@ -94,6 +95,32 @@ def test_every_intruder_is_asked_whatever_the_config_lists() -> None:
         "identity", "identity_averaged", "identity_linked", "identity_likelihood", "identity_public",
         "identity_extremes", "identity_bayes",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("doubts", "stages"), [((), 1), ((True,), 2), ((True, True), 3), ((True, True, True), 3)])
+def test_more_draws_are_made_a_stage_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, doubts: tuple[bool, ...], stages: int
+) -> None:
+    answers, reaches = iter((*doubts, False)), []
+
+    def doubtful(checks: Any) -> bool:
+        reaches.append(max(check.high - check.value for check in checks))
+        return next(answers)
+
+    monkeypatch.setattr("synthdp.judging.unsure", doubtful)
+    found = judged(parse(settings(limits={"max_expected_match_rate": 0.03})), people())
+    assert found.draws == stages * FEWEST_DRAWS
+    # the look between the first and the last asks for wider intervals, and the last is the verdict's own
+    assert len(reaches) == min(len(doubts) + 1, 2)
+
+
+def test_an_early_look_asks_for_a_wider_interval() -> None:
+    tally = Tally()
+    for own in (0.0, 1.0, 0.0, 0.0):
+        tally.add(np.array([own, 0.0]), np.array([1.0, np.nan]), np.array([own, 0.0]))
+    for taken in (tally.individual, tally.expected, tally.claims, tally.mean_individual):
+        assert taken(EARLY_LEVEL).value == taken().value
+        assert (taken(EARLY_LEVEL).high or 0) >= (taken().high or 0)
 
 
 def test_no_limit_no_draw() -> None:

@@ -281,3 +281,13 @@ def test_frozen():
     with pytest.raises(AttributeError):
         data.schema = schema  # type: ignore[misc]
     assert schema["x"].role is Role.KEEP
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint16", "float64", "object"])
+def test_whole_numbers_of_any_type_are_the_same_levels(dtype):
+    column = resolve(pd.DataFrame({"x": ["1", "7", "100"]}), {"x": Variable(kind="nominal")}).schema["x"]
+    values = pd.Series([100, 7, 2, 1, 0], dtype=dtype)
+    assert codes(values, column).tolist() == [column.levels.index("100"), column.levels.index("7"), -1, 0, -1]
+    wide = resolve(pd.DataFrame({"x": [-100, 100]}), {"x": Variable(kind="nominal")}).schema["x"]
+    if not dtype.startswith("u"):
+        assert codes(pd.Series([100, -100], dtype=dtype), wide).tolist() == [1, 0]
