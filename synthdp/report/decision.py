@@ -89,7 +89,7 @@ def decision(content: ReportContent) -> Decision:
     worst, every = _tables(checks)
     return Decision(
         state=state,
-        headline=_headline(state, found, bool(accepted)),
+        headline=_headline(state, found, bool(accepted), judged=bool(checks) or "checks" not in gate),
         explanation=_explanation(content, state, checks, bool(accepted)),
         answers=answers(gate) if state != "open" else (),
         learnt=learnt(content, told={one.name for one in found}) if state != "open" else "",
@@ -117,6 +117,8 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
         safe = Answer("Safe?", "No", note, "no")
     elif accepted:
         safe = Answer("Safe?", "Accepted", "above a limit, signed for", "open")
+    elif not limits and isinstance(gate.get("checks"), Sequence):  # the gate let it pass because nobody asked it anything
+        safe = Answer("Safe?", "Not judged", "no limit is set", "open")
     else:
         safe = Answer(
             "Safe?", "Yes", f"within {'its limit' if limits == 1 else f'all {limits} limits'}" if limits else "", "yes"
@@ -131,11 +133,13 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
     return safe, Answer("Useful?", "Little" if failed else "Yes", overlap, "no" if failed else "yes")
 
 
-def _headline(state: str, found: Sequence[Reason], accepted: bool) -> str:
+def _headline(state: str, found: Sequence[Reason], accepted: bool, *, judged: bool) -> str:
     if state == "amber":
         brief = next((one.brief for one in found if one.useful), "")
         said = f": {brief}" if brief else ""
         return f"May be published, but is of little use{said}"
+    if state == "passed" and not judged:
+        return "Passed: no limit is set, so the release gate had nothing to judge"
     if state == "passed" and accepted:
         return "Passed by override: risks above the limits were accepted by name"
     return {

@@ -302,6 +302,8 @@ def test_the_console_says_both_first_and_fits_eighty_columns(capsys: pytest.Capt
     assert summary.headline(gate(*SAFE, *USEFUL), published=True) == (
         "safe: yes · useful: yes (overlap 81%) · passed and published"
     )
+    nothing = summary.headline(gate(), published=True)  # no limit is set: passed, but nobody can say that it is safe
+    assert nothing == "safe: not judged · useful: not judged · passed and published"
     amber = summary.headline(gate(*SAFE, *USELESS), published=True)
     assert amber == "safe: yes · useful: no (overlap 4%) · amber: published, but of little use"
     assert "may be published" in summary.headline(gate(*SAFE, *USELESS), published=False)
