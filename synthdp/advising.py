@@ -1,8 +1,8 @@
 """Advice that ends: one change of the config that can be pasted, tried out before it is given."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -15,17 +15,21 @@ from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.evaluation.risk.undecided import coarser, undecided
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
-from synthdp.schema import Schema
+from synthdp.schema import Kind, Schema
 
 MOST_TRIALS = 3
 # masks this many times wider say next to nothing: what is found then is not theirs
 WIDEST = 8.0
 # on four files the largest risk fell about as sd^(-1.4) where it mattered: so much wider for a risk over its limit
 STEEP, NARROWEST = 0.7, 1.25
+# levels of fewer records than this are grouped
+COMMON = 10
 MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
 
-# judges a changed config over fresh draws; None where the change cannot be made
+# judges a changed config over fresh draws; None where the change cannot be made, or the file is too large to try
 Trial = Callable[[Config], Verdict | None]
+# whether a changed config could be run at all, which costs no draw
+Possible = Callable[[Config], bool]
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,9 @@ class Advice:
         return found
 
 
-def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> Advice | None:
+def advise(
+    config: Config, data: Microdata, verdict: Verdict, trial: Trial, possible: Possible = lambda _: True
+) -> Advice | None:
     """Return what would bring a refused release within its limits; None for one that was not refused.
 
     Parameters
@@ -70,6 +76,8 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
         The original with every released column.
     trial
         Called at most three times.
+    possible
+        Tells changes that the method cannot make, which are not advised.
     """
     if verdict.passed:
         return None
@@ -82,9 +90,9 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
             "the earlier release again, or mask much more."
         )
     if UNDECIDED in names:
-        return _undecided(data, [check.attack for check in over if check.name == UNDECIDED])
+        return _undecided(config, data, [check.attack for check in over if check.name == UNDECIDED], trial, possible)
     if "max_exposed" in names:
-        return _exposed(data)
+        return _exposed(config, data, trial, possible)
     if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
         return Advice(
             f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
@@ -93,11 +101,11 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
     if "max_memorised" in names or _donors(config):
         return _other_model(config, trial)
     if names & set(MASKED) and _masked(config):
-        return _wider_masks(config, data, verdict, trial)
-    return _to_blame(config, data, [])
+        return _wider_masks(config, data, verdict, trial, possible)
+    return _to_blame(config, data, [], trial, possible)
 
 
-def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> Advice:
+def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial, possible: Possible) -> Advice:
     """Return masks that pass and are not wider than they need be, as far as three trials tell."""
     tried: list[Config] = []
 
@@ -108,7 +116,7 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
 
     widest, found = attempt(WIDEST)
     if found is None or not found.passed:
-        return _to_blame(config, data, tried, trial)
+        return _to_blame(config, data, tried, trial, possible)
     best, expected = widest, found
     factor = min(max(excess(verdict) ** STEEP, NARROWEST), WIDEST / NARROWEST)
     for _ in range(MOST_TRIALS - 1):
@@ -121,22 +129,25 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
     return Advice(why, masks_text(best), len(tried), expected)
 
 
-def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial | None = None) -> Advice:
+def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial, possible: Possible) -> Advice:
     """Return what else is to blame where masks no longer help: a kept key, the model, or the number of copies."""
     said = "Wider masks no longer help" if tried else f"Method {config.synthesis.method} masks nothing"
     keys = [column.name for column in data.schema.kept() if column.key]
-    if keys:
-        change = _text({"variables": {name: {"role": "replace", "key": True} for name in keys}})
-        return Advice(f"{said}: {', '.join(keys)} are keys and kept, so they are known exactly.", change, len(tried))
-    copies = getattr(config.synthesis, "copies", 1)
     left = MOST_TRIALS - len(tried)
-    if trial is not None and left > 0 and copies > 2:
+    if keys:
+        why = f"{said}: {', '.join(keys)} {_are(keys)} kept, so {_they(keys)} known exactly."
+        # coarser keys are still known exactly: replaced first
+        options = {name: _options(config, data, name, keys, possible)[::-1] for name in keys}
+        options = {name: [o for o in some if o != GONE] + [GONE] for name, some in options.items()}
+        return _tried(config, why, options, trial, possible, most=left, before=len(tried))
+    copies = getattr(config.synthesis, "copies", 1)
+    if tried and left > 0 and copies > 2:
         fewer = config.model_copy(update={"synthesis": config.synthesis.model_copy(update={"copies": 2})})
         wide = widened(fewer, WIDEST, data.schema) if _masked(config) else fewer
         found = trial(wide)
         tried.append(wide)
         if found is not None and found.passed:
-            change = _text({"synthesis": {"copies": 2}}) + (masks_text(wide) if _masked(config) else "")
+            change = _synthesis(config, {"copies": 2}) + (masks_text(wide) if _masked(config) else "")
             return Advice(f"{said} with {copies} copies: fewer let less through.", change, len(tried), found)
     kept = [column.name for column in data.schema.kept()]
     told = f" The kept columns {', '.join(kept[:5])} tell the model who is who: replace or drop some." if kept else ""
@@ -147,8 +158,8 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     """Return a model that does not hand on values of donors."""
     model = getattr(config.synthesis, "model", None)
     name = str(getattr(model, "method", config.synthesis.method))
-    raw = {"synthesis": {"model": {"method": "regression"}}}
-    changed = _with(config, {"model": {"method": "regression"}})
+    change = {"model": {"method": "regression"}}
+    changed = _with(config, change)
     found = trial(changed) if changed is not None else None
     why = f"Model {name} memorises: it hands on values of the records it was fitted to."
     if found is None:
@@ -156,31 +167,120 @@ def _other_model(config: Config, trial: Trial) -> Advice:
         return Advice(
             f"{why} Replace it by a model that draws from a distribution, such as regression or copula.", trials=tried
         )
-    return Advice(why, _text(raw), 1, found)
+    return Advice(why, _synthesis(config, change), 1, found)
 
 
-def _undecided(data: Microdata, names: list[str]) -> Advice:
-    change: dict[str, Any] = {}
-    for one in undecided(data):
-        if one.name in names:
-            found = _coarser(data, one.name, one.sets[0].columns)
-            change[one.name] = {"key": True, **found} if found else {"role": "replace", "key": True}
-    return Advice(
+def _undecided(config: Config, data: Microdata, names: list[str], trial: Trial, possible: Possible) -> Advice:
+    options = {
+        one.name: _options(config, data, one.name, one.sets[0].columns, possible)
+        for one in undecided(data)
+        if one.name in names
+    }
+    why = (
         "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
-        "somebody may, this makes them safe:",
-        _text({"variables": change}),
+        "somebody may, this makes them safe:"
     )
+    return _tried(config, why, options, trial, possible)
 
 
-def _exposed(data: Microdata) -> Advice:
+def _exposed(config: Config, data: Microdata, trial: Trial, possible: Possible) -> Advice:
     keys = [column.name for column in data.schema.kept() if column.key]
-    found = {name: settings for name in keys if (settings := _coarser(data, name, keys))}
-    change = found or {name: {"role": "replace"} for name in keys}
-    return Advice(
-        f"{', '.join(keys)} are keys and kept: who is alone with them is found with certainty. Make them coarser, or "
-        "replace them.",
-        _text({"variables": change}),
+    options = {name: _options(config, data, name, keys, possible) for name in keys}
+    why = (
+        f"{', '.join(keys)} {_are(keys)} kept: who is alone with {'them' if len(keys) > 1 else 'it'} is found with "
+        "certainty. Make what is too fine coarser, replace it, or drop it."
     )
+    return _tried(config, why, options, trial, possible)
+
+
+GONE: Mapping[str, Any] = {"role": "drop"}
+Options = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _options(
+    config: Config, data: Microdata, name: str, among: Sequence[str], possible: Possible
+) -> list[Mapping[str, Any]]:
+    """Return what can be done to a kept key, the least first; coarser and replaced only where the method can."""
+    found: list[Mapping[str, Any]] = []
+    rare = {"rare": COMMON} if data.schema[name].kind is Kind.NOMINAL else {}
+    for settings in (_coarser(data, name, among) or rare, {"role": "replace"}):
+        changed = _declared(config, {name: {**settings, "key": True}}) if settings else None
+        if changed is not None and possible(changed):
+            found.append({**settings, "key": True})
+    return [*found, GONE]
+
+
+def _tried(
+    config: Config,
+    why: str,
+    options: Options,
+    trial: Trial,
+    possible: Possible,
+    *,
+    most: int = MOST_TRIALS,
+    before: int = 0,
+) -> Advice:
+    """Return the least change of columns that passes, as far as the trials tell; else the one that fails least.
+
+    What can be done is done to all columns at once, a step further where it does not suffice.
+    """
+    best, trials = Advice(why, trials=before), 0
+    seen: list[Mapping[str, Any]] = []
+    for step in range(max(map(len, options.values()), default=0)):
+        change = {name: some[min(step, len(some) - 1)] for name, some in options.items()}
+        changed = _declared(config, change)
+        if change in seen or changed is None or not possible(changed):
+            continue
+        seen.append(change)
+        found = trial(changed) if trials < most else None
+        trials += trials < most
+        most = most if found is not None else 0  # it could be made, so it is the file that is too large to try anything
+        advice = Advice(why, _variables(changed, change), before + trials, found)
+        if found is not None and found.passed:
+            return advice
+        if not best.change or _failing(found) < _failing(best.verdict):
+            best = advice
+    return replace(best, trials=before + trials)
+
+
+def _failing(verdict: Verdict | None) -> float:
+    """Return how many limits are not kept; more than any number where that was not tried."""
+    if verdict is None:
+        return math.inf
+    return len({check.name for check in verdict.checks if not check.passed and not check.useful})
+
+
+def _declared(config: Config, change: Mapping[str, Mapping[str, Any]]) -> Config | None:
+    """Return a config that says more of some columns; None where that is no config."""
+    raw = config.model_dump(mode="json", exclude_unset=True)
+    given = raw.get("variables", {})
+    new = {name: dict(GONE) if more == GONE else {**given.get(name, {}), **more} for name, more in change.items()}
+    try:
+        return parse(raw | {"variables": given | new})
+    except SynthdpError:
+        return None
+
+
+def _variables(config: Config, names: Collection[str]) -> str:
+    """Return the whole lines of some columns: a pasted one takes the place of the old, whose other settings stay."""
+    return _text({"variables": {name: _set(config.variables[name]) for name in names}})
+
+
+def _synthesis(config: Config, change: Mapping[str, Any]) -> str:
+    """Return the whole block of the synthesis with something changed, for the same reason."""
+    return _text({"synthesis": {**_set(config.synthesis), "method": config.synthesis.method, **change}})
+
+
+def _set(settings: Any) -> dict[str, Any]:
+    return dict(settings.model_dump(mode="json", exclude_unset=True))
+
+
+def _are(keys: Sequence[str]) -> str:
+    return "are keys and" if len(keys) > 1 else "is a key and"
+
+
+def _they(keys: Sequence[str]) -> str:
+    return "they are" if len(keys) > 1 else "it is"
 
 
 def _coarser(data: Microdata, name: str, among: Sequence[str]) -> dict[str, Any]:

@@ -117,7 +117,9 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
         safe = Answer("Safe?", "No", note, "no")
     elif accepted:
         safe = Answer("Safe?", "Accepted", "above a limit, signed for", "open")
-    elif not limits and isinstance(gate.get("checks"), Sequence):  # the gate let it pass because nobody asked it anything
+    elif not limits and isinstance(
+        gate.get("checks"), Sequence
+    ):  # the gate let it pass because nobody asked it anything
         safe = Answer("Safe?", "Not judged", "no limit is set", "open")
     else:
         safe = Answer(

@@ -113,9 +113,9 @@ class Imputed(Settings):
         filled = self._filled(plan)
         if filled:  # analysts need another rule then, so this cannot be hidden without false intervals
             cautions.append(
-                f"Missing values of {', '.join(filled)} are filled in, so every copy stands for a completed file of its "
-                "own. The names of the files and the combining rule tell data users that a value was missing, also "
-                "where it was one person's; they do not tell whose. Leave such records out where even that is too much."
+                f"Missing values of {', '.join(filled)} are filled in, so every copy stands for a completed file "
+                "of its own. The names of the files and the combining rule tell data users that a value was missing, "
+                "even if it was one person's; they do not tell whose. Leave such records out where that is too much."
             )
         return cautions
 
