@@ -1,68 +1,40 @@
 """Advice that ends: one change of the config that can be pasted, tried out before it is given."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
-
-import yaml
 
 from synthdp.config import Config, parse
 from synthdp.errors import SynthdpError
-from synthdp.evaluation.gate import Check, Verdict
+from synthdp.evaluation.gate import Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
-from synthdp.evaluation.risk.undecided import coarser, undecided
+from synthdp.kept_advice import (
+    GONE,
+    MOST_TRIALS,
+    Advice,
+    Possible,
+    Trial,
+    are_keys,
+    as_text,
+    exposed_keys,
+    given_settings,
+    least_change,
+    options_for,
+    they_are,
+    undecided_columns,
+)
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
-from synthdp.schema import Kind, Schema
+from synthdp.schema import Schema
 
-MOST_TRIALS = 3
+__all__ = ["MOST_TRIALS", "WIDEST", "Advice", "advise", "excess", "masks_text", "widened", "wider"]
+
 # masks this many times wider say next to nothing: what is found then is not theirs
 WIDEST = 8.0
 # on four files the largest risk fell about as sd^(-1.4) where it mattered: so much wider for a risk over its limit
 STEEP, NARROWEST = 0.7, 1.25
-# levels of fewer records than this are grouped
-COMMON = 10
 MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
-
-# judges a changed config over fresh draws; None where the change cannot be made, or the file is too large to try
-Trial = Callable[[Config], Verdict | None]
-# whether a changed config could be run at all, which costs no draw
-Possible = Callable[[Config], bool]
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What would help, as the config would say it.
-
-    Parameters
-    ----------
-    why
-        What is to blame, in a sentence.
-    change
-        The lines to paste; empty where no change of the config is known to help.
-    trials
-        How many changed configs were judged to find it.
-    verdict
-        Of the last trial: what the change is expected to come to.
-    """
-
-    why: str
-    change: str = ""
-    trials: int = 0
-    verdict: Verdict | None = None
-
-    def section(self) -> dict[str, Any]:
-        """Return ``gate.advice`` of metrics.json."""
-        found: dict[str, Any] = {"why": self.why, "change": self.change, "trials": self.trials}
-        if self.verdict is not None:
-            found["expected"] = {
-                "verdict": self.verdict.judgement,
-                "risk": [_line(check) for check in _worst_of_each(self.verdict)],
-                "overlap": _overlap(self.verdict),
-            }
-        return found
 
 
 def advise(
@@ -90,9 +62,11 @@ def advise(
             "the earlier release again, or mask much more."
         )
     if UNDECIDED in names:
-        return _undecided(config, data, [check.attack for check in over if check.name == UNDECIDED], trial, possible)
+        return undecided_columns(
+            config, data, [check.attack for check in over if check.name == UNDECIDED], trial, possible
+        )
     if "max_exposed" in names:
-        return _exposed(config, data, trial, possible)
+        return exposed_keys(config, data, trial, possible)
     if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
         return Advice(
             f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
@@ -135,11 +109,11 @@ def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial
     keys = [column.name for column in data.schema.kept() if column.key]
     left = MOST_TRIALS - len(tried)
     if keys:
-        why = f"{said}: {', '.join(keys)} {_are(keys)} kept, so {_they(keys)} known exactly."
+        why = f"{said}: {', '.join(keys)} {are_keys(keys)} kept, so {they_are(keys)} known exactly."
         # coarser keys are still known exactly: replaced first
-        options = {name: _options(config, data, name, keys, possible)[::-1] for name in keys}
+        options = {name: options_for(config, data, name, keys, possible)[::-1] for name in keys}
         options = {name: [o for o in some if o != GONE] + [GONE] for name, some in options.items()}
-        return _tried(config, why, options, trial, possible, most=left, before=len(tried))
+        return least_change(config, why, options, trial, possible, most=left, before=len(tried))
     copies = getattr(config.synthesis, "copies", 1)
     if tried and left > 0 and copies > 2:
         fewer = config.model_copy(update={"synthesis": config.synthesis.model_copy(update={"copies": 2})})
@@ -170,128 +144,9 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     return Advice(why, _synthesis(config, change), 1, found)
 
 
-def _undecided(config: Config, data: Microdata, names: list[str], trial: Trial, possible: Possible) -> Advice:
-    options = {
-        one.name: _options(config, data, one.name, one.sets[0].columns, possible)
-        for one in undecided(data)
-        if one.name in names
-    }
-    why = (
-        "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
-        "somebody may, this makes them safe:"
-    )
-    return _tried(config, why, options, trial, possible)
-
-
-def _exposed(config: Config, data: Microdata, trial: Trial, possible: Possible) -> Advice:
-    keys = [column.name for column in data.schema.kept() if column.key]
-    options = {name: _options(config, data, name, keys, possible) for name in keys}
-    why = (
-        f"{', '.join(keys)} {_are(keys)} kept: who is alone with {'them' if len(keys) > 1 else 'it'} is found with "
-        "certainty. Make what is too fine coarser, replace it, or drop it."
-    )
-    return _tried(config, why, options, trial, possible)
-
-
-GONE: Mapping[str, Any] = {"role": "drop"}
-Options = Mapping[str, Sequence[Mapping[str, Any]]]
-
-
-def _options(
-    config: Config, data: Microdata, name: str, among: Sequence[str], possible: Possible
-) -> list[Mapping[str, Any]]:
-    """Return what can be done to a kept key, the least first; coarser and replaced only where the method can."""
-    found: list[Mapping[str, Any]] = []
-    rare = {"rare": COMMON} if data.schema[name].kind is Kind.NOMINAL else {}
-    for settings in (_coarser(data, name, among) or rare, {"role": "replace"}):
-        changed = _declared(config, {name: {**settings, "key": True}}) if settings else None
-        if changed is not None and possible(changed):
-            found.append({**settings, "key": True})
-    return [*found, GONE]
-
-
-def _tried(
-    config: Config,
-    why: str,
-    options: Options,
-    trial: Trial,
-    possible: Possible,
-    *,
-    most: int = MOST_TRIALS,
-    before: int = 0,
-) -> Advice:
-    """Return the least change of columns that passes, as far as the trials tell; else the one that fails least.
-
-    What can be done is done to all columns at once, a step further where it does not suffice.
-    """
-    best, trials = Advice(why, trials=before), 0
-    seen: list[Mapping[str, Any]] = []
-    for step in range(max(map(len, options.values()), default=0)):
-        change = {name: some[min(step, len(some) - 1)] for name, some in options.items()}
-        changed = _declared(config, change)
-        if change in seen or changed is None or not possible(changed):
-            continue
-        seen.append(change)
-        found = trial(changed) if trials < most else None
-        trials += trials < most
-        most = most if found is not None else 0  # it could be made, so it is the file that is too large to try anything
-        advice = Advice(why, _variables(changed, change), before + trials, found)
-        if found is not None and found.passed:
-            return advice
-        if not best.change or _failing(found) < _failing(best.verdict):
-            best = advice
-    return replace(best, trials=before + trials)
-
-
-def _failing(verdict: Verdict | None) -> float:
-    """Return how many limits are not kept; more than any number where that was not tried."""
-    if verdict is None:
-        return math.inf
-    return len({check.name for check in verdict.checks if not check.passed and not check.useful})
-
-
-def _declared(config: Config, change: Mapping[str, Mapping[str, Any]]) -> Config | None:
-    """Return a config that says more of some columns; None where that is no config."""
-    raw = config.model_dump(mode="json", exclude_unset=True)
-    given = raw.get("variables", {})
-    new = {name: dict(GONE) if more == GONE else {**given.get(name, {}), **more} for name, more in change.items()}
-    try:
-        return parse(raw | {"variables": given | new})
-    except SynthdpError:
-        return None
-
-
-def _variables(config: Config, names: Collection[str]) -> str:
-    """Return the whole lines of some columns: a pasted one takes the place of the old, whose other settings stay."""
-    return _text({"variables": {name: _set(config.variables[name]) for name in names}})
-
-
 def _synthesis(config: Config, change: Mapping[str, Any]) -> str:
     """Return the whole block of the synthesis with something changed, for the same reason."""
-    return _text({"synthesis": {**_set(config.synthesis), "method": config.synthesis.method, **change}})
-
-
-def _set(settings: Any) -> dict[str, Any]:
-    return dict(settings.model_dump(mode="json", exclude_unset=True))
-
-
-def _are(keys: Sequence[str]) -> str:
-    return "are keys and" if len(keys) > 1 else "is a key and"
-
-
-def _they(keys: Sequence[str]) -> str:
-    return "they are" if len(keys) > 1 else "it is"
-
-
-def _coarser(data: Microdata, name: str, among: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that make a column coarser; empty where none would leave clearly fewer records unique."""
-    found = coarser(data, name, among)
-    return {} if found is None else _settings(found.setting)
-
-
-def _settings(text: str) -> dict[str, Any]:
-    """Return "round: 5 and topcode: 90" as settings."""
-    return {key: value for part in text.split(" and ") for key, value in yaml.safe_load(part).items()}
+    return as_text({"synthesis": {**given_settings(config.synthesis), "method": config.synthesis.method, **change}})
 
 
 def excess(verdict: Verdict) -> float:
@@ -344,16 +199,11 @@ def masks_text(config: Config) -> str:
             group: {name: _plain(mask) for name, mask in block.items()}
             for group, block in config.masks_by_group.items()
         }
-    return _text({name: block for name, block in shown.items() if block})
+    return as_text({name: block for name, block in shown.items() if block})
 
 
 def _plain(mask: Any) -> dict[str, Any]:
     return dict(mask.model_dump(mode="json", exclude_unset=True) | {"method": mask.method})
-
-
-def _text(change: Mapping[str, Any]) -> str:
-    """Return settings as YAML, one line for each column."""
-    return str(yaml.safe_dump(dict(change), default_flow_style=None, sort_keys=False, allow_unicode=True, width=120))
 
 
 def _masked(config: Config) -> bool:
@@ -375,22 +225,3 @@ def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
 
 def _round(value: float) -> float:
     return float(f"{value:.2g}")
-
-
-def _worst_of_each(verdict: Verdict) -> list[Check]:
-    worst: dict[str, Check] = {}
-    for one in verdict.checks:
-        if one.useful or one.deciding is None:
-            continue
-        if one.name not in worst or one.deciding > (worst[one.name].deciding or 0):
-            worst[one.name] = one
-    return list(worst.values())
-
-
-def _line(check: Check) -> dict[str, Any]:
-    return {"name": check.name, "attack": check.attack, "value": check.value, "high": check.high, "limit": check.limit}
-
-
-def _overlap(verdict: Verdict) -> float | None:
-    found = [check.value for check in verdict.checks if check.name == "min_overlap" and check.value is not None]
-    return min(found, default=None)

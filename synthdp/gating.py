@@ -189,7 +189,7 @@ def _declared_anew(config: Config, changed: Config, data: Microdata) -> Microdat
     """Return the records as a changed config declares them; what was done to them already is not repeated."""
     if changed.variables == config.variables:
         return data
-    variables = {}
+    variables: dict[str, Variable] = {}
     for name, variable in changed.variables.items():
         before = config.variables.get(name, Variable())
         done = {step: None for step in COARSENINGS if getattr(variable, step) == getattr(before, step)}

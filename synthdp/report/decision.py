@@ -96,7 +96,7 @@ def decision(content: ReportContent) -> Decision:
         reasons=found[:MOST_REASONS],
         more=found[MOST_REASONS:],
         next_step=next_step(gate),
-        facts=(*_attempts(gate), *_basis(gate)),
+        facts=(*_attempts(gate), *_promise(content), *(_basis(gate) if checks or "checks" not in gate else ())),
         worst=worst,
         checks=every,
         accepted=accepted,
@@ -177,6 +177,12 @@ def _attempts(gate: Line) -> tuple[str, ...]:
         return tuple(str(one) for one in told)
     attempt = gate.get("attempt")
     return (f"Attempt {number(attempt)} on these data.",) if is_number(attempt) else ()
+
+
+def _promise(content: ReportContent) -> tuple[str, ...]:
+    """Return the ε of the whole release, which is what speaks for a release that no limit judges."""
+    epsilon = (find(content.metrics, "privacy") or {}).get("epsilon")
+    return (f"Differentially private with ε = {number(epsilon)} (see What is promised).",) if is_number(epsilon) else ()
 
 
 def _basis(gate: Line) -> tuple[str, ...]:
