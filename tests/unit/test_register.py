@@ -419,6 +419,19 @@ def test_an_attempt_is_recorded_and_a_release_only_when_published(tmp_path):
     assert json.loads((tmp_path / NAME / INDEX).read_text()) == index
 
 
+def test_an_index_that_is_no_file_or_a_bomb_is_wrong_input(tmp_path):
+    """What a person can mend ends in a sentence, and says the same whatever stands there."""
+    for make in (os.mkdir, os.mkfifo, lambda path: path.write_text("[" * 100_000)):
+        folder = tmp_path / f"register{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        make(folder / INDEX)
+        with pytest.raises(InputError), Register(folder).session(table()):
+            pass
+    (tmp_path / "locked" / ".lock").mkdir(parents=True)
+    with pytest.raises(InputError, match="must be a file"), Register(tmp_path / "locked").session(table()):
+        pass
+
+
 def test_a_run_that_leaks_is_one_attempt_and_refused(tmp_path, monkeypatch):
     """The gate let it pass, the scan for leaks did not: one attempt, which must not be counted as passed too."""
     with monkeypatch.context() as patched:
