@@ -45,10 +45,14 @@ def new_key(path: Path) -> tuple[Path, Path]:
     public_text = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for place, text, mode in ((path, private_text, 0o600), (public, public_text, 0o644)):
+    # the public half first: a private key without it would be of no use, and stand in the way of the next try
+    for place, text, mode in ((public, public_text, 0o644), (path, private_text, 0o600)):
         try:
+            if os.path.lexists(path):
+                raise FileExistsError
             write_through(place, text, mode=mode)
         except FileExistsError:
+            place = path if os.path.lexists(path) else place
             raise InputError(
                 f"{place}: is there already, and a key is never overwritten; choose another name."
             ) from None

@@ -440,6 +440,15 @@ def test_the_commands(out, keys, tmp_path):
     assert "needs the folder of a release and --key" in invoke("sign", out).stderr
 
 
+def test_a_pair_of_keys_is_made_whole_or_not_at_all(tmp_path):
+    for taken, free in (("a.pem", "a.pub.pem"), ("b.pub.pem", "b.pem")):
+        (tmp_path / taken).write_text("x")
+        with pytest.raises(InputError, match=f"{taken}: is there already"):
+            signing.new_key(tmp_path / f"{taken[0]}.pem")
+        assert not (tmp_path / free).exists()
+        assert (tmp_path / taken).read_text() == "x"
+
+
 def test_without_the_library_it_is_said(out, tmp_path, monkeypatch):
     def absent(_name):
         raise ImportError
