@@ -133,7 +133,8 @@ def _coarse_dates(
     moments = local.to_numpy("datetime64[us]")
     start = period_start((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), period)
     first = np.where(np.isfinite(start), start, 0.0).astype(np.int64).astype("datetime64[D]").astype("datetime64[us]")
-    made = pd.Series(np.where(np.isfinite(start), first, np.datetime64("NaT")), index=series.index, name=series.name)
+    rounded = pd.DatetimeIndex(np.where(np.isfinite(start), first, np.datetime64("NaT", "us")))
+    made = pd.Series(rounded, index=series.index, name=series.name)
     if pd.api.types.is_datetime64_any_dtype(series):
         if zone is not None:
             # midnight may be skipped or repeated where clocks change on a first day
