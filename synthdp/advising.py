@@ -1,67 +1,45 @@
 """Advice that ends: one change of the config that can be pasted, tried out before it is given."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
-
-import yaml
 
 from synthdp.config import Config, parse
 from synthdp.errors import SynthdpError
-from synthdp.evaluation.gate import Check, Verdict
+from synthdp.evaluation.gate import Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
-from synthdp.evaluation.risk.undecided import coarser, undecided
+from synthdp.kept_advice import (
+    GONE,
+    MOST_TRIALS,
+    Advice,
+    Possible,
+    Trial,
+    are_keys,
+    as_text,
+    exposed_keys,
+    given_settings,
+    least_change,
+    options_for,
+    they_are,
+    undecided_columns,
+)
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
 from synthdp.schema import Schema
 
-MOST_TRIALS = 3
+__all__ = ["MOST_TRIALS", "WIDEST", "Advice", "advise", "excess", "masks_text", "widened", "wider"]
+
 # masks this many times wider say next to nothing: what is found then is not theirs
 WIDEST = 8.0
 # on four files the largest risk fell about as sd^(-1.4) where it mattered: so much wider for a risk over its limit
 STEEP, NARROWEST = 0.7, 1.25
 MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
 
-# judges a changed config over fresh draws; None where the change cannot be made
-Trial = Callable[[Config], Verdict | None]
 
-
-@dataclass(frozen=True)
-class Advice:
-    """What would help, as the config would say it.
-
-    Parameters
-    ----------
-    why
-        What is to blame, in a sentence.
-    change
-        The lines to paste; empty where no change of the config is known to help.
-    trials
-        How many changed configs were judged to find it.
-    verdict
-        Of the last trial: what the change is expected to come to.
-    """
-
-    why: str
-    change: str = ""
-    trials: int = 0
-    verdict: Verdict | None = None
-
-    def section(self) -> dict[str, Any]:
-        """Return ``gate.advice`` of metrics.json."""
-        found: dict[str, Any] = {"why": self.why, "change": self.change, "trials": self.trials}
-        if self.verdict is not None:
-            found["expected"] = {
-                "verdict": self.verdict.judgement,
-                "risk": [_line(check) for check in _worst_of_each(self.verdict)],
-                "overlap": _overlap(self.verdict),
-            }
-        return found
-
-
-def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> Advice | None:
+def advise(
+    config: Config, data: Microdata, verdict: Verdict, trial: Trial, possible: Possible = lambda _: True
+) -> Advice | None:
     """Return what would bring a refused release within its limits; None for one that was not refused.
 
     Parameters
@@ -70,6 +48,8 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
         The original with every released column.
     trial
         Called at most three times.
+    possible
+        Tells changes that the method cannot make, which are not advised.
     """
     if verdict.passed:
         return None
@@ -82,9 +62,11 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
             "the earlier release again, or mask much more."
         )
     if UNDECIDED in names:
-        return _undecided(data, [check.attack for check in over if check.name == UNDECIDED])
+        return undecided_columns(
+            config, data, [check.attack for check in over if check.name == UNDECIDED], trial, possible
+        )
     if "max_exposed" in names:
-        return _exposed(data)
+        return exposed_keys(config, data, trial, possible)
     if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
         return Advice(
             f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
@@ -93,11 +75,11 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
     if "max_memorised" in names or _donors(config):
         return _other_model(config, trial)
     if names & set(MASKED) and _masked(config):
-        return _wider_masks(config, data, verdict, trial)
-    return _to_blame(config, data, [])
+        return _wider_masks(config, data, verdict, trial, possible)
+    return _to_blame(config, data, [], trial, possible)
 
 
-def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> Advice:
+def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial, possible: Possible) -> Advice:
     """Return masks that pass and are not wider than they need be, as far as three trials tell."""
     tried: list[Config] = []
 
@@ -108,7 +90,7 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
 
     widest, found = attempt(WIDEST)
     if found is None or not found.passed:
-        return _to_blame(config, data, tried, trial)
+        return _to_blame(config, data, tried, trial, possible)
     best, expected = widest, found
     factor = min(max(excess(verdict) ** STEEP, NARROWEST), WIDEST / NARROWEST)
     for _ in range(MOST_TRIALS - 1):
@@ -121,22 +103,25 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
     return Advice(why, masks_text(best), len(tried), expected)
 
 
-def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial | None = None) -> Advice:
+def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial, possible: Possible) -> Advice:
     """Return what else is to blame where masks no longer help: a kept key, the model, or the number of copies."""
     said = "Wider masks no longer help" if tried else f"Method {config.synthesis.method} masks nothing"
     keys = [column.name for column in data.schema.kept() if column.key]
-    if keys:
-        change = _text({"variables": {name: {"role": "replace", "key": True} for name in keys}})
-        return Advice(f"{said}: {', '.join(keys)} are keys and kept, so they are known exactly.", change, len(tried))
-    copies = getattr(config.synthesis, "copies", 1)
     left = MOST_TRIALS - len(tried)
-    if trial is not None and left > 0 and copies > 2:
+    if keys:
+        why = f"{said}: {', '.join(keys)} {are_keys(keys)} kept, so {they_are(keys)} known exactly."
+        # coarser keys are still known exactly: replaced first
+        options = {name: options_for(config, data, name, keys, possible)[::-1] for name in keys}
+        options = {name: [o for o in some if o != GONE] + [GONE] for name, some in options.items()}
+        return least_change(config, why, options, trial, possible, most=left, before=len(tried))
+    copies = getattr(config.synthesis, "copies", 1)
+    if tried and left > 0 and copies > 2:
         fewer = config.model_copy(update={"synthesis": config.synthesis.model_copy(update={"copies": 2})})
         wide = widened(fewer, WIDEST, data.schema) if _masked(config) else fewer
         found = trial(wide)
         tried.append(wide)
         if found is not None and found.passed:
-            change = _text({"synthesis": {"copies": 2}}) + (masks_text(wide) if _masked(config) else "")
+            change = _synthesis(config, {"copies": 2}) + (masks_text(wide) if _masked(config) else "")
             return Advice(f"{said} with {copies} copies: fewer let less through.", change, len(tried), found)
     kept = [column.name for column in data.schema.kept()]
     told = f" The kept columns {', '.join(kept[:5])} tell the model who is who: replace or drop some." if kept else ""
@@ -147,8 +132,8 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     """Return a model that does not hand on values of donors."""
     model = getattr(config.synthesis, "model", None)
     name = str(getattr(model, "method", config.synthesis.method))
-    raw = {"synthesis": {"model": {"method": "regression"}}}
-    changed = _with(config, {"model": {"method": "regression"}})
+    change = {"model": {"method": "regression"}}
+    changed = _with(config, change)
     found = trial(changed) if changed is not None else None
     why = f"Model {name} memorises: it hands on values of the records it was fitted to."
     if found is None:
@@ -156,42 +141,12 @@ def _other_model(config: Config, trial: Trial) -> Advice:
         return Advice(
             f"{why} Replace it by a model that draws from a distribution, such as regression or copula.", trials=tried
         )
-    return Advice(why, _text(raw), 1, found)
+    return Advice(why, _synthesis(config, change), 1, found)
 
 
-def _undecided(data: Microdata, names: list[str]) -> Advice:
-    change: dict[str, Any] = {}
-    for one in undecided(data):
-        if one.name in names:
-            found = _coarser(data, one.name, one.sets[0].columns)
-            change[one.name] = {"key": True, **found} if found else {"role": "replace", "key": True}
-    return Advice(
-        "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
-        "somebody may, this makes them safe:",
-        _text({"variables": change}),
-    )
-
-
-def _exposed(data: Microdata) -> Advice:
-    keys = [column.name for column in data.schema.kept() if column.key]
-    found = {name: settings for name in keys if (settings := _coarser(data, name, keys))}
-    change = found or {name: {"role": "replace"} for name in keys}
-    return Advice(
-        f"{', '.join(keys)} are keys and kept: who is alone with them is found with certainty. Make them coarser, or "
-        "replace them.",
-        _text({"variables": change}),
-    )
-
-
-def _coarser(data: Microdata, name: str, among: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that make a column coarser; empty where none would leave clearly fewer records unique."""
-    found = coarser(data, name, among)
-    return {} if found is None else _settings(found.setting)
-
-
-def _settings(text: str) -> dict[str, Any]:
-    """Return "round: 5 and topcode: 90" as settings."""
-    return {key: value for part in text.split(" and ") for key, value in yaml.safe_load(part).items()}
+def _synthesis(config: Config, change: Mapping[str, Any]) -> str:
+    """Return the whole block of the synthesis with something changed, for the same reason."""
+    return as_text({"synthesis": {**given_settings(config.synthesis), "method": config.synthesis.method, **change}})
 
 
 def excess(verdict: Verdict) -> float:
@@ -244,16 +199,11 @@ def masks_text(config: Config) -> str:
             group: {name: _plain(mask) for name, mask in block.items()}
             for group, block in config.masks_by_group.items()
         }
-    return _text({name: block for name, block in shown.items() if block})
+    return as_text({name: block for name, block in shown.items() if block})
 
 
 def _plain(mask: Any) -> dict[str, Any]:
     return dict(mask.model_dump(mode="json", exclude_unset=True) | {"method": mask.method})
-
-
-def _text(change: Mapping[str, Any]) -> str:
-    """Return settings as YAML, one line for each column."""
-    return str(yaml.safe_dump(dict(change), default_flow_style=None, sort_keys=False, allow_unicode=True, width=120))
 
 
 def _masked(config: Config) -> bool:
@@ -275,22 +225,3 @@ def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
 
 def _round(value: float) -> float:
     return float(f"{value:.2g}")
-
-
-def _worst_of_each(verdict: Verdict) -> list[Check]:
-    worst: dict[str, Check] = {}
-    for one in verdict.checks:
-        if one.useful or one.deciding is None:
-            continue
-        if one.name not in worst or one.deciding > (worst[one.name].deciding or 0):
-            worst[one.name] = one
-    return list(worst.values())
-
-
-def _line(check: Check) -> dict[str, Any]:
-    return {"name": check.name, "attack": check.attack, "value": check.value, "high": check.high, "limit": check.limit}
-
-
-def _overlap(verdict: Verdict) -> float | None:
-    found = [check.value for check in verdict.checks if check.name == "min_overlap" and check.value is not None]
-    return min(found, default=None)

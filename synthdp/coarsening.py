@@ -129,9 +129,12 @@ def _coarse_dates(
         return series, variable
     zone = dates.dt.tz
     local = dates if zone is None else dates.dt.tz_localize(None)
-    days = np.asarray((local - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
-    start = pd.Timestamp(0) + pd.to_timedelta(period_start(days, period), unit="D")
-    made = pd.Series(start, index=series.index, name=series.name)
+    # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
+    moments = local.to_numpy("datetime64[us]")
+    start = period_start((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), period)
+    first = np.where(np.isfinite(start), start, 0.0).astype(np.int64).astype("datetime64[D]").astype("datetime64[us]")
+    rounded = pd.DatetimeIndex(np.where(np.isfinite(start), first, np.datetime64("NaT", "us")))
+    made = pd.Series(rounded, index=series.index, name=series.name)
     if pd.api.types.is_datetime64_any_dtype(series):
         if zone is not None:
             # midnight may be skipped or repeated where clocks change on a first day

@@ -27,12 +27,13 @@ from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.registry import risks
+from synthdp.intake import prepare
 from synthdp.intrusion.halves import part_of, refitting
 from synthdp.judging import over_draws
-from synthdp.microdata import Codes
+from synthdp.microdata import Codes, Microdata
 from synthdp.planning import open_questions, plan_of
 from synthdp.release.held import Earlier
-from synthdp.schema import Schema
+from synthdp.schema import COARSENINGS, Role, Schema, Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.private.settings import Private
 from synthdp.synthesis.protocol import Advance, Plan
@@ -164,11 +165,20 @@ def advise_on(
         return {}
     place = count(1)
 
+    def possible(changed: Config) -> bool:
+        try:
+            plan_of(changed, _declared_anew(config, changed, plan.released))
+        except SynthdpError:
+            return False
+        return True
+
     def trial(changed: Config) -> Verdict | None:
-        if len(plan.data) > MOST_TRIED:
+        # kept columns end the verdict on a large file before any draw, and their advice must not cost more than that
+        most = MOST_TRIED if changed.variables == config.variables else MOST_DRAWN_IN_VAIN
+        if len(plan.data) > most:
             return None
         try:
-            again = plan_of(changed, plan.released)
+            again = plan_of(changed, _declared_anew(config, changed, plan.released))
             mine = streams.within("advice", next(place))
             known = {name: reason for name, reason in accepted.items() if name.startswith(UNDECIDED)}
             return judge(
@@ -177,8 +187,22 @@ def advise_on(
         except SynthdpError:
             return None
 
-    found = advise(config, plan.released, judged.verdict, trial)
+    found = advise(config, plan.released, judged.verdict, trial, possible)
     return found.section() if found is not None else {}
+
+
+def _declared_anew(config: Config, changed: Config, data: Microdata) -> Microdata:
+    """Return the records as a changed config declares them; what was done to them already is not repeated."""
+    if changed.variables == config.variables:
+        return data
+    variables: dict[str, Variable] = {}
+    for name, variable in changed.variables.items():
+        before = config.variables.get(name, Variable())
+        done = {step: None for step in COARSENINGS if getattr(variable, step) == getattr(before, step)}
+        gone = variable.role is Role.DROP and name not in data.frame.columns
+        variables |= {} if gone else {name: variable.model_copy(update=done)}
+    given = changed.data.model_copy(update={"missing_codes": {}})
+    return prepare(data.frame, changed.model_copy(update={"variables": variables, "data": given}))
 
 
 def leaked(gate: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def design_of(paths: Sequence[Path]) -> Design | None:
         contents = json.loads(described.read_text(encoding="utf-8"))
         design = Design.of(contents)
         whole = sorted(contents["files"]) == sorted(path.name for path in paths)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{described}: damaged, so it does not tell how the files were made.") from None
     return design if whole else None
 

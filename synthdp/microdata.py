@@ -56,8 +56,9 @@ def numbers(series: pd.Series, column: Column) -> Floats:
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
     dates = pd.to_datetime(series)
-    days = ((dates if dates.dt.tz is None else dates.dt.tz_localize(None)) - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    return np.asarray(days, dtype=np.float64)
+    # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
+    moments = (dates if dates.dt.tz is None else dates.dt.tz_localize(None)).to_numpy("datetime64[us]")
+    return np.asarray((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
 
 
 def codes(series: pd.Series, column: Column) -> Codes:

@@ -21,7 +21,7 @@ from synthdp.planning import analysis_problems, notes_of, open_questions, plan_o
 from synthdp.privacy.ledger import Ledger
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.publishing import format_of, publish, report_content, row_orders
-from synthdp.recording import Attempts, holding, register_of
+from synthdp.recording import Attempts, holding, register_of, section
 from synthdp.release.confidential import Status, json_text
 from synthdp.release.public import SUMS
 from synthdp.report import page
@@ -162,18 +162,19 @@ def execute(
     if not resume:
         bill.check()
     with release.prepare_out(out, resume=resume):
+        left = release.read_manifest(out) if resume else None
+        if left is not None:  # before it is written anew, for its owner only
+            raise_if(release.check_resumable(out, left, study=study))
         settings = config.model_dump(mode="json", exclude={"seed"})
         manifest = release.start_manifest(
             out, config=settings, inputs=inputs, study=study, resume=resume, seed=config.seed
         )
-        if resume:
-            raise_if(release.check_resumable(out, manifest, study=study))
         if manifest.finished and not (manifest.status == "refused" and accepted):
             return _finished(out)
-        if isinstance(config.synthesis, Private) and (out / "public").is_dir():
-            return _published(out, bill, manifest.run)
         register, caution = register_of(config, out)
         with holding(register, table.frame if table is not None else data.frame, waiting) as held:
+            if isinstance(config.synthesis, Private) and (out / "public").is_dir():
+                return _published(out, bill, manifest.run, section(held))
             tried = Attempts(held, manifest.run, str(manifest.contents["config_sha256"]))
             earlier = held.earlier(plan.released, run=manifest.run) if held is not None else ()
             bill.pay(manifest.run)
@@ -318,7 +319,7 @@ def _finish(
     release.finish_manifest(out, status=status, timings=timings, public=sums, signed=signed)
 
 
-def _published(out: Path, bill: Bill, run: str) -> Outcome:
+def _published(out: Path, bill: Bill, run: str, attempts: Mapping[str, Any]) -> Outcome:
     """End a run that was killed once its files were public: other noise now would be a second release."""
     if release.verify(out):
         raise InputError(
@@ -328,7 +329,7 @@ def _published(out: Path, bill: Bill, run: str) -> Outcome:
     found = _finished(out)
     bill.pay(run, released=out / "public" / SUMS)
     sums = {path.name: io.digest(path) for path in sorted((out / "public").iterdir()) if path.name != SUMS}
-    _finish(out, "published", found.metrics, bill, found.metrics["timings"], sums)
+    _finish(out, "published", found.metrics, bill, found.metrics["timings"], sums, attempts)
     return found
 
 

@@ -55,7 +55,7 @@ class Attempts:
 
     def section(self) -> dict[str, Any]:
         """Return what the manifest says of the attempts."""
-        return attempts.section(self._held.attempts() if self._held is not None else None)
+        return section(self._held)
 
     def _end(self, verdict: Any, reasons: Any, accepted: Any) -> dict[str, Any]:
         if self._held is None:
@@ -63,6 +63,11 @@ class Attempts:
         self._held.attempt(self._run, verdict=verdict, config=self._config, reasons=reasons, accepted=accepted)
         found = self._held.attempts()
         return {"attempt": len(found), "attempts": attempts.lines(found)}
+
+
+def section(held: Held | None) -> dict[str, Any]:
+    """Return what a manifest says of the attempts on the data that are held."""
+    return attempts.section(held.attempts() if held is not None else None)
 
 
 def register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, ...]]:

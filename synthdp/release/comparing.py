@@ -70,6 +70,33 @@ def comparable(now: Fingerprint, before: Fingerprint) -> tuple[Pairs, tuple[int,
     return tuple(pairs), tuple(exactly), tuple(rough)
 
 
+def ranked(now: Fingerprint, before: Fingerprint) -> Pairs:
+    """Return columns of few levels by how common each level is, others as exactly as they allow.
+
+    Recoding, renaming or shifting the levels changes all of a column's values and none of their numbers. Levels of the
+    same number are one.
+    """
+    pairs: list[Pair] = []
+    for i, j in pair_columns(now.summary(), before.summary()):
+        one, other = now.columns[i], before.columns[j]
+        counts = [_by_count(side.exact) for side in (one, other)]
+        if counts[0] is not None and counts[1] is not None:
+            pairs.append((counts[0], counts[1]))
+        elif one.rough is not None and other.rough is not None and _common(one.rough, other.rough) >= COMMON:
+            pairs.append((one.rough, other.rough))
+        elif _common(one.exact, other.exact) >= COMMON:
+            pairs.append((one.exact, other.exact))
+    return tuple(pairs)
+
+
+def _by_count(tokens: Tokens) -> Tokens | None:
+    """Return for each record the place of its level among all numbers of records, the most common first."""
+    _, place, counts = np.unique(tokens, return_inverse=True, return_counts=True)
+    if len(counts) > LEVELS:
+        return None
+    return np.asarray(np.unique(-counts, return_inverse=True)[1][place] + 1, dtype=np.uint32)
+
+
 def filtered(pairs: Pairs) -> Pairs | None:
     """Return the records that both files could hold, when one of them was cut down to some levels of a column.
 

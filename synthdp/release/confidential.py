@@ -4,13 +4,15 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import os
 import platform
 import secrets
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -137,14 +139,26 @@ def read_manifest(out: Path) -> Manifest | None:
     """
     path = _folder(out) / MANIFEST
     try:
-        contents = json.loads(path.read_text(encoding="utf-8"))
+        contents = json.loads(_text(path))
         if contents["version"] != MANIFEST_VERSION:
             raise InputError(f"{path}: version must be {MANIFEST_VERSION}; a newer synthdp may read it.")
         return _manifest(contents)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError, NotADirectoryError):
         raise InputError(f"{path}: the file is damaged; start again with another --out.") from None
+
+
+def _text(path: Path) -> str:
+    """Return the text of an ordinary file; a pipe in its place would make us wait for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("no ordinary file")
+        with open(descriptor, encoding="utf-8", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def finish_manifest(
@@ -184,11 +198,14 @@ def signed(folder: Path) -> list[str]:
     manifest = read_manifest(home)
     if manifest is None:
         return []
-    lines = [
-        f"accepted on signing: {risk['risk']} Reason: {risk['reason']}"
-        for risk in manifest.contents.get("accepted") or ()
-    ]
-    earlier = manifest.contents.get("earlier_releases") or ()
+    try:
+        lines = [
+            f"accepted on signing: {risk['risk']} Reason: {risk['reason']}"
+            for risk in manifest.contents.get("accepted") or ()
+        ]
+        earlier = [str(one) for one in manifest.contents.get("earlier_releases") or ()]
+    except (KeyError, TypeError):
+        raise InputError(f"{_folder(home) / MANIFEST}: what was signed for is damaged.") from None
     if earlier:
         lines.append(f"judged together with {len(earlier)} earlier releases of the same data: {', '.join(earlier)}.")
     return lines + _attempt_lines(home, manifest)
@@ -285,6 +302,8 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _manifest(contents: Mapping[str, Any]) -> Manifest:
+    if contents["status"] not in get_args(Status):
+        raise ValueError("no such status")
     return Manifest(
         seed=int(contents["seed"]), status=contents["status"], study=bool(contents["study"]), contents=contents
     )

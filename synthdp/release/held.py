@@ -139,6 +139,9 @@ class Held:
     ) -> Attempt:
         """Write down an attempt; a run that was interrupted has its own one completed.
 
+        Of one run only refusals stay beside each other: whatever else was written down of it did not come to its end
+        (it was killed, or the scan for leaks stopped files that the gate had let pass).
+
         Parameters
         ----------
         run, config
@@ -150,9 +153,7 @@ class Held:
         with self._shelf.held():
             index = self._shelf.index()
             others = [
-                entry
-                for entry in index["attempts"]
-                if not (entry.get("run") == run and entry.get("verdict") == "interrupted")
+                entry for entry in index["attempts"] if entry.get("run") != run or entry.get("verdict") == "refused"
             ]
             entry = entry_of(made) | {"of": self._own}
             self._shelf.record(index | {"attempts": [*others, entry]})

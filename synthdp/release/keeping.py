@@ -70,10 +70,13 @@ class Shelf:
             descriptor = self._open(name, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             return None
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InputError(f"{self.folder / name}: must be a file; restore the register from a backup.")
-            return file.read()
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file whole, for its owner only."""
@@ -110,7 +113,7 @@ class Shelf:
             ):
                 raise TypeError
             return {"version": VERSION, **found}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise damaged(path) from None
 
     def record(self, index: dict[str, Any]) -> None:
@@ -128,6 +131,8 @@ class Shelf:
             return InputError(
                 f"{self.folder / name}: is a link, which the register does not follow; put the file there."
             )
+        if isinstance(error, IsADirectoryError):
+            return InputError(f"{self.folder / name}: must be a file; restore the register from a backup.")
         if isinstance(error, NotADirectoryError):
             return InputError(f"release.recorded_in: {self.folder} must be a folder, found a file; name another one.")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

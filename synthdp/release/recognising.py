@@ -3,7 +3,8 @@
 A file is recognised when some set of its columns shows that a sizeable part of the records stands in the other file
 (`overlaps`), when no single column carries this alone, and when most of the columns that could speak agree with it.
 Columns are compared by their exact values where enough of these occur in both files, else by the rough size of their
-numbers, so that rounding or top-coding a column does not hide it; columns that number the records are not asked.
+numbers, so that rounding or top-coding a column does not hide it, and where that shows nothing, levels by how common
+they are, so that recoding does not hide them either; columns that number the records are not asked.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.release.comparing import Pairs, comparable, filtered
+from synthdp.release.comparing import Pairs, comparable, filtered, ranked
 from synthdp.release.fingerprints import Fingerprint
 from synthdp.release.hashing import Words, combined, mixed
 from synthdp.release.overlaps import Overlap, buckets_for, counted, overlap
@@ -60,14 +61,15 @@ def recognise(now: Fingerprint, before: Fingerprint) -> Match | None:
         same = tuple((column.exact, by_name[column.name]) for column in now.columns)
         return Match(1.0, True, _aligned(same, now.records, before.records)[0], True)
     pairs, exactly, rough = comparable(now, before)
-    if not pairs:
-        return None
-    found = _best(pairs, exactly)
+    found = _best(pairs, exactly) if pairs else None
     if found is None and any(one is not other for one, other in zip(pairs, rough, strict=True)):
         pairs, found = rough, _best(rough)
-    if found is None:
+    if found is None and pairs:
         part = filtered(pairs)
         found = _best(part) if part is not None else None
+    if found is None:
+        pairs = ranked(now, before)
+        found = _best(pairs) if pairs else None
     if found is None:
         return None
     held, chosen, agreeing = found

@@ -14,7 +14,6 @@ RFC 8032 (Ed25519), RFC 8410 (its PEM files).
 """
 
 import base64
-import binascii
 import importlib
 import os
 import stat
@@ -26,6 +25,7 @@ from synthdp.release.folder import write_atomic, write_through
 from synthdp.release.reading import RELEASE, SIGNATURE, SUMS
 
 PUBLIC_SUFFIX = ".pub.pem"
+LENGTH = 64
 
 
 def new_key(path: Path) -> tuple[Path, Path]:
@@ -45,10 +45,14 @@ def new_key(path: Path) -> tuple[Path, Path]:
     public_text = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for place, text, mode in ((path, private_text, 0o600), (public, public_text, 0o644)):
+    # the public half first: a private key without it would be of no use, and stand in the way of the next try
+    for place, text, mode in ((public, public_text, 0o644), (path, private_text, 0o600)):
         try:
+            if os.path.lexists(path):
+                raise FileExistsError
             write_through(place, text, mode=mode)
         except FileExistsError:
+            place = path if os.path.lexists(path) else place
             raise InputError(
                 f"{place}: is there already, and a key is never overwritten; choose another name."
             ) from None
@@ -85,17 +89,42 @@ def signature_problems(folder: Path, key: Path) -> list[str]:
     public = _public_key(key)
     path = folder / SIGNATURE
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            text = file.read(1000)
-        public.verify(base64.b64decode(text.strip(), validate=True), (folder / SUMS).read_bytes())
+        public.verify(_signature(path), (folder / SUMS).read_bytes())
     except FileNotFoundError:
         return [f"{path}: missing; the release is not signed."]
-    except (OSError, binascii.Error, ValueError):
+    except (OSError, ValueError):
         return [f"{path}: not a signature."]
     except invalid:
         return [f"{path}: {SUMS} was not signed with the key that belongs to {key}, or was changed since."]
     return []
+
+
+def form_problems(folder: Path) -> list[str]:
+    """Return what is wrong with a signature that nobody checks: no list names this file, so it could hold anything."""
+    path = folder / SIGNATURE
+    try:
+        _signature(path)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError):
+        return [f"{path}: not a signature."]
+    return []
+
+
+def _signature(path: Path) -> bytes:
+    """Return the 64 bytes of a signature, and nothing beside them.
+
+    Raises
+    ------
+    ValueError
+        When the file holds anything else.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        text = file.read(2 * LENGTH)
+    found = base64.b64decode(text.strip(), validate=True)
+    if len(text) == 2 * LENGTH or len(found) != LENGTH:
+        raise ValueError("no signature")
+    return found
 
 
 def _private_key(path: Path) -> Any:

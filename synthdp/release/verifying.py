@@ -17,12 +17,14 @@ from synthdp.release.confidential import MANIFEST, read_manifest
 from synthdp.release.contents import content_problems
 from synthdp.release.folder import CONFIDENTIAL
 from synthdp.release.reading import CODEBOOK, README, RELEASE, SIGNATURE, SUMS, locate, read_release
-from synthdp.release.signing import sign_sums, signature_problems
+from synthdp.release.signing import form_problems, sign_sums, signature_problems
 
 FORGEABLE = (
     f"Checksums find damage, not forgery: whoever can write into this folder can write {SUMS} anew. Compare {SUMS} "
     "with the one its maker announced, or ask for a signature and give the maker's public key by --key."
 )
+# the folder itself and the one above it, and the two files that no list of checksums can hold
+_UNLISTED = (".", "..", SUMS, SIGNATURE)
 _SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\x00-\x1f\x7f]+)")
 
 
@@ -53,8 +55,7 @@ def verify(folder: Path, *, key: Path | None = None) -> list[str]:
     if not found:  # a file that changed is not asked what it says
         problems += content_problems(folder, read_release(folder))
     problems += _manifest_problems(folder)
-    if key is not None:
-        problems += signature_problems(folder, key)
+    problems += signature_problems(folder, key) if key is not None else form_problems(folder)
     return problems
 
 
@@ -125,6 +126,8 @@ def read_sums(folder: Path, problems: list[str]) -> dict[str, str]:
         match = _SUM_LINE.fullmatch(line)
         if match is None:
             problems.append(f"{path}: line {number} is not a checksum and a file name.")
+        elif match[2] in _UNLISTED:
+            problems.append(f"{path}: line {number} lists what is no file of a release.")
         elif match[2].casefold() in {name.casefold() for name in sums}:
             problems.append(f"{path}: line {number} lists a file a second time.")
         else:
@@ -202,6 +205,8 @@ def _manifest_problems(folder: Path) -> list[str]:
     if manifest.status in ("refused", "study"):
         return [f"{place}: the run was not published ({manifest.status}), so these files are not its release."]
     recorded = _recorded(folder)
+    if recorded is None and manifest.status == "published":
+        return [f"{place}: does not say which files the run published; it was changed."]
     if recorded is None or not (folder / SUMS).is_file():
         return []
     sums = read_sums(folder, [])

@@ -89,14 +89,14 @@ def decision(content: ReportContent) -> Decision:
     worst, every = _tables(checks)
     return Decision(
         state=state,
-        headline=_headline(state, found, bool(accepted)),
+        headline=_headline(state, found, bool(accepted), judged=bool(checks) or "checks" not in gate),
         explanation=_explanation(content, state, checks, bool(accepted)),
         answers=answers(gate) if state != "open" else (),
         learnt=learnt(content, told={one.name for one in found}) if state != "open" else "",
         reasons=found[:MOST_REASONS],
         more=found[MOST_REASONS:],
         next_step=next_step(gate),
-        facts=(*_attempts(gate), *_basis(gate)),
+        facts=(*_attempts(gate), *_promise(content), *(_basis(gate) if checks or "checks" not in gate else ())),
         worst=worst,
         checks=every,
         accepted=accepted,
@@ -117,6 +117,10 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
         safe = Answer("Safe?", "No", note, "no")
     elif accepted:
         safe = Answer("Safe?", "Accepted", "above a limit, signed for", "open")
+    elif not limits and isinstance(
+        gate.get("checks"), Sequence
+    ):  # the gate let it pass because nobody asked it anything
+        safe = Answer("Safe?", "Not judged", "no limit is set", "open")
     else:
         safe = Answer(
             "Safe?", "Yes", f"within {'its limit' if limits == 1 else f'all {limits} limits'}" if limits else "", "yes"
@@ -131,11 +135,13 @@ def answers(gate: Line) -> tuple[Answer, Answer]:
     return safe, Answer("Useful?", "Little" if failed else "Yes", overlap, "no" if failed else "yes")
 
 
-def _headline(state: str, found: Sequence[Reason], accepted: bool) -> str:
+def _headline(state: str, found: Sequence[Reason], accepted: bool, *, judged: bool) -> str:
     if state == "amber":
         brief = next((one.brief for one in found if one.useful), "")
         said = f": {brief}" if brief else ""
         return f"May be published, but is of little use{said}"
+    if state == "passed" and not judged:
+        return "Passed: no limit is set, so the release gate had nothing to judge"
     if state == "passed" and accepted:
         return "Passed by override: risks above the limits were accepted by name"
     return {
@@ -171,6 +177,12 @@ def _attempts(gate: Line) -> tuple[str, ...]:
         return tuple(str(one) for one in told)
     attempt = gate.get("attempt")
     return (f"Attempt {number(attempt)} on these data.",) if is_number(attempt) else ()
+
+
+def _promise(content: ReportContent) -> tuple[str, ...]:
+    """Return the ε of the whole release, which is what speaks for a release that no limit judges."""
+    epsilon = (find(content.metrics, "privacy") or {}).get("epsilon")
+    return (f"Differentially private with ε = {number(epsilon)} (see What is promised).",) if is_number(epsilon) else ()
 
 
 def _basis(gate: Line) -> tuple[str, ...]:

@@ -50,7 +50,11 @@ class Reason:
             return ""
         named = list(self.also[:2])
         more = len(self.also) - len(named)
-        also = f"; also by {listing([*named, f'{more} more'] if more else named)}" if named else ""
+        also = (
+            f"; also {'' if self.useful else 'by '}{listing([*named, f'{more} more'] if more else named)}"
+            if named
+            else ""
+        )
         return f"({'' if self.useful else 'by '}{self.by}{also})"
 
 

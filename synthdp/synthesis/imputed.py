@@ -110,7 +110,16 @@ class Imputed(Settings):
     def notes(self, plan: Plan) -> list[str]:
         """Return what whoever signs should know of this method, in sentences."""
         cautions = [TREES] if isinstance(self.model, MaskedCart) and self._bound(plan) else []
-        return cautions if self.imputations == 1 else cautions + self._completion_notes(plan)
+        if self.imputations > 1:
+            return cautions + self._completion_notes(plan)
+        filled = self._filled(plan)
+        if filled:  # analysts need another rule then, so this cannot be hidden without false intervals
+            cautions.append(
+                f"Missing values of {', '.join(filled)} are filled in, so every copy stands for a completed file "
+                "of its own. The names of the files and the combining rule tell data users that a value was missing, "
+                "even if it was one person's; they do not tell whose. Leave such records out where that is too much."
+            )
+        return cautions
 
     def _bound(self, plan: Plan) -> tuple[str, ...]:
         """Return the constraints that draws can break."""

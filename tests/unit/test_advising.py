@@ -19,6 +19,7 @@ from synthdp.masking.registry import MASKS
 from synthdp.masking.transition import Transition
 from synthdp.microdata import Microdata
 from synthdp.planning import plan_of
+from synthdp.schema import Role
 from synthdp.seeding import Streams
 
 N = 150
@@ -55,11 +56,8 @@ def merged(settings: dict[str, Any], change: str) -> dict[str, Any]:
     """Return a config into which the lines were pasted, column by column."""
     made = dict(settings)
     for block, lines in yaml.safe_load(change).items():
-        below = dict(made.get(block, {}))
-        for name, value in lines.items():
-            both = isinstance(value, dict) and isinstance(below.get(name), dict) and block == "variables"
-            below[name] = below[name] | value if both else value
-        made[block] = below
+        # a line takes the place of the old one, so it must be whole
+        made[block] = made[block] | lines if block == "variables" else lines
     return made
 
 
@@ -173,8 +171,8 @@ def test_kept_keys_are_named_where_masks_no_longer_help() -> None:
     made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}}}
     trials = Trials(lambda _: verdict(0.8))
     advice = given(made, verdict(0.9), trials)
-    assert advice.why == "Wider masks no longer help: year are keys and kept, so they are known exactly."
-    assert len(trials.tried) == 1
+    assert advice.why == "Wider masks no longer help: year is a key and kept, so it is known exactly."
+    assert advice.trials == len(trials.tried) == 3  # the masks, and two of what can be done to the column
     pasted = records(merged(made, advice.change)).schema
     assert "year" in {column.name for column in pasted.replaced()}
 
@@ -226,12 +224,42 @@ def test_kept_keys_with_loners_become_coarser() -> None:
     made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}}}
     trials = Trials(lambda _: None)
     advice = given(made, verdict(6.0, "max_exposed", 0.0), trials)
-    assert advice.why.startswith("year are keys and kept: who is alone with them is found with certainty.")
-    assert trials.tried == []
+    assert advice.why.startswith("year is a key and kept: who is alone with it is found with certainty.")
+    assert (advice.trials, advice.verdict) == (1, None)  # as in a file that is too large: the first is not repeated
     before, after = (records(one).frame["year"] for one in (made, merged(made, advice.change)))
     assert (after.value_counts() == 1).sum() < (before.value_counts() == 1).sum() or "year" in {
         column.name for column in records(merged(made, advice.change)).schema.replaced()
     }
+
+
+def test_the_least_change_of_kept_keys_that_passes_is_advised_as_whole_lines() -> None:
+    """Pasted over the old line, a change must not lose what else the line said: a key would be none."""
+    year = {"kind": "continuous", "role": "keep", "key": True, "bottomcode": 1900}
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": year}}
+
+    def rule(config: Config) -> Verdict | None:
+        return verdict(0.0 if config.variables["year"].role is Role.REPLACE else 1.0, "max_exposed", 0.0)
+
+    advice = given(made, verdict(6.0, "max_exposed", 0.0), Trials(rule))
+    assert advice.verdict is not None
+    assert advice.verdict.passed
+    line = yaml.safe_load(advice.change)["variables"]["year"]
+    assert line == year | {"role": "replace"}
+    never = advise(parse(made), records(made), verdict(6.0, "max_exposed", 0.0), Trials(rule), possible=lambda _: False)
+    assert never is not None
+    assert never.change == ""  # what the method cannot do is not advised
+
+
+def test_a_column_that_the_method_cannot_replace_is_not_to_be_replaced() -> None:
+    rng = np.random.default_rng(8)
+    frame = people().assign(town=[f"t{number}" for number in rng.integers(0, 70, len(people()))])
+    town = {"town": {"kind": "nominal", "role": "keep", "key": True}}
+    config = parse(SETTINGS | {"variables": SETTINGS["variables"] | town})
+    plan = plan_of(config, prepare(frame, config))
+    judged = judge(config, plan, streams=Streams(2))
+    advice = advise_on(config, plan, judged, streams=Streams(2), accepted={}, study=False, jobs=1)
+    assert yaml.safe_load(advice["change"]) == {"variables": {"town": {"role": "drop"}}}
+    assert 0 < advice["trials"] <= 3
 
 
 def test_undecided_columns_are_asked_about_first() -> None:
@@ -239,7 +267,7 @@ def test_undecided_columns_are_asked_about_first() -> None:
     made = SETTINGS | {"variables": variables}
     found = Verdict((undecided("z", "Decide."), *verdict(0.9).checks))
     advice = given(made, found, Trials(lambda _: None))
-    assert advice.trials == 0
+    assert (advice.trials, advice.verdict) == (1, None)
     assert advice.why.startswith("Nobody has said whether an intruder may know these kept columns.")
     schema = records(merged(made, advice.change)).schema
     assert schema["z"].key

@@ -333,3 +333,13 @@ def test_a_key_is_true_false_or_undecided():
     undecided = (False, False)
     found = [(column.key, column.key_decided) for column in schema.columns]
     assert found == [(True, True), (False, True), undecided, undecided]
+
+
+def test_dates_beyond_nanoseconds_are_dates():
+    """9999-12-31 stands for "still open" in many registers."""
+    frame = pd.DataFrame({"d": ["2020-05-17", "9999-12-31", "0900-02-03", None]})
+    made, variables = coarsen(frame, {"d": Variable(round="quarter")})
+    assert made["d"].tolist()[:3] == ["2020-04-01", "9999-10-01", "0900-01-01"]
+    assert made["d"].isna().tolist() == [False, False, False, True]
+    data = resolve(made, variables)
+    assert data.numbers("d")[1] == (np.datetime64("9999-10-01") - np.datetime64("1970-01-01")).astype(int)

@@ -222,3 +222,19 @@ def test_the_readme_of_fully_synthetic_files_runs(config_file, tmp_path, monkeyp
     copies = release.read_public(tmp_path / "out").copies
     pooled = api.pool(copies, model="mean", formula="age", rule="raab2016")
     assert (pooled.estimate[0], pooled.se[0]) == pytest.approx((estimate, se))
+
+
+def test_that_a_gap_shows_in_the_names_of_the_files_is_said_before_signing(tmp_path):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"age": rng.normal(50, 10, 60).round(), "z": rng.normal(size=60)})
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "data: {path: data.csv}\n"
+        "variables: {age: {kind: continuous, role: replace, key: true, bounds: [0, 110]}, z: {key: false}}\n"
+        "masks: {age: {method: gaussian, sd: 1}}\nsynthesis: {model: {method: copula}, copies: 2}\n"
+    )
+    said = []
+    for gaps in (0, 1):
+        frame.assign(age=frame["age"].where(frame.index >= gaps)).to_csv(tmp_path / "data.csv", index=False)
+        said.append(any("tell data users that a value was missing" in m for m in pipeline.check(load(config)).messages))
+    assert said == [False, True]

@@ -46,6 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("release", "report"),
     ("summary",),
     ("publishing",),
+    ("kept_advice",),
     ("planning", "drawing", "intrusion", "advising", "recording"),
     ("judging",),
     ("assessing",),

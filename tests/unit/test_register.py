@@ -421,6 +421,54 @@ def test_an_attempt_is_recorded_and_a_release_only_when_published(tmp_path):
     assert json.loads((tmp_path / NAME / INDEX).read_text()) == index
 
 
+def test_an_index_that_is_no_file_or_a_bomb_is_wrong_input(tmp_path):
+    """What a person can mend ends in a sentence, and says the same whatever stands there."""
+    for make in (os.mkdir, os.mkfifo, lambda path: path.write_text("[" * 100_000)):
+        folder = tmp_path / f"register{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        make(folder / INDEX)
+        with pytest.raises(InputError), Register(folder).session(table()):
+            pass
+    (tmp_path / "locked" / ".lock").mkdir(parents=True)
+    with pytest.raises(InputError, match="must be a file"), Register(tmp_path / "locked").session(table()):
+        pass
+
+
+def test_a_run_that_leaks_is_one_attempt_and_refused(tmp_path, monkeypatch):
+    """The gate let it pass, the scan for leaks did not: one attempt, which must not be counted as passed too."""
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "inspector", lambda *_, **__: lambda _folder: ["README.md: path: it holds a path."])
+        outcome = pipeline.run(config_of(tmp_path, table(), release=UNGATED), out=tmp_path / "a")
+    assert (outcome.passed, outcome.public) == (False, None)
+    assert outcome.metrics["gate"]["attempts"] == ["Attempt 1 on these data; none earlier."]
+    index = json.loads((tmp_path / NAME / INDEX).read_text())
+    assert [(one["verdict"], one["reasons"]) for one in index["attempts"]] == [("refused", ["leak"])]
+    assert index["releases"] == []
+    told = pipeline.run(config_of(tmp_path, table(), release=UNGATED), out=tmp_path / "b").metrics["gate"]["attempts"]
+    assert told[0].startswith("Attempt 2 on these data; 1 earlier: refused ")
+
+
+def test_a_run_killed_before_it_published_stays_one_attempt_when_it_goes_on(tmp_path, monkeypatch):
+    class Killed(Exception):
+        pass
+
+    def killed(*_, **__):
+        raise Killed
+
+    config = config_of(tmp_path, table(), release=UNGATED)
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "publish", killed)
+        with pytest.raises(Killed):
+            pipeline.run(config, out=tmp_path / "a")
+    (tmp_path / "a" / "confidential" / "manifest.json").chmod(0o640)
+    with pytest.raises(InputError, match="others may read the seed"):
+        pipeline.run(config, out=tmp_path / "a", resume=True)
+    (tmp_path / "a" / "confidential" / "manifest.json").chmod(0o600)
+    outcome = pipeline.run(config, out=tmp_path / "a", resume=True)
+    assert outcome.public is not None
+    assert outcome.metrics["gate"]["attempts"] == ["Attempt 1 on these data; none earlier."]
+
+
 def test_one_place_for_a_whole_agency(tmp_path, monkeypatch):
     monkeypatch.setenv("SYNTHDP_REGISTER", str(tmp_path / "agency"))
     pipeline.run(config_of(tmp_path, table(), release=UNGATED), out=tmp_path / "a")

@@ -318,6 +318,8 @@ def test_the_console_says_both_first_and_fits_eighty_columns(capsys: pytest.Capt
     assert summary.headline(gate(*SAFE, *USEFUL), published=True) == (
         "safe: yes · useful: yes (overlap 81%) · passed and published"
     )
+    nothing = summary.headline(gate(), published=True)  # no limit is set: passed, but nobody can say that it is safe
+    assert nothing == "safe: not judged · useful: not judged · passed and published"
     amber = summary.headline(gate(*SAFE, *USELESS), published=True)
     assert amber == "safe: yes · useful: no (overlap 4%) · amber: published, but of little use"
     assert "may be published" in summary.headline(gate(*SAFE, *USELESS), published=False)
@@ -331,3 +333,13 @@ def test_the_console_says_both_first_and_fits_eighty_columns(capsys: pytest.Capt
     lines = summary.advice(metrics["gate"])
     assert [line for line, verbatim in lines if verbatim] == ["masks:", "  age: {method: gaussian, sd: 1.5}"]
     assert lines[-1][0].startswith("Tried on draws of its own")
+
+
+def test_a_gate_without_limits_calls_nothing_safe_and_names_the_promise() -> None:
+    made = content(gate())
+    metrics = {**made.metrics, "privacy": {"epsilon": 5.0, "masking": []}}
+    found = decision(replace(made, metrics=metrics))
+    assert found.headline == "Passed: no limit is set, so the release gate had nothing to judge"
+    assert [one.word for one in found.answers] == ["Not judged", "Not judged"]
+    assert "Differentially private with ε = 5 (see What is promised)." in found.facts
+    assert not any("Judged" in fact for fact in found.facts)

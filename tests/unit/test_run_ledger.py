@@ -205,6 +205,7 @@ def test_killed_after_it_paid_and_resumed_it_pays_once(folder, moment):
     assert entry.file == after
     told = manifest(folder)
     assert (told["status"], told["charge"], told["privacy"]["epsilon"]) == ("published", 1, 0.5)
+    assert "attempts" in told
     assert set(told["public"]) == {p.name for p in (folder / "out/public").iterdir()} - {"SHA256SUMS"}
     assert release.verify(folder / "out") == []
     assert run(folder, "--ledger", folder / "l", "--resume").exit_code == 0, "finished runs owe nothing"

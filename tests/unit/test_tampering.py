@@ -224,6 +224,20 @@ WAYS = {
     "no number of copies": (lambda at: spoken(at, copies=None), PUBLIC, "must say how many"),
     "no columns": (lambda at: spoken(at, columns=None), PUBLIC, "must list the columns"),
     "an epsilon is invented": (lambda at: spoken(at, privacy={"epsilon": 1.0}), MANIFEST, "written anew"),
+    "the folder above is listed": (
+        lambda at: lines(at, lambda held: [*held, f"{'0' * 64}  .."]), PUBLIC, "line 7 lists what is no file",
+    ),
+    "the list lists itself": (
+        lambda at: lines(at, lambda held: [*held, f"{'0' * 64}  SHA256SUMS"]), PUBLIC, "line 7 lists what is no file",
+    ),
+    "a secret file as the signature": (
+        lambda at: shutil.copy(at.parent / "confidential" / "manifest.json", at / "SHA256SUMS.sig"),
+        PUBLIC, "SHA256SUMS.sig: not a signature",
+    ),
+    "a signature and a secret behind it": (
+        lambda at: (at / "SHA256SUMS.sig").write_text("A" * 86 + "==" + " " * 2000 + SECRET),
+        PUBLIC, "SHA256SUMS.sig: not a signature",
+    ),
     "another rule is stated": (lambda at: spoken(at, rule="rubin1987"), MANIFEST, "written anew"),
 }  # fmt: skip
 
@@ -286,6 +300,37 @@ def test_a_damaged_manifest_is_a_problem_and_an_unfinished_one_is_none(out):
     assert "damaged" in release.verify(out)[0]
     path.write_text(json.dumps({**contents, "status": "running", "public": None}))
     assert release.verify(out) == []
+
+
+DAMAGED = {
+    "a status that there is not": {"status": "fine"},
+    "an infinite seed": {"seed": float("inf")},
+    "no list of what was published": {"public": None},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_changed_manifest_is_a_problem(out, damage):
+    path = out / "confidential" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | DAMAGED[damage]))
+    (problem,) = release.verify(out)
+    assert "manifest.json: " in problem
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_in_place_of_the_manifest_is_not_waited_for(out, make):
+    path = out / "confidential" / "manifest.json"
+    path.unlink()
+    make(path)
+    assert "damaged" in release.verify(out)[0]
+    assert CliRunner().invoke(app, ["verify", str(out)]).exit_code == 2
+
+
+def test_what_was_signed_for_is_damaged(out):
+    path = out / "confidential" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"accepted": ["everything"]}))
+    found = CliRunner().invoke(app, ["verify", str(out)])
+    assert (found.exit_code, "what was signed for is damaged" in found.stderr) == (2, True)
 
 
 def test_a_manifest_that_may_not_be_read_is_not_asked(out, monkeypatch):
@@ -393,6 +438,15 @@ def test_the_commands(out, keys, tmp_path):
     assert invoke("verify", out, "--key", keys[1]).exit_code == 2
     assert "stands alone" in invoke("sign", out, "--new-key", tmp_path / "l.pem").stderr
     assert "needs the folder of a release and --key" in invoke("sign", out).stderr
+
+
+def test_a_pair_of_keys_is_made_whole_or_not_at_all(tmp_path):
+    for taken, free in (("a.pem", "a.pub.pem"), ("b.pub.pem", "b.pem")):
+        (tmp_path / taken).write_text("x")
+        with pytest.raises(InputError, match=f"{taken}: is there already"):
+            signing.new_key(tmp_path / f"{taken[0]}.pem")
+        assert not (tmp_path / free).exists()
+        assert (tmp_path / taken).read_text() == "x"
 
 
 def test_without_the_library_it_is_said(out, tmp_path, monkeypatch):
