@@ -291,12 +291,21 @@ def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
 
 
 def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
-    """Return one sentence on the columns of which max_attribute_gain is not read because others are named."""
+    """Return what the limits were not held against, in sentences: columns that nobody has called keys or targets."""
+    found = []
+    open_ = [column.name for column in schema.replaced() if not column.key and not column.key_decided]
+    if open_:
+        found.append(
+            f"Nobody has said whether an intruder may know {', '.join(open_)}, which copies replace: the verdict takes "
+            "it that none does. Write key: true or key: false."
+        )
     named = config.evaluation.targets
     left = [name for name in default_targets(schema) if name not in named]
-    if not named or not left or config.limits.limit("max_attribute_gain") is None:
-        return ()
-    return (f"max_attribute_gain is read for {', '.join(named)} (evaluation.targets), not for {', '.join(left)}.",)
+    if named and left and config.limits.limit("max_attribute_gain") is not None:
+        found.append(
+            f"max_attribute_gain is read for {', '.join(named)} (evaluation.targets), not for {', '.join(left)}."
+        )
+    return tuple(found)
 
 
 def _changed_defaults(config: Config) -> tuple[str, ...]:

@@ -572,7 +572,16 @@ def test_columns_of_which_no_attribute_gain_is_read_are_named() -> None:
     made["variables"] = made["variables"] | {"age": {"role": "replace", "key": False}}
     found = judged(parse(made), people())
     assert "max_attribute_gain is read for area (evaluation.targets), not for age." in found.notes
-    assert not any("is read for" in note for note in judged(parse(settings()), people()).notes)
+    plain = judged(parse(settings(limits={"max_attribute_gain": 0.1})), people()).notes
+    assert not any("is read for" in note or "Nobody has said" in note for note in plain)
+
+
+def test_replaced_columns_of_which_nobody_has_said_whether_they_are_known_are_named() -> None:
+    made = settings(limits={"max_exposed": 0})
+    made["variables"] = made["variables"] | {"age": {"role": "replace"}}
+    found = judged(parse(made), people())
+    (note,) = [note for note in found.notes if note.startswith("Nobody has said")]
+    assert note.startswith("Nobody has said whether an intruder may know age, which copies replace")
 
 
 def test_files_are_scanned_for_rows_copied_over_whatever_the_report_lists() -> None:

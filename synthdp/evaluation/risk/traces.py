@@ -231,6 +231,8 @@ def _leading(found: _Gathered, laws: Sequence[NumericLaw]) -> tuple[Floats, Floa
 
 def _filled(shown: Floats | Codes, copies: int, nothing: float) -> Floats:
     """Return a key's copies of one release, and as many that say nothing as the release with most copies has more."""
+    if len(shown) == copies:
+        return np.asarray(shown, dtype=np.float64)
     return np.vstack([shown, np.full((copies - len(shown), shown.shape[1]), nothing)])
 
 
