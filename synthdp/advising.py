@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -12,10 +12,10 @@ from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Check, Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
-from synthdp.evaluation.risk.undecided import coarser, undecided
+from synthdp.evaluation.risk.undecided import coarser_together
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
-from synthdp.schema import Schema
+from synthdp.schema import Role, Schema
 
 MOST_TRIALS = 3
 # masks this many times wider say next to nothing: what is found then is not theirs
@@ -82,9 +82,9 @@ def advise(config: Config, data: Microdata, verdict: Verdict, trial: Trial) -> A
             "the earlier release again, or mask much more."
         )
     if UNDECIDED in names:
-        return _undecided(data, [check.attack for check in over if check.name == UNDECIDED])
+        return _undecided(config, data, [check.attack for check in over if check.name == UNDECIDED])
     if "max_exposed" in names:
-        return _exposed(data)
+        return _exposed(config, data)
     if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
         return Advice(
             f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
@@ -159,34 +159,50 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     return Advice(why, _text(raw), 1, found)
 
 
-def _undecided(data: Microdata, names: list[str]) -> Advice:
-    change: dict[str, Any] = {}
-    for one in undecided(data):
-        if one.name in names:
-            found = _coarser(data, one.name, one.sets[0].columns)
-            change[one.name] = {"key": True, **found} if found else {"role": "replace", "key": True}
+def _undecided(config: Config, data: Microdata, names: Sequence[str]) -> Advice:
+    change = _nobody_alone(config, data, names)
+    fixed = [name for name in names if data.schema[name].design is not None]
+    stays = f" {', '.join(fixed)} must stay as the survey's design has it: decide key: true or false." if fixed else ""
     return Advice(
-        "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
-        "somebody may, this makes them safe:",
-        _text({"variables": change}),
+        f"Nobody has said whether an intruder may know these kept columns.{stays} Where nobody can, write key: false; "
+        "where somebody may, nobody is alone with them any more after this:",
+        _text({"variables": change}) if change else "",
     )
 
 
-def _exposed(data: Microdata) -> Advice:
+def _exposed(config: Config, data: Microdata) -> Advice:
     keys = [column.name for column in data.schema.kept() if column.key]
-    found = {name: settings for name in keys if (settings := _coarser(data, name, keys))}
-    change = found or {name: {"role": "replace"} for name in keys}
     return Advice(
-        f"{', '.join(keys)} are keys and kept: who is alone with them is found with certainty. Make them coarser, or "
-        "replace them.",
-        _text({"variables": change}),
+        f"{', '.join(keys)} are keys and kept: who is alone with them is found with certainty. Coarser, or replaced, "
+        "they leave nobody alone:",
+        _text({"variables": _nobody_alone(config, data, ())}),
     )
 
 
-def _coarser(data: Microdata, name: str, among: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that make a column coarser; empty where none would leave clearly fewer records unique."""
-    found = coarser(data, name, among)
-    return {} if found is None else _settings(found.setting)
+def _nobody_alone(config: Config, data: Microdata, undecided: Sequence[str]) -> dict[str, Any]:
+    """Return what to change of the kept keys, and of undecided columns if they are keys, so that nobody is alone."""
+    kept = [column for column in data.schema.kept() if column.design is None]
+    known = {column.name for column in kept if column.name in undecided or (column.key and column.key_decided)}
+    limit = config.limits.limit("max_exposed") or 0.0
+    change: dict[str, Any] = {}
+    for name, setting in coarser_together(data, sorted(known), most=limit).items():
+        asked: dict[str, Any] = {"key": True} if name in undecided else {}
+        if setting is None:
+            change[name] = {"role": "replace", **asked} if _replaceable(config, data, name) else {"role": "drop"}
+        elif setting or asked:
+            change[name] = {**asked, **(_settings(setting) if setting else {})}
+    return change
+
+
+def _replaceable(config: Config, data: Microdata, name: str) -> bool:
+    """Return whether the model could draw a column anew: regression takes no gaps, no dates and few levels."""
+    model = getattr(config.synthesis, "model", None)
+    columns = tuple(
+        column.model_copy(update={"role": Role.REPLACE}) if column.name == name else column
+        for column in data.schema.columns
+    )
+    problems = getattr(model, "problems", lambda _: [])(replace(data, schema=Schema(columns=columns)))
+    return not problems
 
 
 def _settings(text: str) -> dict[str, Any]:

@@ -52,9 +52,17 @@ def numbers(series: pd.Series, column: Column) -> Floats:
         return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
-    dates = pd.to_datetime(series)
+    dates = _dates(series)
     days = ((dates if dates.dt.tz is None else dates.dt.tz_localize(None)) - pd.Timestamp(0)) / pd.Timedelta(days=1)
     return np.asarray(days, dtype=np.float64)
+
+
+def _dates(series: pd.Series) -> pd.Series:
+    try:
+        return pd.to_datetime(series)
+    except ValueError:
+        # the first text sets the form for all of them, but dates with and without a time or fractions are one column
+        return pd.to_datetime(series, format="ISO8601")
 
 
 def codes(series: pd.Series, column: Column) -> Codes:

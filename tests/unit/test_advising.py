@@ -10,9 +10,11 @@ import yaml
 
 from synthdp.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
 from synthdp.config import Config, parse
+from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Check, Thresholds, Verdict
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check, undecided
+from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.gating import MOST_TRIED, advise_on, judge
 from synthdp.intake import prepare
 from synthdp.masking.registry import MASKS
@@ -222,16 +224,31 @@ def test_donors_are_replaced_by_a_regression() -> None:
     assert never.change == ""
 
 
-def test_kept_keys_with_loners_become_coarser() -> None:
-    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}}}
+def alone(data: Microdata) -> int:
+    """Return how many records are alone on the kept keys."""
+    return int(evaluate_exposure(Comparison(data.frame, (), data.schema, aligned=True)).section()["alone"])
+
+
+def test_kept_keys_with_loners_become_coarser_until_nobody_is_alone() -> None:
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}, "z": {"key": True}}}
     trials = Trials(lambda _: None)
     advice = given(made, verdict(6.0, "max_exposed", 0.0), trials)
-    assert advice.why.startswith("year are keys and kept: who is alone with them is found with certainty.")
+    assert advice.why.startswith("z, year are keys and kept: who is alone with them is found with certainty.")
     assert trials.tried == []
-    before, after = (records(one).frame["year"] for one in (made, merged(made, advice.change)))
-    assert (after.value_counts() == 1).sum() < (before.value_counts() == 1).sum() or "year" in {
-        column.name for column in records(merged(made, advice.change)).schema.replaced()
-    }
+    assert alone(records(made)) > 0
+    assert alone(records(merged(made, advice.change))) == 0
+
+
+def test_what_the_model_cannot_replace_is_dropped_instead() -> None:
+    """A column with gaps: regression would end the pasted run with an error."""
+    frame = people().assign(code=lambda frame: np.where(frame["age"] > 60, np.nan, 1000.0 * np.arange(N)))
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"code": {"key": None, "kind": "nominal"}}}
+    found = Verdict((undecided("code", "Decide."),))
+    advice = advise(parse(made), prepare(frame, parse(made)), found, Trials(lambda _: None))
+    assert advice is not None
+    assert yaml.safe_load(advice.change) == {"variables": {"code": {"role": "drop"}}}
+    pasted = parse(merged(made, advice.change))
+    assert plan_of(pasted, prepare(frame, pasted)) is not None
 
 
 def test_undecided_columns_are_asked_about_first() -> None:
@@ -241,9 +258,22 @@ def test_undecided_columns_are_asked_about_first() -> None:
     advice = given(made, found, Trials(lambda _: None))
     assert advice.trials == 0
     assert advice.why.startswith("Nobody has said whether an intruder may know these kept columns.")
-    schema = records(merged(made, advice.change)).schema
-    assert schema["z"].key
-    assert schema["z"].key_decided
+    pasted = records(merged(made, advice.change))
+    assert pasted.schema["z"].key
+    assert pasted.schema["z"].key_decided
+    assert alone(pasted) == 0
+
+
+def test_columns_of_the_design_stay_as_they_are() -> None:
+    weighted = SETTINGS | {"data": {"path": "in memory", "weights": "z"}}
+    weighted["variables"] = {name: value for name, value in SETTINGS["variables"].items() if name != "z"}
+    frame = people().assign(z=lambda frame: frame["z"].abs() + 0.5)
+    advice = advise(
+        parse(weighted), prepare(frame, parse(weighted)), Verdict((undecided("z", "Decide."),)), Trials(lambda _: None)
+    )
+    assert advice is not None
+    assert "z must stay as the survey's design has it: decide key: true or false." in advice.why
+    assert advice.change == ""
 
 
 def test_what_earlier_releases_used_up_no_setting_gives_back() -> None:
