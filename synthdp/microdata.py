@@ -16,6 +16,8 @@ Codes = npt.NDArray[np.int64]
 MISSING = -1
 MOST_DECIMALS = 6
 DEFAULT_TOLERANCE_SD = 0.1
+# in seconds: nanoseconds end in 2262, and 9999-12-31 is how registers write "until further notice"
+EPOCH, DAY = pd.Timestamp(0).as_unit("s"), pd.Timedelta(days=1).as_unit("s")
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +55,8 @@ def numbers(series: pd.Series, column: Column) -> Floats:
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
     dates = _dates(series)
-    days = ((dates if dates.dt.tz is None else dates.dt.tz_localize(None)) - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    return np.asarray(days, dtype=np.float64)
+    since = (dates if dates.dt.tz is None else dates.dt.tz_localize(None)) - EPOCH
+    return np.asarray(since / DAY, dtype=np.float64)
 
 
 def _dates(series: pd.Series) -> pd.Series:

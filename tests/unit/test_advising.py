@@ -224,6 +224,26 @@ def test_donors_are_replaced_by_a_regression() -> None:
     assert never.change == ""
 
 
+def test_a_regression_that_memorises_is_shrunk_more() -> None:
+    made = SETTINGS | {
+        "synthesis": {"copies": 3, "sweeps": 5, "model": {"method": "regression", "order": ["sex", "age"]}}
+    }
+    over = verdict(0.1, "max_memorised", 0.02)
+
+    def rule(config: Config) -> Verdict:
+        return verdict(0.01 if config.synthesis.model.prior_sd < 0.3 else 0.1, "max_memorised", 0.02)  # type: ignore[union-attr]
+
+    advice = given(made, over, Trials(rule))
+    assert advice.why.startswith("Model regression has so many parameters for so few records")
+    assert advice.verdict is not None
+    assert advice.verdict.passed
+    model = parse(made | {"synthesis": made["synthesis"] | yaml.safe_load(advice.change)["synthesis"]}).synthesis.model  # type: ignore[union-attr]
+    assert (model.prior_sd, model.order) == (0.1, ("sex", "age"))  # type: ignore[union-attr]
+    never = given(made, over, Trials(lambda _: over))
+    assert never.change == ""
+    assert never.why.endswith("keep fewer columns, or use model: copula.")
+
+
 def alone(data: Microdata) -> int:
     """Return how many records are alone on the kept keys."""
     return int(evaluate_exposure(Comparison(data.frame, (), data.schema, aligned=True)).section()["alone"])
