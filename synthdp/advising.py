@@ -12,6 +12,7 @@ from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Check, Verdict
 from synthdp.evaluation.gate.judging import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
+from synthdp.evaluation.risk.extremes import NAME as EXTREMES
 from synthdp.evaluation.risk.undecided import coarser_together
 from synthdp.masking.protocol import MaskSettings
 from synthdp.microdata import Microdata
@@ -110,6 +111,8 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
         return changed, trial(changed)
 
     widest, found = attempt(WIDEST)
+    if found is not None and (logs := _logs_from_the_smallest(config, data, found)):
+        return _other_zero(data, logs, len(tried))
     if found is None or not found.passed:
         return _to_blame(config, data, tried, trial)
     best, expected = widest, found
@@ -122,6 +125,36 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
         factor = math.sqrt(factor * WIDEST)
     why = "The masks let too much through; wider ones bring every risk within its limit."
     return Advice(why, masks_text(best), len(tried), expected)
+
+
+def _logs_from_the_smallest(config: Config, data: Microdata, verdict: Verdict) -> list[str]:
+    """Return the keys that are worked on as logs from their own smallest value, where an extreme person is found."""
+    found = any(not one.passed and one.name == "max_individual" and one.attack == EXTREMES for one in verdict.checks)
+    return [
+        column.name
+        for column in data.schema.replaced()
+        if found
+        and column.key
+        and column.transform == "log"
+        and column.bounds is not None
+        and column.bounds[0] > 0
+        and (said := config.variables.get(column.name)) is not None
+        and said.bounds_from == "data"
+    ]
+
+
+def _other_zero(data: Microdata, names: Sequence[str], tried: int) -> Advice:
+    """Return bounds that no record has: log(1 + x - lowest) puts the person with the lowest value far from all."""
+    change: dict[str, Any] = {}
+    for name in names:
+        bounds = data.schema[name].bounds or (0.0, 1.0)
+        change[name] = {"bounds_from": None, "bounds": [0, int(10 ** math.ceil(math.log10(2 * bounds[1])))]}
+    return Advice(
+        f"Wider masks no longer help: {', '.join(names)} taken as logs from the smallest value in the data, so that "
+        "whoever has it is an outlier. Start from nought, and end where nobody can be:",
+        _text({"variables": change}),
+        tried,
+    )
 
 
 def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial | None = None) -> Advice:

@@ -224,6 +224,22 @@ def test_donors_are_replaced_by_a_regression() -> None:
     assert never.change == ""
 
 
+def test_logs_from_the_smallest_value_are_told_and_start_from_nought() -> None:
+    """The person with the smallest value lies far from all others on that scale, and no mask hides them."""
+    age = SETTINGS["variables"]["age"] | {"bounds_from": "data", "transform": "log"}
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"age": age}}
+    found = Verdict((check("max_individual", "identity_extremes", Bound(0.9, 0.9, 0.9), 0.33),))
+    trials = Trials(lambda _: found)
+    advice = given(made, found, trials)
+    assert len(trials.tried) == 1
+    assert "age taken as logs from the smallest value in the data" in advice.why
+    pasted = records(merged(made, advice.change))
+    assert pasted.schema["age"].bounds == (0.0, 1000.0)
+    # somebody else's figure is another matter
+    other = given(made, verdict(0.9), Trials(lambda _: verdict(0.9)))
+    assert "logs" not in other.why
+
+
 def test_a_regression_that_memorises_is_shrunk_more() -> None:
     made = SETTINGS | {
         "synthesis": {"copies": 3, "sweeps": 5, "model": {"method": "regression", "order": ["sex", "age"]}}
