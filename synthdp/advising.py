@@ -252,8 +252,9 @@ def _replaceable(config: Config, data: Microdata, name: str) -> bool:
         column.model_copy(update={"role": Role.REPLACE}) if column.name == name else column
         for column in data.schema.columns
     )
-    problems = getattr(model, "problems", lambda _: [])(replace(data, schema=Schema(columns=columns)))
-    return not problems
+    if not hasattr(model, "problems"):
+        return True
+    return not model.problems(replace(data, schema=Schema(columns=columns)))
 
 
 def _settings(text: str) -> dict[str, Any]:
