@@ -252,7 +252,7 @@ def _replaceable(config: Config, data: Microdata, name: str) -> bool:
         column.model_copy(update={"role": Role.REPLACE}) if column.name == name else column
         for column in data.schema.columns
     )
-    if not hasattr(model, "problems"):
+    if model is None or not hasattr(model, "problems"):
         return True
     return not model.problems(replace(data, schema=Schema(columns=columns)))
 
