@@ -68,7 +68,10 @@ class Judged:
 
     def section(self) -> dict[str, Any]:
         """Return the ``gate`` section of metrics.json; advice and attempt come from elsewhere."""
-        found = {**self.verdict.section(), "basis": "draws" if self.draws else "copies", "draws": self.draws}
+        # refused for what is kept, before any draw: still a verdict on the mechanism, not on files
+        settled = self.averages is None and bool(self.verdict.checks)
+        basis = "draws" if self.draws or settled else "copies"
+        found = {**self.verdict.section(), "basis": basis, "draws": self.draws}
         if self.averages is not None and self.averages.reasons:
             found["not_measured"] = dict(self.averages.reasons)
         return found

@@ -10,7 +10,7 @@ import yaml
 from synthdp.config import Config, parse
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Check, Verdict
-from synthdp.evaluation.risk.undecided import coarser, undecided
+from synthdp.evaluation.risk.undecided import coarser, coarser_together, undecided
 from synthdp.microdata import Microdata
 from synthdp.schema import Kind
 
@@ -61,27 +61,49 @@ class Advice:
 
 def undecided_columns(config: Config, data: Microdata, names: list[str], trial: Trial, possible: Possible) -> Advice:
     """Return what makes safe the kept columns on which nobody has decided."""
+    fixed = [name for name in names if data.schema[name].design is not None]
     options = {
         one.name: options_for(config, data, one.name, one.sets[0].columns, possible)
         for one in undecided(data)
-        if one.name in names
+        if one.name in names and one.name not in fixed
     }
+    stays = f" {', '.join(fixed)} must stay as the survey's design has it: decide key: true or false." if fixed else ""
     why = (
-        "Nobody has said whether an intruder may know these kept columns. Where nobody can, write key: false; where "
-        "somebody may, write this:"
+        f"Nobody has said whether an intruder may know these kept columns.{stays} Where nobody can, write key: false; "
+        "where somebody may, write this:"
     )
-    return least_change(config, why, options, trial, possible)
+    return least_change(config, why, options, trial, possible, first=nobody_alone(config, data, options))
 
 
 def exposed_keys(config: Config, data: Microdata, trial: Trial, possible: Possible) -> Advice:
     """Return what is done about people who are alone with keys that are kept."""
     keys = [column.name for column in data.schema.kept() if column.key]
-    options = {name: options_for(config, data, name, keys, possible) for name in keys}
+    free = [name for name in keys if data.schema[name].design is None]
+    options = {name: options_for(config, data, name, keys, possible) for name in free}
     why = (
         f"{', '.join(keys)} {are_keys(keys)} kept: who is alone with {'them' if len(keys) > 1 else 'it'} is found with "
         "certainty. Make what is too fine coarser, replace it, or drop it."
     )
-    return least_change(config, why, options, trial, possible)
+    return least_change(config, why, options, trial, possible, first=nobody_alone(config, data, options))
+
+
+def nobody_alone(config: Config, data: Microdata, options: Options) -> Mapping[str, Mapping[str, Any]]:
+    """Return the least coarsening of columns that leaves nobody alone on all kept keys together.
+
+    A column that no coarsening makes fit is replaced where the method can, and dropped otherwise.
+    """
+    kept = [column for column in data.schema.kept() if column.design is None]
+    known = [column.name for column in kept if column.name in options or (column.key and column.key_decided)]
+    change: dict[str, Mapping[str, Any]] = {}
+    limit = config.limits.limit("max_exposed") or 0.0
+    for name, setting in coarser_together(data, sorted(known), most=limit).items():
+        undecided_yet = not data.schema[name].key_decided
+        if setting is None:
+            last = options.get(name, (GONE,))[-2:]
+            change[name] = last[0] if last[0].get("role") == "replace" else GONE
+        elif setting or undecided_yet:
+            change[name] = {**(_settings(setting) if setting else {}), "key": True}
+    return change
 
 
 def options_for(
@@ -106,15 +128,18 @@ def least_change(
     *,
     most: int = MOST_TRIALS,
     before: int = 0,
+    first: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Advice:
     """Return the least change of columns that passes, as far as the trials tell; else the one that fails least.
 
-    What can be done is done to all columns at once, a step further where it does not suffice.
+    What can be done is done to all columns at once, a step further where it does not suffice. ``first`` is tried
+    before all of it.
     """
     best, trials = Advice(why, trials=before), 0
     seen: list[Mapping[str, Any]] = []
-    for step in range(max(map(len, options.values()), default=0)):
-        change = {name: some[min(step, len(some) - 1)] for name, some in options.items()}
+    steps = range(max(map(len, options.values()), default=0))
+    changes = [{name: some[min(step, len(some) - 1)] for name, some in options.items()} for step in steps]
+    for change in ([dict(first)] if first else []) + changes:
         changed = _declared(config, change)
         if change in seen or changed is None or not possible(changed):
             continue

@@ -55,10 +55,18 @@ def numbers(series: pd.Series, column: Column) -> Floats:
         return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
-    dates = pd.to_datetime(series)
+    dates = _dates(series)
     # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
     moments = (dates if dates.dt.tz is None else dates.dt.tz_localize(None)).to_numpy("datetime64[us]")
     return np.asarray((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
+
+
+def _dates(series: pd.Series) -> pd.Series:
+    try:
+        return pd.to_datetime(series)
+    except ValueError:
+        # the first text sets the form for all of them, but dates with and without a time or fractions are one column
+        return pd.to_datetime(series, format="ISO8601")
 
 
 def codes(series: pd.Series, column: Column) -> Codes:

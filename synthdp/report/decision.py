@@ -187,6 +187,8 @@ def _promise(content: ReportContent) -> tuple[str, ...]:
 
 def _basis(gate: Line) -> tuple[str, ...]:
     draws = gate.get("draws")
+    if gate.get("basis") == "draws" and draws == 0:
+        return ("Nothing was drawn for the verdict: what is kept as it is has to be decided first.",)
     if gate.get("basis") == "draws" and is_number(draws):
         return (
             f"Judged over {counted(int(draws or 0), 'draw')} of the mechanism, none of which is published; figures are "

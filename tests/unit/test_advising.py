@@ -10,9 +10,12 @@ import yaml
 
 from synthdp.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
 from synthdp.config import Config, parse
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Check, Thresholds, Verdict
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check, undecided
+from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.gating import MOST_TRIED, advise_on, judge
 from synthdp.intake import prepare
 from synthdp.masking.registry import MASKS
@@ -220,16 +223,74 @@ def test_donors_are_replaced_by_a_regression() -> None:
     assert never.change == ""
 
 
-def test_kept_keys_with_loners_become_coarser() -> None:
-    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}}}
+def test_logs_from_the_smallest_value_are_told_and_start_from_nought() -> None:
+    """The person with the smallest value lies far from all others on that scale, and no mask hides them."""
+    age = SETTINGS["variables"]["age"] | {"bounds_from": "data", "transform": "log"}
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"age": age}}
+    found = Verdict((check("max_individual", "identity_extremes", Bound(0.9, 0.9, 0.9), 0.33),))
+    trials = Trials(lambda _: found)
+    advice = given(made, found, trials)
+    assert len(trials.tried) == 1
+    assert "age taken as logs from the smallest value in the data" in advice.why
+    pasted = records(merged(made, advice.change))
+    assert pasted.schema["age"].bounds == (0.0, 1000.0)
+    # somebody else's figure is another matter
+    other = given(made, verdict(0.9), Trials(lambda _: verdict(0.9)))
+    assert "logs" not in other.why
+
+
+def test_a_regression_that_memorises_is_shrunk_more() -> None:
+    made = SETTINGS | {
+        "synthesis": {"copies": 3, "sweeps": 5, "model": {"method": "regression", "order": ["sex", "age"]}}
+    }
+    over = verdict(0.1, "max_memorised", 0.02)
+
+    def rule(config: Config) -> Verdict:
+        return verdict(0.01 if config.synthesis.model.prior_sd < 0.3 else 0.1, "max_memorised", 0.02)  # type: ignore[union-attr]
+
+    advice = given(made, over, Trials(rule))
+    assert advice.why.startswith("Model regression has so many parameters for so few records")
+    assert advice.verdict is not None
+    assert advice.verdict.passed
+    model = parse(made | {"synthesis": made["synthesis"] | yaml.safe_load(advice.change)["synthesis"]}).synthesis.model  # type: ignore[union-attr]
+    assert (model.prior_sd, model.order) == (0.1, ("sex", "age"))  # type: ignore[union-attr]
+    never = given(made, over, Trials(lambda _: over))
+    assert never.change == ""
+    assert never.why.endswith("keep fewer columns, or use model: copula.")
+
+
+def alone(data: Microdata) -> int:
+    """Return how many records are alone on the kept keys."""
+    return int(evaluate_exposure(Comparison(data.frame, (), data.schema, aligned=True)).section()["alone"])
+
+
+def test_kept_keys_with_loners_become_coarser_until_nobody_is_alone() -> None:
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}, "z": {"key": True}}}
     trials = Trials(lambda _: None)
     advice = given(made, verdict(6.0, "max_exposed", 0.0), trials)
-    assert advice.why.startswith("year is a key and kept: who is alone with it is found with certainty.")
+    assert advice.why.startswith("z, year are keys and kept: who is alone with them is found with certainty.")
     assert (advice.trials, advice.verdict) == (1, None)  # as in a file that is too large: the first is not repeated
-    before, after = (records(one).frame["year"] for one in (made, merged(made, advice.change)))
-    assert (after.value_counts() == 1).sum() < (before.value_counts() == 1).sum() or "year" in {
-        column.name for column in records(merged(made, advice.change)).schema.replaced()
-    }
+    assert alone(records(made)) > 0
+    assert alone(records(merged(made, advice.change))) == 0
+
+
+def test_what_the_model_cannot_replace_is_dropped_instead() -> None:
+    """A column with gaps: regression would end the pasted run with an error."""
+    frame = people().assign(code=lambda frame: np.where(frame["age"] > 60, np.nan, 1000.0 * np.arange(N)))
+    made = SETTINGS | {"variables": SETTINGS["variables"] | {"code": {"key": None, "kind": "nominal"}}}
+    found = Verdict((undecided("code", "Decide."),))
+
+    def possible(config: Config) -> bool:
+        try:
+            return plan_of(config, prepare(frame, config)) is not None
+        except InputError:
+            return False
+
+    advice = advise(parse(made), prepare(frame, parse(made)), found, Trials(lambda _: None), possible)
+    assert advice is not None
+    assert yaml.safe_load(advice.change) == {"variables": {"code": {"role": "drop"}}}
+    pasted = parse(merged(made, advice.change))
+    assert plan_of(pasted, prepare(frame, pasted)) is not None
 
 
 def test_the_least_change_of_kept_keys_that_passes_is_advised_as_whole_lines() -> None:
@@ -269,9 +330,22 @@ def test_undecided_columns_are_asked_about_first() -> None:
     advice = given(made, found, Trials(lambda _: None))
     assert (advice.trials, advice.verdict) == (1, None)
     assert advice.why.startswith("Nobody has said whether an intruder may know these kept columns.")
-    schema = records(merged(made, advice.change)).schema
-    assert schema["z"].key
-    assert schema["z"].key_decided
+    pasted = records(merged(made, advice.change))
+    assert pasted.schema["z"].key
+    assert pasted.schema["z"].key_decided
+    assert alone(pasted) == 0
+
+
+def test_columns_of_the_design_stay_as_they_are() -> None:
+    weighted = SETTINGS | {"data": {"path": "in memory", "weights": "z"}}
+    weighted["variables"] = {name: value for name, value in SETTINGS["variables"].items() if name != "z"}
+    frame = people().assign(z=lambda frame: frame["z"].abs() + 0.5)
+    advice = advise(
+        parse(weighted), prepare(frame, parse(weighted)), Verdict((undecided("z", "Decide."),)), Trials(lambda _: None)
+    )
+    assert advice is not None
+    assert "z must stay as the survey's design has it: decide key: true or false." in advice.why
+    assert advice.change == ""
 
 
 def test_what_earlier_releases_used_up_no_setting_gives_back() -> None:

@@ -138,6 +138,33 @@ def test_one_percent_of_many_targets_are_the_surest() -> None:
     assert tally.claims().value == pytest.approx(0.5)  # 25 of the 50 surest
 
 
+def test_a_few_chance_claims_in_many_draws_find_nobody() -> None:
+    """A matching intruder who hardly ever claims anything: one claim in each of three draws, one of them right."""
+    tally = Tally()
+    for place in range(60):
+        claims = np.where((np.arange(100) == place) & (place < 3), 0.9, np.nan)
+        tally.add(np.zeros(100), claims, (np.arange(100) == 0) * (place == 0) * 1.0)
+    found = tally.claims()
+    assert found.value == pytest.approx(0.1)  # of ten at least
+    assert found.high is not None
+    assert found.high < 0.33
+    always = Tally()
+    for _ in range(20):  # the same person in every draw
+        always.add(np.zeros(100), np.where(np.arange(100) == 7, 0.9, np.nan), (np.arange(100) == 7) * 1.0)
+    assert always.claims().value == always.claims().low == always.claims().high == 1.0
+
+
+def test_the_interval_of_claims_is_students_where_all_draws_make_as_many() -> None:
+    rng = np.random.default_rng(3)
+    tally, shares = Tally(), []
+    for _ in range(20):
+        right = (rng.random(200) < 0.3) * 1.0
+        tally.add(np.zeros(200), rng.random(200) * 0 + 0.5, right)
+        shares.append(right.mean())
+    told, found = over_draws(shares), tally.claims()
+    assert (found.value, found.low, found.high) == pytest.approx((told.value, told.low, told.high))
+
+
 def test_over_draws_is_students_interval() -> None:
     values = [0.1, 0.4, 0.2]
     low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from synthdp import pipeline
+from synthdp import gating, pipeline
 from synthdp.assessing import assess_comparison
 from synthdp.cli import app
 from synthdp.config import Config, parse
@@ -29,6 +29,7 @@ from synthdp.planning import notes_of, plan_of
 from synthdp.release.held import Earlier
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.summary import headline
 from synthdp.synthesis.making import make
 from synthdp.synthesis.protocol import Plan, Release
 
@@ -70,6 +71,16 @@ def judged(config: Config, frame: pd.DataFrame, seed: int = 3, **more: Any) -> J
 
 
 # the verdict
+
+
+def test_what_is_refused_before_any_draw_is_no_verdict_on_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of a large file whose kept columns are undecided ends like any other refused run."""
+    monkeypatch.setattr(gating, "MOST_DRAWN_IN_VAIN", N - 1)
+    made = settings(limits={"max_individual": 0.33})
+    made["variables"]["z"] = {"key": None}
+    section = judged(parse(made), people()).section()
+    assert (section["basis"], section["draws"], section["verdict"]) == ("draws", 0, "refused")
+    assert headline(section, published=False).endswith("refused, nothing was published")
 
 
 def test_it_is_the_same_for_any_number_of_jobs() -> None:

@@ -125,6 +125,11 @@ def test_dates_are_days_since_1970_on_the_wall_clock():
         column(DAYS.strftime("%Y-%m-%d").to_series(index=range(3)), Variable(kind="date")).numbers("x").tolist()
         == expected
     )
+    # the moment a file was written often stands among plain dates, with a time and fractions
+    mixed = pd.Series(["2020-01-01", "2020-01-05 00:00:00", "2021-07-01 00:00:00.000000"])
+    assert column(mixed, Variable(kind="date")).numbers("x").tolist() == expected
+    open_end = pd.Series(["2020-01-01", "9999-12-31", "1600-02-29"])
+    assert column(open_end, Variable(kind="date")).numbers("x").tolist() == [18262.0, 2932896.0, -135081.0]
     gap = column([DAYS[0], None, DAYS[1]])
     assert np.isnan(gap.numbers("x")[1])
     with pytest.raises(TypeError, match="dates are no numbers"):

@@ -323,6 +323,8 @@ def test_the_console_says_both_first_and_fits_eighty_columns(capsys: pytest.Capt
     amber = summary.headline(gate(*SAFE, *USELESS), published=True)
     assert amber == "safe: yes · useful: no (overlap 4%) · amber: published, but of little use"
     assert "may be published" in summary.headline(gate(*SAFE, *USELESS), published=False)
+    undrawn = decision(content(gate(*RISKY, draws=0))).facts
+    assert "Nothing was drawn for the verdict: what is kept as it is has to be decided first." in undrawn
     judged = gate(*RISKY, basis="copies", draws=0)
     assert summary.headline(judged, published=False).endswith("refused: not to be published as they are")
     metrics = {"utility": {}, "risk": {}, "gate": gate(*RISKY, advice=ADVICE)}

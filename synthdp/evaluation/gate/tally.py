@@ -92,7 +92,7 @@ class Tally:
     _count: Floats = field(default_factory=lambda: np.zeros(0))
     _rates: list[float] = field(default_factory=list)
     _chances: list[float] = field(default_factory=list)
-    _claims: list[float] = field(default_factory=list)
+    _claims: list[tuple[float, int]] = field(default_factory=list)
     _means: list[float] = field(default_factory=list)
 
     def add(
@@ -143,12 +143,15 @@ class Tally:
         self._rates.append(float(right[whom].mean()) - blind)
         self._means.append(float(individual[whom].mean()))
         self._chances.append(blind if chance is None else float(chance[whom].mean()))
-        if claimed.any():
-            self.claimed += int(claimed.sum())
-            self.predicted += float(confidence[claimed].sum())
-            self.successes += float(right[claimed].sum())
-            share = max(SUREST, FEWEST_CLAIMS / units)
-            self._claims.append(surest_right(confidence[claimed], right[claimed], share * float(whom.sum())))
+        if not claimed.any():
+            self._claims.append((0.0, 0))
+            return
+        self.claimed += int(claimed.sum())
+        self.predicted += float(confidence[claimed].sum())
+        self.successes += float(right[claimed].sum())
+        most = max(SUREST, FEWEST_CLAIMS / units) * float(whom.sum())
+        size = min(int(claimed.sum()), max(1, int(np.ceil(most - 1e-9))))
+        self._claims.append((size * surest_right(confidence[claimed], right[claimed], most), size))
 
     def individual(self, level: float = LEVEL) -> Bound:
         """Return the largest mean probability that a record is found: of the record whose bound is largest."""
@@ -181,8 +184,21 @@ class Tally:
         return self._interval(self._means, level)
 
     def claims(self, level: float = LEVEL) -> Bound:
-        """Return the share right among the surest claims; 0 for an intruder who never claims anything."""
-        return self._interval(self._claims or [0.0], level)
+        """Return the share right among the surest claims of all draws; 0 for an intruder who never claims anything.
+
+        Claims are counted over all draws, and fewer than ten in all of them as ten: somebody who makes three claims
+        in sixty draws, of which chance makes one right, has not found a third of anybody. The interval is that of a
+        ratio, draws being independent; with as many claims in every draw it is Student's interval of their mean.
+        """
+        right, size = np.asarray(self._claims or [(0.0, 0)], dtype=np.float64).T
+        made = max(float(size.sum()), FEWEST_CLAIMS if self.draws > 1 else 1.0)
+        chance = float(np.mean(self._chances)) if self._chances else None
+        value, draws = float(right.sum()) / made, len(right)
+        if draws < 2:
+            return Bound(value, chance=chance)
+        spread = float((right - value * size).std(ddof=1)) * np.sqrt(draws) / made
+        half = float(student.ppf((1 + level) / 2, draws - 1)) * spread
+        return Bound(value, max(0.0, value - half), min(value + half, 1.0), chance)
 
     def _interval(self, values: Sequence[float], level: float) -> Bound:
         return over_draws(values, chance=float(np.mean(self._chances)) if self._chances else None, level=level)

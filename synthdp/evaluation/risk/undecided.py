@@ -120,6 +120,32 @@ def coarser(data: Microdata, name: str, among: Sequence[str], coded: dict[str, C
     return best if best is not None and best.unique <= (1 - WORTHWHILE) * before else None
 
 
+def coarser_together(data: Microdata, names: Iterable[str], *, most: float) -> dict[str, str | None]:
+    """Return the least coarsening of every kept column at which at most ``most`` records are alone on all of them.
+
+    Columns that are coarse enough one by one still single people out together, so each is held against those before
+    it, the ones with fewest values first.
+
+    Returns
+    -------
+    dict
+        By column: the settings, empty where it can stay as it is, None where no coarsening does and it has to go.
+    """
+    coded = {name: classes([data.frame[name]], data.schema[name], exact=True)[0] for name in names}
+    found: dict[str, str | None] = {}
+    stay: list[Codes] = []
+    for name in sorted(coded, key=lambda name: int(coded[name].max(initial=0))):
+        found[name] = None
+        series, column = data.frame[name], data.schema[name]
+        tried = ((proposal.setting, _made(series, column, proposal)) for proposal in proposals(series, column))
+        for setting, made in (("", coded[name]), *tried):
+            if made is not None and unique_records([*stay, made])[0] <= most:
+                found[name] = setting
+                stay.append(made)
+                break
+    return found
+
+
 def _made(series: pd.Series, column: Column, proposal: Proposal) -> Codes | None:
     try:
         return proposal.codes(series, column)
