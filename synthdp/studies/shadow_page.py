@@ -119,6 +119,9 @@ def _page(found: Sequence[dict[str, Any]]) -> str:
         "weight in means, spreads, correlations and shares alone can give in a file of this size "
         "(`evaluation/risk/shadow/influence.py`): a ceiling for who knows the law of the parameters.",
         table(head, rows["harmless"]),
+        "Whether 0.5 is in the interval depends on the number of fits as well: the mean over games is not 0.5 to the "
+        "last digit at any size, and enough fits would show it. What one game of this length cannot tell from 0.5 lies "
+        "within its ±.",
         "## Trees on a census extract",
         "CART on samples of 3,000 records, ten demographic columns, all replaced.",
         table(head, rows["census"]),
