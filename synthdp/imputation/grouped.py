@@ -23,6 +23,7 @@ Rubin (1987), comment on Tanner and Wong, JASA 82(398), 543-546 (importance resa
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -92,13 +93,24 @@ class Grouped:
 
     def under(self, name: str, groups: Codes) -> Evidence:
         """Return what W says about a column if each record were in the group named."""
-        pieces = [part[name] for part in self.parts]
         own = (groups, np.arange(len(groups)))
-        if isinstance(pieces[0], LevelEvidence):
-            return LevelEvidence(np.stack([about_levels(piece).log_weights for piece in pieces])[own])
-        numbers = [about_numbers(piece) for piece in pieces]
-        linear, precision = (np.stack([getattr(one, part) for one in numbers])[own] for part in ("linear", "precision"))
-        return GaussianEvidence(linear, precision)
+        stacked = self._stacked[name]
+        if len(stacked) == 1:
+            return LevelEvidence(stacked[0][own])
+        return GaussianEvidence(stacked[0][own], stacked[1][own])
+
+    @cached_property
+    def _stacked(self) -> dict[str, tuple[Floats, ...]]:
+        """By column: what W says under all groups, one behind the other."""
+        found: dict[str, tuple[Floats, ...]] = {}
+        for name, first in self.parts[0].items():
+            pieces = [part[name] for part in self.parts]
+            if isinstance(first, LevelEvidence):
+                found[name] = (np.stack([about_levels(piece).log_weights for piece in pieces]),)
+            else:
+                numbers = [about_numbers(piece) for piece in pieces]
+                found[name] = (np.stack([one.linear for one in numbers]), np.stack([one.precision for one in numbers]))
+        return found
 
     def log_likelihoods(self, values: Mapping[str, Floats]) -> Floats:
         """Return log Π_j p(w_j | x_j, λ_{j,g}) of working values, n × groups."""

@@ -76,7 +76,7 @@ class GroupedChain:
         return values, pd.DataFrame(trace, columns=["sweep", "column", "mean", "moved"])
 
     def start(self, *, rng: np.random.Generator) -> State:
-        """Return a state drawn forward, again for records of which no draw lies in its own group."""
+        """Return a state drawn forward, again for records that W says cannot lie where they do."""
         state, fits = self._candidate(rng=rng)
         for _ in range(MOST_STARTS):
             rows = np.flatnonzero(~fits)
@@ -91,7 +91,7 @@ class GroupedChain:
         return state
 
     def _candidate(self, *, rng: np.random.Generator) -> tuple[State, Booleans]:
-        """Return one of a forward draw under the masks of each group, and whether it lies in that group."""
+        """Return one of a forward draw under the masks of each group, and whether it is possible at all given W."""
         n, count = len(self.about), len(self.about.parts)
         states, weights = list[State](), np.empty((n, count))
         for g in range(count):
@@ -101,7 +101,7 @@ class GroupedChain:
         chosen = draw_levels(_usable(weights), rng=rng)
         for j in range(len(self.gibbs.nodes)):
             states[0].set(j, np.stack([state.values[j] for state in states])[chosen, np.arange(n)])
-        return states[0], np.asarray(np.isfinite(weights).any(axis=1))
+        return states[0], np.isfinite(self.about.constants[np.arange(n), self.groups(states[0])])
 
     def groups(self, state: State, j: int | None = None, x: Floats | None = None) -> Codes:
         """Return the group of every record in a state, or with other values of one column."""

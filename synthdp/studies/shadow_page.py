@@ -117,8 +117,11 @@ def _page(found: Sequence[dict[str, Any]]) -> str:
         "The same two mechanisms, targets in and out. A model is moved by each of few records, and the most vulnerable "
         "move it most: at 300 records the game wins something, truly. *Influence explains* is the AUC that ordinary "
         "weight in means, spreads, correlations and shares alone can give in a file of this size "
-        "(`evaluation/risk/shadow/influence.py`): a ceiling for who knows the law of the parameters.",
+        "(`evaluation/risk/shadow/influence.py`): about what somebody wins who knows the law of the parameters.",
         table(head, rows["harmless"]),
+        "Whether 0.5 is in the interval depends on the number of fits as well: the mean over games is not 0.5 to the "
+        "last digit at any size, and enough fits would show it. What one game of this length cannot tell from 0.5 lies "
+        "within its ±.",
         "## Trees on a census extract",
         "CART on samples of 3,000 records, ten demographic columns, all replaced.",
         table(head, rows["census"]),

@@ -58,6 +58,11 @@ class Rules(Settings):
     public
         As for :class:`Neighbours`.
 
+    Notes
+    -----
+    A rule may name columns that copies replace. With model regression copies are then drawn by the rule itself (see
+    ``synthesis.ruling``); other models take a threshold in one direction on one number.
+
     Examples
     --------
     >>> Rules(rules={"high": "age > 85", "medium": "age > 75"}).public

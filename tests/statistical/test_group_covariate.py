@@ -1,4 +1,6 @@
-"""Masks that depend on X through risk groups bias the copies unless the association model knows the groups."""
+"""Masks that depend on X through risk groups bias the copies unless the model knows the groups, or the rule itself."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,14 +21,17 @@ pytestmark = pytest.mark.slow
 REPLICATIONS = 80
 
 
-def shifts(replications: int) -> tuple[np.ndarray, np.ndarray]:
+def shifts(replications: int, *, rule_known: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the slope of y on x in the copies minus those in the original, in standard errors."""
     means, slopes = [], []
     for r in range(replications):
         frame = right_model(500, rng=np.random.default_rng(r))
         data = resolve(frame, {name: Variable(role="replace") for name in ("b1", "b2", "x")})
         masks = {"x": Gaussian(sd=0.2), "b1": ShiftedNormal(alpha=2), "b2": ShiftedNormal(alpha=2)}
-        plan = Plan(data, tag(data, Rules(rules={"high": "x > 1.5"})), masks, {"high": {"x": Gaussian(sd=2.0)}})
+        tags = tag(data, Rules(rules={"high": "x > 1.5"}))
+        # groups of which nobody says what they are a function of, as those by neighbours
+        tags = tags if rule_known else replace(tags, rules={})
+        plan = Plan(data, tags, masks, {"high": {"x": Gaussian(sd=2.0)}})
         copies = DaMi(copies=5).synthesize(plan, streams=Streams(r)).copies
         se = frame["x"].std() / np.sqrt(len(frame))
         means.append((np.mean([copy["x"].mean() for copy in copies]) - frame["x"].mean()) / se)
@@ -37,6 +42,7 @@ def shifts(replications: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_group_covariate_removes_the_bias(monkeypatch):
     mean, slope = shifts(REPLICATIONS)
+    by_rule = shifts(REPLICATIONS, rule_known=True)
     build = predictors.build
     monkeypatch.setattr(predictors, "build", lambda data, *, exclude=(), **_: build(data, exclude=exclude))
     ignored_mean, ignored_slope = shifts(REPLICATIONS)
@@ -44,3 +50,5 @@ def test_the_group_covariate_removes_the_bias(monkeypatch):
     assert abs(ignored_mean.mean()) > 0.5
     assert abs(mean.mean()) < error * mean.std()
     assert abs(slope.mean()) < abs(ignored_slope.mean())
+    for shift in by_rule:
+        assert abs(shift.mean()) < error * shift.std()

@@ -29,10 +29,11 @@ def test_intervals_cover(committed):
     assert (rows[rows["scheme"] == "da_mi"]["coverage"] >= 0.93 - max(slack, 0)).all()
 
 
-def test_a_slice_is_what_was_committed_of_it():
+def test_copies_of_a_slice_are_like_their_files():
     draws = np.asarray([study.one_replication(r, seed=20231) for r in range(SLICE)])
-    rows = pd.DataFrame(study.summarise(draws))
-    shift = rows[rows["scheme"] == "da_mi"]["shift_from_original_in_se"]
-    # copies differ from their file by about 0.5 standard errors of the file, each way
-    assert shift.abs().max() < 4 * 0.7 / np.sqrt(SLICE)
+    made, original = draws[:, :, 0], draws[:, :, 1]
+    shift = (made[:, :, 0] - original[:, :, 0]) / np.sqrt(original[:, :, 1])
+    error = shift.std(axis=0) / np.sqrt(SLICE)
+    # 45 means of 8: with so few the error is not known well, so those of all terms are taken together
+    assert np.abs(shift.mean(axis=0)).max() < 4.5 * np.sqrt((error**2).mean())
     assert abs(shift.mean()) < 0.1

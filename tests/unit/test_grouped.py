@@ -113,7 +113,8 @@ def test_what_is_chosen_among_draws_agrees_with_quadrature(monkeypatch, w, sds):
 
 def test_an_outlier_under_a_narrow_mask_stays_near_its_w():
     drawn = one_number(200).draw_grouped(told(np.full(200, 11.0), (0.2, 2.0), one_end), rng=rng())[0]["x"]
-    assert (drawn > 9).mean() > 0.95
+    # a draw of the wide law lies on the other side once in 17,000: 1,000 tries and choices find it for 6% of records
+    assert (drawn > 9).mean() > 0.94 - 4 * np.sqrt(0.06 * 0.94 / 200)
 
 
 def test_a_record_takes_as_many_tries_as_there_are_groups():
