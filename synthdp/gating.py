@@ -296,11 +296,11 @@ def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
 def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
     """Return what the limits were not held against, in sentences: columns that nobody has called keys or targets."""
     found = []
-    open_ = [column.name for column in schema.replaced() if not column.key and not column.key_decided]
+    open_ = [column.name for column in schema.replaced() if column.key and not column.key_decided]
     if open_:
         found.append(
             f"Nobody has said whether an intruder may know {', '.join(open_)}, which copies replace: the verdict takes "
-            "it that none does. Write key: true or key: false."
+            "it that one does. Write key: true or key: false."
         )
     named = config.evaluation.targets
     left = [name for name in default_targets(schema) if name not in named]

@@ -115,7 +115,7 @@ def over_draws(
                 continue
             if not informed and blank.schema.keys():
                 teachers = [release.copies for _, release in batch[:held]]
-                attack = learnt_intruder(plan, teachers, rng=streams.generator("draw", BAYES))
+                attack = learnt_intruder(_known(plan, blank.schema), teachers, rng=streams.generator("draw", BAYES))
                 informed[BAYES] = bayes(attack)
             for number, (read, asked, joint) in enumerate(in_order(work, len(batch), jobs)):
                 found.alone.add(asked)
@@ -203,6 +203,13 @@ def origins(earlier: Sequence[Earlier], made: Release) -> tuple[Origin, ...]:
     """Return which of the copies that stand side by side are of which release; each has a scatter of its own."""
     before = (Origin(len(one.copies), None if one.covers.all() else one.covers, one.columns) for one in earlier)
     return (*before, Origin(len(made.copies)))
+
+
+def _known(plan: Plan, schema: Schema) -> Plan:
+    """Return the plan as an intruder sees it who knows the keys of another schema."""
+    own = plan.data.schema
+    columns = tuple(column.model_copy(update={"key": schema[column.name].key}) for column in own.columns)
+    return replace(plan, data=replace(plan.data, schema=Schema(columns=columns)))
 
 
 def bayes(attack: Informed) -> Measure:

@@ -7,7 +7,7 @@ from synthdp import applicability, cautions, io, relations
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check, undecided
-from synthdp.evaluation.risk.undecided import Undecided, questions, with_undecided_as_keys
+from synthdp.evaluation.risk.undecided import Undecided, questions, replaced_as_keys, with_undecided_as_keys
 from synthdp.evaluation.risk.undecided import undecided as find_undecided
 from synthdp.inference.designs import Design, unfit
 from synthdp.intake import unique_share
@@ -146,7 +146,9 @@ def open_questions(config: Config, plan: Plan) -> Questions:
     if not config.limits.judged():
         return Questions((), (), data.schema)
     found = find_undecided(data)
-    return Questions(found, tuple(questions(data, found)) if found else (), data.schema)
+    # whether a replaced column is known does not keep a file back: masks are there for that, and are judged
+    schema = replaced_as_keys(data.schema, config.evaluation.targets)
+    return Questions(found, tuple(questions(data, found)) if found else (), schema)
 
 
 def _misses_averages(column: Column) -> bool:

@@ -10,7 +10,7 @@ from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.risk.coarser import Proposal, proposals
 from synthdp.evaluation.risk.kept_sets import SHARE, KeptSet, smallest_sets, unique_records
 from synthdp.microdata import Codes, Microdata
-from synthdp.schema import Column, Schema
+from synthdp.schema import Column, Role, Schema
 
 MOST_QUESTIONS = 12
 WORTHWHILE = 0.25  # of the unique records that a coarser column must take away to be proposed
@@ -73,6 +73,21 @@ def with_undecided_as_keys(schema: Schema, found: Iterable[Undecided]) -> Schema
     return Schema(
         columns=tuple(
             column.model_copy(update={"key": True}) if column.name in names else column for column in schema.columns
+        )
+    )
+
+
+def replaced_as_keys(schema: Schema, targets: Sequence[str] = ()) -> Schema:
+    """Return the schema in which replaced columns of which nobody has said so are keys, but for an intruder's targets.
+
+    Who replaces a column has a reason, and a mask that hides nothing must not pass because nobody wrote ``key: true``.
+    """
+    return Schema(
+        columns=tuple(
+            column.model_copy(update={"key": True})
+            if column.role is Role.REPLACE and not column.key_decided and column.name not in targets
+            else column
+            for column in schema.columns
         )
     )
 
