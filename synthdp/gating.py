@@ -26,6 +26,7 @@ from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.exposure import evaluate_exposure
+from synthdp.evaluation.risk.persons import repeated_id, tied
 from synthdp.evaluation.risk.registry import risks
 from synthdp.intake import prepare
 from synthdp.intrusion.halves import part_of, refitting
@@ -123,11 +124,14 @@ def judge(
         return Judged(Verdict(()))
     accepted = accepted or {}
     asked = open_questions(config, plan)
-    schema = asked.schema_less(accepted)
+    person = repeated_id(plan.released.frame, plan.released.schema)
+    schema = tied(asked.schema_less(accepted), person)
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
     known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
     known += [_beyond_judging(before) for before in earlier if not before.aligned]
     notes = (*_changed_defaults(config), *_unread(config, schema), *asked.sentences)
+    if person is not None:
+        notes = (*notes, f"Rows that share a value of {person} are judged as one person's; data.cluster names another.")
     settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
     if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.microdata import MISSING, Codes, codes, numbers
+from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
 from synthdp.schema import Column, Kind
 
 
@@ -27,7 +27,7 @@ def average(copies: Sequence[pd.DataFrame], columns: Sequence[Column]) -> pd.Dat
         count = known.sum(axis=0)
         mean = np.where(known, values, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
         date = column.kind is Kind.DATE
-        averaged[column.name] = pd.Timestamp(0) + pd.to_timedelta(mean, unit="D") if date else mean
+        averaged[column.name] = _moments(mean) if date else mean
     return pd.DataFrame(averaged)
 
 
@@ -36,3 +36,11 @@ def _mode(levels: Codes) -> Codes:
     votes[levels == MISSING] = 0
     ranked = np.where(votes == votes.max(axis=0), levels, np.iinfo(np.int64).max)
     return np.where(votes.max(axis=0) > 0, ranked.min(axis=0), MISSING)
+
+
+def _moments(days: Floats) -> pd.Series:
+    """Return days since 1970 as moments, to the second: nanoseconds end in 2262, before 9999-12-31."""
+    found = np.full(len(days), "NaT", dtype="datetime64[s]")
+    known = np.isfinite(days)
+    found[known] = np.round(days[known] * 86_400).astype(np.int64).astype("datetime64[s]")
+    return pd.Series(found)

@@ -13,6 +13,7 @@ from synthdp.evaluation.gate.limits import OFF
 from synthdp.foreign import File, harmonise
 from synthdp.intake import prepare
 from synthdp.microdata import numbers, resolve
+from synthdp.neighbours.averaging import average
 from synthdp.pipeline import check, plan_of, run
 from synthdp.schema import Kind, Variable
 
@@ -343,3 +344,13 @@ def test_dates_beyond_nanoseconds_are_dates():
     assert made["d"].isna().tolist() == [False, False, False, True]
     data = resolve(made, variables)
     assert data.numbers("d")[1] == (np.datetime64("9999-10-01") - np.datetime64("1970-01-01")).astype(int)
+
+
+def test_dates_without_an_end_are_rounded_and_averaged_too() -> None:
+    """Registers write 9999-12-31 for what has not ended; counted in nanoseconds it lies out of reach."""
+    frame = pd.DataFrame({"until": ["9999-12-31", "2020-05-17", None, "1600-02-29"]})
+    made, variables = coarsen(frame, {"until": Variable(round="year")})
+    assert made["until"].fillna("").tolist() == ["9999-01-01", "2020-01-01", "", "1600-01-01"]
+    data = resolve(made, variables)
+    found = average([data.frame, data.frame], data.schema.columns)["until"]
+    assert found.dt.year.fillna(0).tolist() == [9999, 2020, 0, 1600]

@@ -141,7 +141,7 @@ def test_counts_are_those_of_a_plain_loop() -> None:
     assert found["unique"] == len(alone)
     assert found["fitted"] == pytest.approx(totals[True] / least)
     assert found["held_out"] == pytest.approx(totals[False] / least)
-    assert found["difference"] == pytest.approx((totals[True] - totals[False]) / least)
+    assert found["difference"] + found["chance"] == pytest.approx((totals[True] - totals[False]) / least)
     assert found["near"]["difference"] == pytest.approx((near[True] - near[False]) / least)
     assert found["judged"] == max(found["high"], found["near"]["low"])
 
@@ -247,3 +247,24 @@ def test_copies_are_repaired_where_the_config_asks() -> None:
     plain, repaired = (refitting(config.synthesis, plan, repaired=how)(np.arange(60), rng(7)) for how in (False, True))
     assert any(not one["age"].equals(other["age"]) for one, other in zip(plain, repaired, strict=True))
     assert list(repaired[0].columns) == list(plan.data.frame.columns)
+
+
+def test_copies_that_know_nothing_but_how_common_each_value_is_have_memorised_nothing():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {name: rng.integers(0, size, 300).astype(str) for name, size in (("a", 12), ("b", 9), ("c", 7))}
+    )
+    data = resolve(frame, {name: Variable(role="replace", kind="nominal") for name in frame})
+    files = Comparison(data.frame, (), data.schema, aligned=True)
+
+    def shuffled(rows, rng):
+        part = data.frame.iloc[rows].reset_index(drop=True)
+        return [part.apply(lambda column: column.iloc[rng.permutation(len(part))].to_numpy()) for _ in range(5)]
+
+    def verbatim(rows, rng):
+        return [data.frame.iloc[rng.permutation(rows)].reset_index(drop=True) for _ in range(5)]
+
+    found = evaluate_memorised(files, refit=shuffled, rng=np.random.default_rng(1))
+    assert found["chance"] > 0.01
+    assert found["low"] < 0 < found["high"] < 0.02
+    assert evaluate_memorised(files, refit=verbatim, rng=np.random.default_rng(1))["difference"] > 0.5

@@ -11,7 +11,7 @@ import pytest
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.bayes import evaluate_bayes
-from synthdp.evaluation.risk.persons import any_row, persons_of
+from synthdp.evaluation.risk.persons import any_row, persons_of, repeated_id, tied
 from synthdp.evaluation.risk.persons_together import assigned, evaluate_persons
 from synthdp.evaluation.risk.public import evaluate_public, learn_public
 from synthdp.microdata import Codes, Floats, resolve
@@ -210,3 +210,22 @@ def test_large_files_are_sampled_and_rows_must_be_known() -> None:
     assert np.isnan(part.individual).sum() == 200
     with pytest.raises(InputError, match=r"^persons: needs to know which row of a copy belongs to which record"):
         evaluate_persons(replace(comparison, aligned=False), channel, person, rng=rng())
+
+
+def test_rows_are_tied_by_a_kept_id_that_nobody_declared():
+    rng = np.random.default_rng(3)
+    who, wave = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "age": rng.integers(18, 60, 200)})
+    cases = {
+        "by name": (frame.assign(hhid=who), "hhid"),
+        "by waves": (frame.assign(unit=who, wave=wave), "unit"),
+        "ages are no persons": (frame.assign(wave=wave), None),
+        "amounts are no persons": (frame.assign(paid=rng.integers(0, 40, 200)), None),
+        "few areas": (frame.assign(area_id=rng.integers(0, 8, 200)), None),
+    }
+    for words, (table, expected) in cases.items():
+        data = resolve(table, {"x": Variable(role="replace")})
+        assert repeated_id(data.frame, data.schema) == expected, words
+        assert any(column.design == "cluster" for column in tied(data.schema, expected).columns) == bool(expected)
+    declared = resolve(cases["by name"][0], {"x": Variable(role="replace")}).schema
+    assert repeated_id(cases["by name"][0], tied(declared, "age")) is None

@@ -1,5 +1,6 @@
 """The risk of persons, where several rows are one person's or household's and the file says which belong together."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,8 +14,15 @@ from synthdp.evaluation.holdout import clusters
 from synthdp.evaluation.risk.identity import WIDTH
 from synthdp.microdata import Codes, Floats
 from synthdp.neighbours.loops import Booleans
+from synthdp.schema import Schema
 
 NAME = "persons"
+# words of a column that says whose a row is: id, hhid, personid, idind, subject
+WHOSE = re.compile(
+    r"(p|u|h|hh|pers|person|case|resp|subj|subject|pat|patient|fam|ind)?ids?|id(nr|ind|hh|pers)|nr|persnr"
+    r"|person|subject|patient|respondent|household"
+)
+FEWEST_PERSONS, MOST_ROWS = 20, 100
 
 
 class Claims(Protocol):
@@ -121,6 +129,58 @@ def persons_of(comparison: Comparison, identifier: str | None = None) -> Codes |
     label = np.where(alone, label.max(initial=-1) + np.cumsum(alone), label)
     person = np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
     return person if person.max() + 1 < len(person) else None
+
+
+def repeated_id(frame: pd.DataFrame, schema: Schema) -> str | None:
+    """Return a kept column that ties rows of one person together, although nobody has said so; None where none does.
+
+    That is one with at least 20 values, most of them several times, whose name says so, or which makes every row unique
+    together with a column of hardly more values than a person has rows: the wave of a panel, the number in a household.
+
+    Examples
+    --------
+    >>> from synthdp.microdata import resolve
+    >>> panel = pd.DataFrame({"who": np.repeat(np.arange(30), 4), "wave": np.tile(np.arange(4), 30)})
+    >>> repeated_id(panel, resolve(panel, {}).schema)
+    'who'
+    """
+    kept = {column.name: column for column in schema.kept()}
+    if any(column.design == "cluster" for column in schema.columns):
+        return None
+    counts = {}
+    for name, column in kept.items():
+        if column.design is None and _discrete(frame[name]):
+            held = np.bincount(pd.factorize(frame[name])[0] + 1)[1:]
+            if len(held) >= 2 and held.max() < len(frame):
+                counts[name] = held
+    for name in sorted(counts, key=lambda name: not _named(name)):
+        held = counts[name]
+        if len(held) < FEWEST_PERSONS or held[held > 1].sum() < held.sum() / 2 or held.mean() > MOST_ROWS:
+            continue
+        waves = [other for other, size in counts.items() if held.max() <= len(size) <= 2 * held.max()]
+        if _named(name) or any(other != name and not frame.duplicated([name, other]).any() for other in waves):
+            return name
+    return None
+
+
+def tied(schema: Schema, name: str | None) -> Schema:
+    """Return the schema in which a column says which rows are one person's."""
+    columns = (
+        column.model_copy(update={"design": "cluster"}) if column.name == name else column for column in schema.columns
+    )
+    return Schema(columns=tuple(columns))
+
+
+def _discrete(series: pd.Series) -> bool:
+    if not pd.api.types.is_numeric_dtype(series):
+        return not pd.api.types.is_datetime64_any_dtype(series)
+    known = series.dropna().to_numpy(np.float64)
+    return bool(np.all(known == np.round(known)))
+
+
+def _named(name: str) -> bool:
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return any(WHOSE.fullmatch(word) for word in words)
 
 
 def any_row(finding: Claims, person: Codes) -> PersonsRisk:
