@@ -84,15 +84,15 @@ def plainly(held: Any, temperatures: np.ndarray) -> tuple[list[float], np.ndarra
         for row in range(held.start[i], held.stop[i]):
             score = -held.marginal[row]
             for key in range(held.centre.shape[1]):
-                for m in range(held.value.shape[2]):
-                    step = held.value[row, key, m] - held.centre[i, key]
+                for m in range(held.value.shape[1]):
+                    step = held.value[key, m, row] - held.centre[i, key]
                     if np.isfinite(step):
                         inside = int(np.clip(np.floor(step), -1, held.bins[key])) + 1
                         score += held.density[key, held.folds[i], inside]
             for key in range(held.level.shape[1]):
-                for m in range(held.released.shape[2]):
+                for level in held.shown[key, held.pattern[key, row]]:
                     table = held.transition[key, held.folds[i]]
-                    score += table[held.level[i, key], held.released[row, key, m]]
+                    score += table[held.level[i, key], level]
             scores[row] = score
         best = np.flatnonzero(scores >= scores.max() - 1e-9)
         shares.append(1 / len(best) if held.own[i] in best else 0.0)
@@ -142,7 +142,8 @@ def test_the_likelihood_attack_follows_its_definition(comparison: Comparison) ->
     warm = np.full((5, 1), 0.5)
     share, winner, mine, top = score_rows(
         *(np.arange(n), held.folds, held.start, held.stop, held.own, rng().random(n), held.centre, held.value),
-        *(held.bins, held.density, held.level, held.released, held.transition, held.marginal, warm),
+        *(held.bins, held.density, held.level, held.pattern, held.shown, held.kinds, held.transition),
+        *(held.marginal, warm),
     )
     expected, log_posterior = plainly(held, warm)
     np.testing.assert_allclose(share, expected, atol=1e-12)

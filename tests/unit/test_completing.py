@@ -246,7 +246,9 @@ class TestRefusals:
 class TestNotes:
     def test_what_whoever_signs_should_know(self):
         plan = plan_of(people())
-        assert DaMi().notes(plan) == []
+        (filled,) = DaMi().notes(plan)
+        assert filled.startswith("Missing values of age, sex are filled in, so every copy stands for a completed file")
+        assert DaMi().notes(replace(plan, data=resolve(people()[["z"]].fillna(0), {}))) == []
         said = method(m=3, r=2, mask_draw="once").notes(plan)
         assert said[0] == (
             "Missing values are imputed 3 times and 2 copies made of each completed original: 6 files (age, sex, job, "

@@ -83,9 +83,10 @@ def test_exact_draws_agree_with_quadrature(w, sds):
 
 @pytest.mark.parametrize(("w", "sds"), CASES)
 def test_chains_agree_with_quadrature(w, sds):
-    drawn, trace = GroupedChain(chained(20), told(np.full(N, w), sds), {}).run(rng=rng(1))
+    # far out (w = -3.5) twenty sweeps still leave .013 of the distribution function, which 20,000 draws can see
+    drawn, trace = GroupedChain(chained(60), told(np.full(N, w), sds), {}).run(rng=rng(1))
     assert farthest(drawn["x"], *target(w, sds)) < 1.95
-    assert len(trace) == 20
+    assert len(trace) == 60
 
 
 def test_both_ends_of_strength():

@@ -140,7 +140,9 @@ def shared(columns: Sequence[tuple[Floats, Floats]]) -> tuple[Codes, Codes]:
     --------
     >>> first, second = np.array([1.0, 1.0, 2.0]), np.array([5.0, 6.0, 5.0])
     >>> [codes.tolist() for codes in shared([(first, first[::-1]), (second, second)])]
-    [[-1, 0, -1], [-1, 0, -1]]
+    [[0, 1, 2], [2, 1, 0]]
+    >>> [codes.tolist() for codes in shared([(first, first + 1)])]
+    [[-1, -1, 1], [1, 1, -1]]
     """
     if not columns:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
