@@ -60,12 +60,15 @@ class Judged:
         How many draws there were; 0 where one set of files was judged as it is.
     notes
         What the signatory should know of the verdict.
+    keys
+        The columns that intruders were taken to know, undecided ones too.
     """
 
     verdict: Verdict
     averages: Averages | None = None
     draws: int = 0
     notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
     def section(self) -> dict[str, Any]:
         """Return the ``gate`` section of metrics.json; advice and attempt come from elsewhere."""
@@ -73,6 +76,8 @@ class Judged:
         settled = self.averages is None and bool(self.verdict.checks)
         basis = "draws" if self.draws or settled else "copies"
         found = {**self.verdict.section(), "basis": basis, "draws": self.draws}
+        if self.keys:
+            found["keys"] = list(self.keys)
         if self.averages is not None and self.averages.reasons:
             found["not_measured"] = dict(self.averages.reasons)
         return found
@@ -154,7 +159,8 @@ def judge(
         verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), laid)
     for before, averages in found.before:
         verdict = verdict.after(Verdict(tuple(averages.checks_of_one(limits))), before.when[:10])
-    return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes)
+    keys = tuple(column.name for column in schema.keys())
+    return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes, keys)
 
 
 def advise_on(

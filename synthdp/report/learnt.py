@@ -27,7 +27,8 @@ def learnt(content: ReportContent, *, told: Collection[str] = ()) -> str:
     """
     gate = find(content.metrics, "gate") or {}
     open_ = [str(check.get("attack")) for check in checks_of(gate) if check.get("name") == UNDECIDED]
-    keys = [column.name for column in content.comparison.schema.keys() if column.name not in open_] + open_
+    judged = [str(name) for name in gate.get("keys") or ()]
+    keys = judged or [column.name for column in content.comparison.schema.keys() if column.name not in open_] + open_
     if not keys:
         return "No column is marked as known to an intruder (key: true), so nobody was looked for."
     shown = keys if len(keys) <= MOST_KEYS else [*keys[: MOST_KEYS - 1], f"{len(keys) - MOST_KEYS + 1} more columns"]
