@@ -604,3 +604,27 @@ def test_files_are_scanned_for_rows_copied_over_whatever_the_report_lists() -> N
         files = Comparison(data.frame, (copy,), data.schema, aligned=True)
         (check,) = judge_copies(config, files, assess_comparison(config, files)).verdict.checks
         assert (check.name, check.passed) == ("max_excess_verbatim", passed)
+
+
+def test_rows_of_a_kept_id_are_one_persons_although_nobody_has_said_so() -> None:
+    config, frame = surveyed([4] * 60)
+    raw = config.model_dump(mode="json", exclude_unset=True)
+    raw["data"] = {"path": "in memory"}
+    raw["variables"] = {"hhid": {"key": False}, **{name: raw["variables"][name] for name in ("age", "sex")}}
+    found = judged(parse(raw), frame.rename(columns={"place": "hhid"}))
+    assert any(check.attack == "identity_persons" for check in found.verdict.checks)
+    assert "Rows that share a value of hhid are judged as one person's; data.cluster names another." in found.notes
+
+
+def test_a_replaced_column_on_which_nobody_decided_is_judged_as_a_key() -> None:
+    made = settings(limits={"max_individual": 0.33})
+    variables = {name: dict(block) for name, block in made["variables"].items()}
+    variables["age"].pop("key")
+    found = judged(parse(made | {"variables": variables}), people())
+    assert "age" in found.keys
+    assert found.section()["keys"] == list(found.keys)
+    assert any("whether an intruder may know age, which copies replace" in note for note in found.notes)
+    decided = judged(parse(made | {"variables": variables | {"age": variables["age"] | {"key": False}}}), people())
+    assert "age" not in decided.keys
+    target = judged(parse(made | {"variables": variables, "evaluation": {"targets": ["age"]}}), people())
+    assert "age" not in target.keys
