@@ -103,8 +103,9 @@ def page(results: Mapping[str, Any]) -> str:
         [
             "# The gate: both of its error rates",
             "A verdict is a claim, so it has an error rate in both directions. Every line below counts verdicts of "
-            "`synthdp.gating.judge`, the function behind `synthdp run`, each over 20 draws of the mechanism, with the "
-            "default limits. Made by `python -m synthdp.studies gate --data DIR` (resumable; DIR holds the census "
+            "`synthdp.gating.judge`, the function behind `synthdp run`, each over 20 draws of the mechanism "
+            "(40 or 60 where only the end of an interval is over a limit), with the default limits. Made by "
+            "`python -m synthdp.studies gate --data DIR` (resumable; DIR holds the census "
             f"extract). {results['seconds']['verdicts']} verdicts, {results['seconds']['mean']:g} s of one core each. "
             "Asked for are 50 of each harmless design, 30 of each planted one (10 of the census) and 20 seeds; while a "
             "line has fewer, the study is not finished, and its interval says how little that proves.",
