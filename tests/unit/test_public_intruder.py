@@ -104,6 +104,12 @@ def test_the_channel_is_the_conditional_normal(mask_draw: Any, k: int) -> None:
     found = channel_of(own, own - two, pairs=10**12, mask_draw=mask_draw)
     np.testing.assert_allclose(found.gain(k), sum(np.hsplit(gain, k)), atol=1e-6)
     np.testing.assert_allclose(found.variance(k), truth - gain @ all_cross.T, atol=1e-6)
+    # one column looked at alone: regress the mean of the copies on u, which the others' masks are averaged over in
+    variance, slope, error = found.by_column(k)
+    np.testing.assert_allclose(variance, np.diag(truth), atol=1e-6)
+    np.testing.assert_allclose(slope, np.diag(cross) / np.diag(truth), atol=1e-6)
+    of_mean = np.diag(two) + np.diag(own - two) / k
+    np.testing.assert_allclose(error, of_mean - np.diag(cross) ** 2 / np.diag(truth), atol=1e-6)
     assert repr(found) == "Channel(4 columns)"
 
 

@@ -72,6 +72,18 @@ class Channel:
             left = p - c**2 / np.maximum(q, SMALLEST)
         return np.asarray(self.root * np.maximum(left, SMALLEST_SD**2) @ self.root.T)
 
+    def by_column(self, k: int) -> tuple[Floats, Floats, Floats]:
+        """Return, column by column, what the mean of k linked rows says of u when it is looked at alone.
+
+        The mean is slope · u + e: variances of u, slopes and variances of e. Columns that masks of others inform carry
+        less of their own truth than what copies share of them suggests, so the slope is not read off one column.
+        """
+        p, c, q = self._parts(k)
+        squares = self.root**2
+        variance = squares @ p
+        slope = squares @ c / np.maximum(variance, SMALLEST)
+        return variance, slope, np.maximum(squares @ q - slope**2 * variance, 0.0)
+
 
 def whiten(total: Floats) -> tuple[Floats, Floats]:
     """Return root and inverse of a covariance, linear combinations of other columns left out.
@@ -90,19 +102,23 @@ def whiten(total: Floats) -> tuple[Floats, Floats]:
     return sd[:, None] * vectors * np.sqrt(values), (vectors / np.sqrt(values)).T / sd
 
 
-def channel_of(total: Floats, apart: Floats, *, pairs: int, mask_draw: MaskDraw = "per_copy") -> Channel:
+def channel_of(
+    total: Floats, apart: Floats, *, pairs: int, mask_draw: MaskDraw = "per_copy", errors: float = 3.0
+) -> Channel:
     """Return the channel of residuals with covariance ``total``, of which linked rows do not share ``apart``.
 
     Parameters
     ----------
     pairs
         How many pairs of linked rows ``apart`` was estimated from.
+    errors
+        How many standard errors from zero the mean of b must be to be taken for something.
 
     Notes
     -----
     Estimated from N pairs, the symmetric matrix B in the basis of T has errors of variance 1/N on its diagonal and
     1/(2N) beside it, so its q eigenvalues b scatter by (q + 1)/(2N) about the true ones. They are drawn towards their
-    mean by as much of their variance as that explains, and where the mean is within three standard errors of zero,
+    mean by as much of their variance as that explains, and where the mean is within ``errors`` standard errors of zero,
     √(1/(qN)), and the largest within the reach of noise, √(2q/N), nothing is taken to be common. (√b would make much of
     little.) The shrinkage is that of Ledoit and Wolf (2004), Journal of Multivariate Analysis 88, 365-411, eq. 14, with
     the error variance known instead of estimated.
@@ -110,7 +126,9 @@ def channel_of(total: Floats, apart: Floats, *, pairs: int, mask_draw: MaskDraw 
     root, inverse = whiten(total)
     values, vectors = np.linalg.eigh(inverse @ apart @ inverse.T)
     b, q = 1.0 - values, len(values)
-    if q == 0 or (b.mean() <= 3 / np.sqrt(q * pairs) and b.max() <= np.sqrt(2 * q / pairs) + 2 / np.sqrt(pairs)):
+    if q == 0 or (
+        b.mean() <= errors / np.sqrt(q * pairs) and b.max() <= (np.sqrt(2 * q) + errors - 1) / np.sqrt(pairs)
+    ):
         b = np.zeros(q)
     else:
         noise, spread = (q + 1) / (2 * pairs), float(b.var())

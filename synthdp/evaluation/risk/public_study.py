@@ -61,13 +61,53 @@ def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.
     their kept values, the intruder's guess is made from an order that says nothing. Cost: sorting, and moments of at
     most 20,000 rows.
     """
-    kept, replaced, gaps = _sorted_columns(comparison)
+    kept, replaced, gaps = sort_columns(comparison)
+    cells = cells_of(comparison.copies[0], kept)
+    fit = regress_on_kept(comparison, kept, replaced, gaps, rng=rng)
+    channels = _channels(fit.residuals, fit.freedom, fit.rows, cells, mask_draw, rng)
+    keys = _keys(fit.coding, comparison)
+    return Public(comparison, fit.coding, fit.kept, fit.slopes, cells, tuple(channels), keys)
+
+
+@dataclass(frozen=True, repr=False)
+class Regressed:
+    """Replaced columns regressed on kept ones: slopes, and the residuals of some rows, (copies, rows, width).
+
+    ``freedom`` is the share of the rows that the predictors leave.
+    """
+
+    coding: Coding
+    kept: Kept
+    slopes: Floats
+    residuals: Floats
+    rows: Codes
+    freedom: float
+
+    def __repr__(self) -> str:
+        return f"Regressed({len(self.rows)} rows)"
+
+    @property
+    def total(self) -> Floats:
+        """The covariance of residuals."""
+        copies, rows, _ = self.residuals.shape
+        return np.asarray(np.einsum("mni,mnj->ij", self.residuals, self.residuals) / (copies * rows * self.freedom))
+
+
+def regress_on_kept(
+    comparison: Comparison,
+    kept: Sequence[Column],
+    replaced: Sequence[Column],
+    gaps: Sequence[str],
+    *,
+    most_rows: int = MOST_ROWS,
+    rng: np.random.Generator,
+) -> Regressed:
+    """Regress the copies' mean of replaced columns on the kept ones, from at most ``most_rows`` rows."""
     first = comparison.copies[0]
     coding, predictors = code_columns(comparison.copies, replaced, gaps), code_kept(first, kept)
-    cells = cells_of(first, kept)
     rows = np.arange(len(first))
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))
+    if len(rows) > most_rows:
+        rows = np.sort(rng.choice(len(rows), most_rows, replace=False))
     known = predictors.matrix(first.iloc[rows])
     shown = [coding.matrix(copy.iloc[rows]) for copy in comparison.copies]
     present = np.isfinite(shown)
@@ -76,8 +116,7 @@ def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.
     slopes = np.linalg.lstsq(known, filled.mean(axis=0))[0]
     residuals = np.where(present, filled - known @ slopes, 0.0)
     freedom = max(1.0, len(rows) - known.shape[1]) / len(rows)
-    channels = _channels(residuals, freedom, rows, cells, mask_draw, rng)
-    return Public(comparison, coding, predictors, slopes, cells, tuple(channels), _keys(coding, comparison))
+    return Regressed(coding, predictors, slopes, residuals, rows, freedom)
 
 
 def _channels(
@@ -141,7 +180,7 @@ def _apart(small: Sequence[Floats], total: Floats, pairs: int, freedom: float, r
     return np.asarray(apart)
 
 
-def _sorted_columns(comparison: Comparison) -> tuple[list[Column], list[Column], list[str]]:
+def sort_columns(comparison: Comparison) -> tuple[list[Column], list[Column], list[str]]:
     """Return what is kept, what is not, and which numbers have gaps that moved; a kept column that differs is not."""
     names = {column.name for column in comparison.schema.keys()}
     kept, replaced, gaps = [], [], []
