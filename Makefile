@@ -8,6 +8,10 @@ WORKERS ?= 2
 export OMP_NUM_THREADS      := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS      := 1
+# Data sets that are not ours to pass on: a folder beside the clone, unless the variable is set. Without it the tests
+# that read them are skipped.
+SYNTHDP_SHARED_DATA ?= $(wildcard $(abspath ../shared/data))
+export SYNTHDP_SHARED_DATA
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --doctest-modules

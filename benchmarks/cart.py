@@ -1,4 +1,4 @@
-"""Sequential CART against the clock: python benchmarks/cart.py [--data ../shared/data] [--skip-large].
+"""Sequential CART against the clock: python benchmarks/cart.py [--data DIR] [--skip-large].
 
 (a) 10,000 x 10 mixed columns of SD2011 (bootstrap of its 5,000 rows, numbers jittered), all replaced, m = 5;
 (b) 100,000 x 20; (c) the same file with a factor of 500 levels instead of 20, as predictor and as response. Seconds are
@@ -25,7 +25,7 @@ from synthdp.imputation.trees.tree import Tree
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.studies.runner import table
+from synthdp.studies.runner import SHARED, table
 from synthdp.synthesis.protocol import Plan
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import tag
@@ -142,7 +142,7 @@ def rows(arguments: argparse.Namespace) -> list[Sequence[object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=os.environ.get(SHARED, ""), help=f"default: ${SHARED}")
     parser.add_argument("--skip-large", action="store_true")
     parser.add_argument("--out", type=Path, help="also write the table there, as JSON")
     arguments = parser.parse_args()

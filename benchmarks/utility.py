@@ -1,4 +1,4 @@
-"""Utility measures against the clock: python benchmarks/utility.py [--data ../shared/data] [--skip-large].
+"""Utility measures against the clock: python benchmarks/utility.py [--data DIR] [--skip-large].
 
 (a) the tree's pMSE with 50 permutations of each of 5 copies, 10,000 x 10 columns of SD2011, for which R synthpop was
 surveyed at 247 s; rpart's own time for one of those trees, measured beside, where Rscript is installed;
@@ -8,6 +8,7 @@ Wall-clock and processor seconds, compiled loops warm: on a busy machine compare
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -27,7 +28,7 @@ from synthdp.evaluation.utility.propensity.cart import Cart
 from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack
 from synthdp.microdata import resolve
 from synthdp.seeding import Streams
-from synthdp.studies.runner import table
+from synthdp.studies.runner import SHARED, table
 
 COPIES = 5
 SYNTHPOP_SECONDS = 247.2  # as surveyed, on 2 cores with another job beside
@@ -142,7 +143,7 @@ def _few(comparison: Comparison) -> Comparison:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=os.environ.get(SHARED, ""), help=f"default: ${SHARED}")
     parser.add_argument("--skip-large", action="store_true")
     parser.add_argument("--out", type=Path, help="also write the table there, as JSON")
     arguments = parser.parse_args()

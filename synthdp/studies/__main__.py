@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--replications", type=int, help="fewer for a quick look (default: the committed number)")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--data", type=Path, help="folder of the shared data sets (registry only)")
+    parser.add_argument("--data", type=Path, help="folder of the shared data sets (default: $SYNTHDP_SHARED_DATA)")
     parser.add_argument("--out", type=Path, help="folder for the results (default: reports/STUDY)")
     arguments = parser.parse_args()
     study = importlib.import_module(f"synthdp.studies.{arguments.study}")

@@ -16,7 +16,7 @@ from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
 from synthdp.studies.adassp_page import draw, page
-from synthdp.studies.runner import replicate, save
+from synthdp.studies.runner import replicate, save, shared_data
 
 SETS = ("bike", "autompg", "energy", "wine", "elevators", "protein")
 # two predictors of elevators vary in 2 and 3 of its records only; what they do to a largest norm is shown by leaving
@@ -174,10 +174,11 @@ def summarise(errors: list[float]) -> dict[str, float]:
 
 
 def run(
-    *, out: Path, replications: int = 20, jobs: int = 2, data: Path = Path("../shared/data"), seed: int = 20268
+    *, out: Path, replications: int = 20, jobs: int = 2, data: Path | None = None, seed: int = 20268
 ) -> dict[str, Any]:
     """Run the study and write its results, page and figures."""
     began = time.perf_counter()
+    data = shared_data(data)
     published = json.loads((data / "published" / "adassp_wang2018.json").read_text(encoding="utf-8"))
     results: dict[str, Any] = {"as_published": {}, "by_preparation": {}}
     work = {"as_published": as_published, "by_preparation": by_preparation}

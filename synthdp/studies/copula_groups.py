@@ -27,8 +27,8 @@ from synthdp.studies import figures
 from synthdp.studies.copula_fitting import FittedOnce
 from synthdp.studies.copula_groups_page import page
 from synthdp.studies.estimators import design, probit
-from synthdp.studies.registry import DATA, OTHERS, REPLACED, RIDGE, UNSEEN, overlaps, patients, risks
-from synthdp.studies.runner import save
+from synthdp.studies.registry import OTHERS, REPLACED, RIDGE, UNSEEN, overlaps, patients, risks
+from synthdp.studies.runner import save, shared_data
 from synthdp.synthesis.imputed import DaMi
 from synthdp.synthesis.protocol import Plan
 from synthdp.tagging.groups import Neighbours, Rules, Tags, tag
@@ -185,9 +185,10 @@ def bias(people: Microdata, frames: list[pd.DataFrame]) -> dict[str, float]:
     return found
 
 
-def run(*, out: Path, replications: int = SEEDS, jobs: int = 2, data: Path = DATA) -> dict[str, Any]:
+def run(*, out: Path, replications: int = SEEDS, jobs: int = 2, data: Path | None = None) -> dict[str, Any]:
     """Run the study and write its results; ``replications`` is the number of seeds. One process: a few minutes."""
     began = time.perf_counter()
+    data = shared_data(data)
     people = patients(data)
     tags = tag(people, Neighbours())
     seeds = range(replications)

@@ -27,9 +27,9 @@ from synthdp.schema import Role, Variable
 from synthdp.seeding import Streams
 from synthdp.studies.csrg_copula_page import page
 from synthdp.studies.estimators import design, probit
-from synthdp.studies.registry import DATA, OTHERS, REPLACED, RIDGE, TOLERANCES, UNSEEN, masks_of, risks
+from synthdp.studies.registry import OTHERS, REPLACED, RIDGE, TOLERANCES, UNSEEN, masks_of, risks
 from synthdp.studies.registry_methods import Method
-from synthdp.studies.runner import replicate, save
+from synthdp.studies.runner import replicate, save, shared_data
 from synthdp.synthesis.completing import completer
 from synthdp.synthesis.imputed import DaMi
 from synthdp.synthesis.protocol import Plan
@@ -52,7 +52,7 @@ SETTINGS: tuple[tuple[Method, str, MaskDraw], ...] = (
 )
 
 
-def patients(data: Path = DATA) -> Microdata:
+def patients(data: Path) -> Microdata:
     """Return all records of the pseudo registry, gaps included."""
     path = data / "pseudo_csrg.csv"
     if not path.exists():
@@ -62,7 +62,7 @@ def patients(data: Path = DATA) -> Microdata:
     return resolve(pd.read_csv(path, index_col=0), dict.fromkeys(REPLACED[:-1], key) | {"Age_raw": age})
 
 
-def published(data: Path = DATA) -> dict[str, dict[str, float]]:
+def published(data: Path) -> dict[str, dict[str, float]]:
     """Return the authors' multiple imputation of the work-disability analysis: estimate and interval by term."""
     found = json.loads((data / "published" / "pseudo_csrg_results.json").read_text(encoding="utf-8"))
     named = {"Age_std": "Age_raw"}
@@ -141,9 +141,12 @@ def one_run(
     ]
 
 
-def run(*, out: Path, replications: int = SEEDS, jobs: int = 2, seed: int = 20227, data: Path = DATA) -> dict[str, Any]:
+def run(
+    *, out: Path, replications: int = SEEDS, jobs: int = 2, seed: int = 20227, data: Path | None = None
+) -> dict[str, Any]:
     """Run the study and write its results; ``replications`` is the number of seeds per setting."""
     began = time.perf_counter()
+    data = shared_data(data)
     people, theirs = patients(data), published(data)
     ours = benchmark(people, seed=seed)
     against = {

@@ -29,12 +29,11 @@ from synthdp.privacy.mechanisms import Exponential, Simulated
 from synthdp.seeding import Streams
 from synthdp.studies.dp_baselines_cases import COPIES, DELTA, EPSILONS, FILES, HELD_OUT, METHODS, RECORDS, File, masks
 from synthdp.studies.dp_baselines_page import draw, page
-from synthdp.studies.runner import save
+from synthdp.studies.runner import save, shared_data
 from synthdp.synthesis.making import make
 from synthdp.synthesis.private.domain import domain_of
 from synthdp.synthesis.private.spanning import score_sensitivity, scores, spanning_tree
 
-DATA = Path("../shared/data")
 RUNS = 5
 KEPT = "cells.jsonl"
 MEASURES = ("pmse_logit", "pmse_cart", "overlap", "total_variation", "links", "links_chance", "gain")
@@ -161,9 +160,12 @@ def summary(done: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines
 
 
-def run(*, out: Path, replications: int = RUNS, jobs: int = 2, seed: int = 2021, data: Path = DATA) -> dict[str, Any]:
+def run(
+    *, out: Path, replications: int = RUNS, jobs: int = 2, seed: int = 2021, data: Path | None = None
+) -> dict[str, Any]:
     """Run the study and write its results, going on after the cells that are kept in ``out``."""
     began = time.perf_counter()
+    data = shared_data(data)
     out.mkdir(parents=True, exist_ok=True)
     (out / ".gitignore").write_text(f"{KEPT}\n", encoding="utf-8")
     wanted = list(cells(replications))

@@ -22,6 +22,7 @@ from synthdp.planning import plan_of
 from synthdp.seeding import Streams
 from synthdp.studies import gate_page
 from synthdp.studies.gate_cases import Case, cases, patients_settings, voters_settings
+from synthdp.studies.runner import shared_data
 
 KEPT = "verdicts.jsonl"
 HARMLESS, PLANTED, FEW = 50, 30, 10
@@ -79,7 +80,7 @@ def run(*, out: Path, jobs: int, data: Path | None = None, replications: int | N
     out.mkdir(parents=True, exist_ok=True)
     kept = out / KEPT
     done = {Cell(line["part"], line["case"], line["number"]): line for line in _lines(kept)}
-    folder = data or Path(os.environ.get("SYNTHDP_SHARED_DATA", "../shared/data"))
+    folder = shared_data(data)
     wanted = [cell for cell in cells(replications) if cell not in done]
     # the first replications of everything come first, so that a stopped run still tells something of all of it
     wanted.sort(key=lambda cell: cell.number)

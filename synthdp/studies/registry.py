@@ -26,12 +26,11 @@ from synthdp.seeding import Streams
 from synthdp.studies.estimators import design, probit
 from synthdp.studies.registry_methods import METHODS, Method
 from synthdp.studies.registry_page import page
-from synthdp.studies.runner import replicate, save
+from synthdp.studies.runner import replicate, save, shared_data
 from synthdp.synthesis.protocol import Plan
 from synthdp.synthesis.repair import repair
 from synthdp.tagging.groups import Neighbours, tag
 
-DATA = Path("../shared/data")
 REPLACED = ("Gender", "NewWhite", "MoreThanHighSchool", "Age_raw")
 OTHERS = ("Diffuse", "CentroPositive", "DiseaseDuration", "BaseFVC", "BaseDLCO", "BaseTLC")
 UNSEEN = ("BaselineILD", "OneYearILD")
@@ -41,7 +40,7 @@ SEEDS = 20
 RIDGE = 1e-3  # 28 events: now and then a copy has none in some group
 
 
-def patients(data: Path = DATA) -> Microdata:
+def patients(data: Path) -> Microdata:
     """Return the complete records of the pseudo registry."""
     path = data / "pseudo_csrg.csv"
     if not path.exists():
@@ -123,9 +122,12 @@ def one_run(r: int, *, data: Path, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def run(*, out: Path, replications: int = SEEDS, jobs: int = 2, seed: int = 20224, data: Path = DATA) -> dict[str, Any]:
+def run(
+    *, out: Path, replications: int = SEEDS, jobs: int = 2, seed: int = 20224, data: Path | None = None
+) -> dict[str, Any]:
     """Run the study and write its results; ``replications`` is the number of seeds per method."""
     began = time.perf_counter()
+    data = shared_data(data)
     chosen = [m * SEEDS + s for m in range(len(METHODS)) for s in range(min(replications, SEEDS))]
     work = partial(_nth_run, chosen=tuple(chosen), data=data, seed=seed)
     found = [row for rows in replicate(work, len(chosen), jobs=jobs, label="registry") for row in rows]

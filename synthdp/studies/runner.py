@@ -13,6 +13,15 @@ from synthdp import __version__
 
 T = TypeVar("T")
 CHUNK = 10
+SHARED = "SYNTHDP_SHARED_DATA"
+
+
+def shared_data(data: Path | None = None) -> Path:
+    """Return the folder of data sets that are not ours to pass on: ``data``, else what the environment says."""
+    named = data or os.environ.get(SHARED)
+    if not named:
+        raise SystemExit(f"This study reads shared data sets: give their folder with --data, or set {SHARED}.")
+    return Path(named)
 
 
 def replicate(work: Callable[[int], T], replications: int, *, jobs: int, label: str) -> list[T]:

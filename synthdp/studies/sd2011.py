@@ -23,8 +23,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.guessing.command import write_config
 from synthdp.progress import Silent
-from synthdp.studies.registry import DATA
-from synthdp.studies.runner import save, table
+from synthdp.studies.runner import save, shared_data, table
 
 MASKS: dict[str, dict[str, Any]] = {
     "socprof": {"method": "transition", "keep": 0.6},
@@ -59,7 +58,7 @@ ANALYSES = [
 ]
 
 
-def survey(data: Path = DATA) -> tuple[pd.DataFrame, int]:
+def survey(data: Path) -> tuple[pd.DataFrame, int]:
     """Return the survey without the answers of people who were not asked, and how many those were."""
     path = data / "sd2011.csv"
     if not path.exists():
@@ -125,9 +124,12 @@ def skips_of(original: pd.DataFrame, copies: list[pd.DataFrame]) -> list[dict[st
     return rows
 
 
-def run(*, out: Path, jobs: int = 2, seed: int = 0x5EED_2011_0000_0000_0001, data: Path = DATA) -> dict[str, Any]:
+def run(
+    *, out: Path, jobs: int = 2, seed: int = 0x5EED_2011_0000_0000_0001, data: Path | None = None
+) -> dict[str, Any]:
     """Run the pipeline once and write what it came to."""
     began = time.perf_counter()
+    data = shared_data(data)
     frame, taken = survey(data)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -29,6 +29,7 @@ from synthdp.planning import plan_of
 from synthdp.schema import Variable
 from synthdp.studies import shadow_page
 from synthdp.studies.gate_cases import cases, people
+from synthdp.studies.runner import shared_data
 from synthdp.synthesis.protocol import Plan
 
 KEPT = "games.jsonl"
@@ -90,7 +91,7 @@ def run(*, out: Path, jobs: int, data: Path | None = None, replications: int | N
     out.mkdir(parents=True, exist_ok=True)
     kept = out / KEPT
     done = {Cell(line["part"], line["case"], line["number"]): line for line in _lines(kept)}
-    folder = data or Path(os.environ.get("SYNTHDP_SHARED_DATA", "../shared/data"))
+    folder = shared_data(data)
     # what is quick comes first, then one file of every size after the other: a stopped run still tells something
     wanted = [cell for cell in cells(replications) if cell not in done]
     wanted.sort(key=lambda cell: (cell.part == "harmless", cell.number))

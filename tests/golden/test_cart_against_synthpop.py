@@ -4,11 +4,11 @@ All seven columns are replaced in file order, with synthpop's minbucket and cp.
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from shared_data import SHARED
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import evaluate_propensity
@@ -20,7 +20,7 @@ from synthdp.synthesis.protocol import Plan
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import tag
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "synthpop"
+FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")
 
 SLOPES = 23

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from shared_data import SHARED
 from typer.testing import CliRunner
 
 from synthdp import io, pipeline
@@ -22,7 +23,7 @@ from synthdp.config import load
 from synthdp.evaluation.gate.limits import OFF
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = ROOT.parent / "shared" / "data" / "published" / "matching"
+PUBLISHED = SHARED / "published" / "matching"
 CATEGORICAL = ("Gender", "NewWhite", "MoreThanHighSchool")
 TOLERANCES = (1, 3, 5)
 SEED = 0xC0FFEE_5EED_0000_0000_1234

@@ -1,19 +1,19 @@
 """The re-identification risks that the DA-MI authors' R function gives, reproduced to 1e-9."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from shared_data import SHARED
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import IdentityRisk, evaluate_identity, evaluate_original
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "matching"
+FOLDER = SHARED / "published" / "matching"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published matching files are not on this machine")
 
 CATEGORICAL = ("Gender", "NewWhite", "MoreThanHighSchool")

@@ -1,19 +1,18 @@
 """The studies of the shared surveys: the authors' complete-case estimates come out again, skips are what they seem."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from shared_data import SHARED
 
 from synthdp.errors import InputError
 from synthdp.microdata import resolve
 from synthdp.studies import csrg_copula, csrg_copula_page, sd2011
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the shared data, which are not here")
+needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the shared data, which are not here")
 
 
 def expected_information_se(frame: pd.DataFrame, analysis: str, beta: np.ndarray) -> np.ndarray:
@@ -30,9 +29,9 @@ def expected_information_se(frame: pd.DataFrame, analysis: str, beta: np.ndarray
 @needs_data
 @pytest.mark.parametrize(("analysis", "published"), [("work", "work_disability"), ("ild", "ild")])
 def test_complete_cases_are_the_authors(analysis, published):
-    people = csrg_copula.patients(DATA).frame
+    people = csrg_copula.patients(SHARED).frame
     complete = people.dropna(subset=list(csrg_copula.TERMS)).reset_index(drop=True)
-    expected = json.loads((DATA / "published" / "pseudo_csrg_results.json").read_text())[f"complete_case_{published}"]
+    expected = json.loads((SHARED / "published" / "pseudo_csrg_results.json").read_text())[f"complete_case_{published}"]
     found = csrg_copula.estimates(complete, complete, analysis)
     se = expected_information_se(complete, analysis, found.values)
     for place, term in enumerate(found.names[1:], start=1):
@@ -44,7 +43,7 @@ def test_complete_cases_are_the_authors(analysis, published):
 
 @needs_data
 def test_overlap_of_an_interval_with_itself_is_one():
-    people = csrg_copula.patients(DATA)
+    people = csrg_copula.patients(SHARED)
     filled = people.frame.fillna({name: people.frame[name].median() for name in csrg_copula.TERMS})
     copies = tuple(filled.assign(Age_raw=filled["Age_raw"] + shift) for shift in np.linspace(-1, 1, 15))
     parts = [csrg_copula.estimates(copy, people.frame, "work") for copy in copies]
@@ -66,8 +65,8 @@ def test_the_page_has_a_line_for_every_setting():
 
 @needs_data
 def test_answers_of_people_who_were_not_asked_are_taken_out():
-    frame, taken = sd2011.survey(DATA)
-    original = pd.read_csv(DATA / "sd2011.csv")
+    frame, taken = sd2011.survey(SHARED)
+    original = pd.read_csv(SHARED / "sd2011.csv")
     assert taken == int(frame.isna().sum().sum() - original.isna().sum().sum())
     assert 0 < taken < 50
     coded = frame.mask(frame.isin([-8]))
@@ -79,7 +78,7 @@ def test_answers_of_people_who_were_not_asked_are_taken_out():
 @needs_data
 @pytest.mark.slow
 def test_the_config_of_init_decided(tmp_path):
-    frame, _ = sd2011.survey(DATA)
+    frame, _ = sd2011.survey(SHARED)
     frame.head(1500).to_csv(tmp_path / "sd2011.csv", index=False)
     raw = sd2011.settings(tmp_path)
     replaced = {name for name, variable in raw["variables"].items() if variable.get("role") == "replace"}

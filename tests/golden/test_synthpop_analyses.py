@@ -1,13 +1,13 @@
 """A regression on five CART copies as R synthpop 1.9-3 reports it (``compare`` of fits, level-wise dummies)."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from shared_data import SHARED
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.overlap import ci_overlap, evaluate_analyses
@@ -15,7 +15,7 @@ from synthdp.inference.analyses import Analysis
 from synthdp.microdata import resolve
 from synthdp.schema import Variable
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "synthpop"
+FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")
 
 # the factor levels of the survey, in its own order: the first is the reference

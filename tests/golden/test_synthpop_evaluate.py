@@ -1,15 +1,15 @@
 """Everything R synthpop 1.9-3 says of its own five copies, from one ``synthdp evaluate``."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_data import SHARED
 from typer.testing import CliRunner
 
 from synthdp.cli import app
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "synthpop"
+FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")
 
 CONFIG = """\

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from shared_data import SHARED
 from typer.testing import CliRunner
 
 from synthdp.cli import app
@@ -14,7 +15,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity, propensity
 from synthdp.microdata import resolve
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "synthpop"
+FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")
 
 # six columns of levels and one numeric one: 1 + 5 + 3 + 5 + 1 + 6 + 2

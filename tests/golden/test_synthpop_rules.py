@@ -1,15 +1,15 @@
 """Standard errors for the population as R synthpop 1.9-3 gives them for five CART copies (Raab, Nowok, Dibben 2016)."""
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from shared_data import SHARED
 
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import combine
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "published" / "synthpop"
+FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")
 LEVELS = {
     "sex": ("MALE", "FEMALE"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from shared_data import SHARED
 
 from synthdp.datasets.copula import SOMETIMES_MISSING, mixed_copula, mixed_copula_truth, with_missing
 from synthdp.errors import InputError
@@ -15,7 +16,6 @@ from synthdp.studies.covering import truth_vector
 from synthdp.studies.resuming import DRAWS, replicate_in_batches
 
 REPORTS = Path(__file__).parents[2] / "reports"
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
 
 
 def committed(study: str) -> dict:
@@ -110,14 +110,14 @@ def test_leaving_the_groups_out_biases_the_copies():
 
 @pytest.mark.slow
 def test_the_group_study_runs(tmp_path, monkeypatch):
-    if not (DATA / "pseudo_csrg.csv").exists():
+    if not (SHARED / "pseudo_csrg.csv").exists():
         pytest.skip("the shared data are not here")
     monkeypatch.setattr(copula_groups, "HALVINGS", 1)
     monkeypatch.setattr(copula_groups, "STRATEGIES", copula_groups.STRATEGIES[2:3])
     quick = partial(copula_groups.FittedOnce, least_ess=2, most_r_hat=5)
     monkeypatch.setattr(copula_groups, "FittedOnce", quick)
     monkeypatch.setattr(copula_groups, "Blind", partial(copula_groups.Blind, least_ess=2, most_r_hat=5))
-    results = copula_groups.run(out=tmp_path, replications=1, data=DATA)
+    results = copula_groups.run(out=tmp_path, replications=1, data=SHARED)
     moved = results["rows"][0]["moved"]
     assert moved["low"]["mean_distance"] < moved["medium"]["mean_distance"]
     assert "When the model does not know the groups" in (tmp_path / "README.md").read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shared_data import SHARED
 
 from synthdp import api, applicability
 from synthdp.config import json_schema, parse
@@ -30,7 +30,6 @@ from synthdp.synthesis.protocol import Plan
 from synthdp.synthesis.sampler import prepare as prepare_task
 from synthdp.tagging.groups import Neighbours, tag
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SECRET = 2**100 + 7
 WORKS = "employed == 'YES'"
 METHODS = {
@@ -501,7 +500,7 @@ TREES = {"method": "cart", "min_leaf": 100}
     ids=["da_mi", "da_mi cart", "sequential"],
 )
 def test_a_slice_of_sd2011(synthesis, tmp_path):
-    path = DATA / "sd2011.csv"
+    path = SHARED / "sd2011.csv"
     if not path.exists():
         pytest.skip(f"needs {path.name}, which is not here")
     frame = pd.read_csv(path, usecols=["sex", "age", "smoke", "nociga", "wkabint", "wkabintdur", "depress"])

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shared_data import SHARED
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
@@ -29,7 +29,7 @@ from synthdp.neighbours.scoring import score_rows
 from synthdp.schema import Schema, Variable
 from synthdp.seeding import Streams
 
-CSRG = Path(__file__).parents[2].parent / "shared" / "data" / "pseudo_csrg.csv"
+CSRG = SHARED / "pseudo_csrg.csv"
 AGE = {"kind": "continuous", "role": "replace", "key": True}
 VARIABLES = {
     "age": Variable(**AGE, tolerance=3),

@@ -1,10 +1,10 @@
 """Private regression and k-means: sensitivities by search, calibrations by their formulas, preparations undone."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_data import SHARED
 
 from synthdp import dp
 from synthdp.dp.budgets import Budget
@@ -12,8 +12,6 @@ from synthdp.dp.regression import _sds, _unit
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.privacy.mechanisms.gaussian import exact_delta
-
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
 
 def source(*seed):

@@ -1,11 +1,10 @@
 """What init guesses: kinds, missing codes, identifiers, keys, skips and derived columns, and that no value leaks."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from shared_data import SHARED
 
 from synthdp.config import parse
 from synthdp.config.text import Loader
@@ -14,7 +13,6 @@ from synthdp.guessing.dialects import date_form
 from synthdp.guessing.writing import scalar
 from synthdp.schema import Kind, Role
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
 RNG = np.random.default_rng(20240607)
 N = 400
 
@@ -498,7 +496,7 @@ def test_date_forms(texts, form):
 
 
 def test_sd2011():
-    path = DATA / "sd2011.csv"
+    path = SHARED / "sd2011.csv"
     if not path.exists():
         pytest.skip(f"needs {path.name}, which is not here")
     proposal = propose(pd.read_csv(path))
@@ -524,7 +522,7 @@ TEN = ["AGEP", "SEX", "MSP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "PINCP_
 
 
 def test_the_census_extract_is_not_kept_as_it_is():
-    path = DATA / "nist" / "national2019.csv"
+    path = SHARED / "nist" / "national2019.csv"
     if not path.exists():
         pytest.skip(f"needs {path.name}, which is not here")
     frame = pd.read_csv(path)

@@ -1,10 +1,9 @@
 """Kept columns that give replaced ones away are found, and chance is not taken for a relation."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from shared_data import SHARED
 
 from synthdp import api, cautions
 from synthdp.datasets import anes96, registry
@@ -12,8 +11,6 @@ from synthdp.errors import InputError
 from synthdp.microdata import resolve
 from synthdp.relations import Relation, find
 from synthdp.schema import Variable
-
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
 
 def found(frame: pd.DataFrame, replaced: list[str], **more: Variable) -> list[tuple[str, str, tuple[str, ...]]]:
