@@ -1,4 +1,4 @@
-"""Multiply-imputed synthetic public-use files whose statistics can be trusted and whose people cannot be found.
+"""Multiply-imputed synthetic public-use files whose statistics can be trusted, with measured disclosure risk.
 
 Examples
 --------

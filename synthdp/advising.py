@@ -62,8 +62,8 @@ def advise(
     alone = [check for check in over if not check.releases]
     if not alone:
         return Advice(
-            "Alone this release would pass: earlier releases of the same data have used up what may be told. Give out "
-            "the earlier release again, or mask much more."
+            "On its own this release would pass, but earlier releases of the same data have already disclosed all that "
+            "the limits allow. Distribute the earlier release again, or use much stronger masks."
         )
     if UNDECIDED in names:
         return undecided_columns(
@@ -73,8 +73,8 @@ def advise(
         return exposed_keys(config, data, trial, possible)
     if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
         return Advice(
-            f"{', '.join(sorted(names))} could not be measured, which no mask changes. Say key: true of every column "
-            "that an intruder may know, or set these limits to null."
+            f"{', '.join(sorted(names))} could not be measured, and no mask changes that. Set key: true for every "
+            "column that an intruder may know, or set these limits to null."
         )
     if "max_memorised" in names or _donors(config):
         return _other_model(config, trial)
@@ -134,7 +134,7 @@ def _other_zero(config: Config, data: Microdata, names: Sequence[str], tried: in
         change[name] = {**said, "bounds": [0, int(10 ** math.ceil(math.log10(2 * bounds[1])))]}
     return Advice(
         f"Wider masks no longer help: {', '.join(names)} taken as logs from the smallest value in the data, so that "
-        "whoever has it is an outlier. Start from nought, and end where nobody can be:",
+        "the person who has it is an outlier. Start from zero, and end beyond any possible value:",
         as_text({"variables": change}),
         tried,
     )
@@ -174,7 +174,7 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     change = {"model": {"method": "regression"}}
     changed = _with(config, change)
     found = trial(changed) if changed is not None else None
-    why = f"Model {name} memorises: it hands on values of the records it was fitted to."
+    why = f"Model {name} memorises: it passes on values of the records it was fitted to."
     if found is None:
         tried = int(changed is not None)
         return Advice(

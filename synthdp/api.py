@@ -184,7 +184,7 @@ def _pair(one: Any, number: int, names: Sequence[str] | None) -> Estimates:
     if isinstance(one, Estimates):
         return one
     if isinstance(one, pd.DataFrame | str | Path | Release):
-        raise InputError("pool: what shall be estimated? Give model and formula, fit, estimator or statistic.")
+        raise InputError("pool: what should be estimated? Give model and formula, fit, estimator or statistic.")
     try:
         return from_pair(one, names)
     except InputError as error:

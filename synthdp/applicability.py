@@ -5,7 +5,7 @@ evaluated on the columns as they are released, so in every copy the cell is miss
 copy's own values. Missing where it applies is an ordinary missing value.
 
 A kept column may depend on kept columns only: if a column of its condition were drawn anew, either the kept value
-would stand where it does not apply, or its gaps would tell the true value of the column that was replaced.
+would stand where it does not apply, or its gaps would reveal the true value of the column that was replaced.
 """
 
 from collections.abc import Iterable, Sequence
@@ -118,7 +118,7 @@ def problems(data: Microdata) -> list[str]:
         return found
     ring = _ring(data.schema)
     if ring:
-        return [f"variables: whether {', '.join(ring)} apply depends on each other; break the ring of applies_when."]
+        return [f"variables: whether {', '.join(ring)} apply is circular; break the cycle of applies_when."]
     schema = settled(data.schema)
     for column in declared:
         why = _conflict(schema[column.name], schema) or _difference(schema[column.name], data.frame)
@@ -183,7 +183,7 @@ def _conflict(column: Column, schema: Schema) -> str | None:
     others = ", ".join(replaced)
     return (
         f"{column.name} is kept and {others} replaced, so a copy would have values where they do not apply, or the "
-        f"gaps would tell the true {others}; replace {column.name} too, or keep {others}."
+        f"gaps would reveal the true {others}; replace {column.name} too, or keep {others}."
     )
 
 

@@ -56,14 +56,14 @@ def informed_measures(
     refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
     memorised = Plain(
         "memorised",
-        "Do copies hold people because they were in the file, and not because people are like that?",
+        "Do the copies reproduce people because they were in the file, or because such people are common?",
         lambda files, rng: Figures(evaluate_memorised(files, refit=refit, rng=rng)),
         frozenset({Need.PLAN}),
         ("max_memorised",),
     )
     shadows = Plain(
         "membership_shadow",
-        "Can somebody who can fit the method with and without a person tell from the copies that the person is in?",
+        "Can somebody who refits the method with and without a person tell whether that person was in the data?",
         lambda files, rng: evaluate_shadow(
             files,
             PlanShadows(config.synthesis, plan, config.groups),

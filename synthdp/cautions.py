@@ -21,7 +21,7 @@ def of(data: Microdata, seen: Microdata | None = None) -> list[str]:
     coarsened = [f"{c.name} ({', '.join(c.coarsened)})" for c in schema.columns if c.coarsened]
     if coarsened:
         found.append(
-            f"Made coarser before anything else: {', '.join(coarsened)}. The original that copies are compared with is "
+            f"Coarsened before anything else: {', '.join(coarsened)}. The original that copies are compared with is "
             "the coarser one."
         )
     design = [f"{c.name} ({c.design})" for c in schema.columns if c.design is not None]

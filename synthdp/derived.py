@@ -42,7 +42,7 @@ def problems(data: Microdata) -> list[str]:
         _order(data.schema)
     except CycleError as error:
         return [
-            f"variables: the derived columns {', '.join(sorted(set(error.args[1])))} need each other; break the ring."
+            f"variables: derived columns {', '.join(sorted(set(error.args[1])))} depend on each other; break the cycle."
         ]
     for column in data.schema.derived():
         why = _difference(column, data)

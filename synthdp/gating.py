@@ -41,7 +41,7 @@ from synthdp.synthesis.protocol import Advance, Plan
 
 # a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
 MOST_DRAWN_IN_VAIN = 5000
-NOT_DRAWN = "The copies were not judged: what is kept as it is has to be decided first. Figures below are of one draw."
+NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
 # above this many records a trial of a changed config takes too long to be spent on advice
 MOST_TRIED = 200_000
 
@@ -309,8 +309,8 @@ def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
     open_ = [column.name for column in schema.replaced() if column.key and not column.key_decided]
     if open_:
         found.append(
-            f"Nobody has said whether an intruder may know {', '.join(open_)}, which copies replace: the verdict takes "
-            "it that one does. Write key: true or key: false."
+            f"Nobody has said whether an intruder may know {', '.join(open_)}, which copies replace: the verdict "
+            "assumes that one does. Write key: true or key: false."
         )
     named = config.evaluation.targets
     left = [name for name in default_targets(schema) if name not in named]
@@ -331,7 +331,7 @@ def _changed_defaults(config: Config) -> tuple[str, ...]:
     method, written = config.synthesis, config.release.model_fields_set
     if isinstance(method, Private) and method.epsilon > LARGEST_EPSILON and not set(LIMITS) <= written:
         return (
-            f"An ε above {LARGEST_EPSILON:g} bounds next to nothing, so this release is judged by what intruders find, "
+            f"An ε above {LARGEST_EPSILON:g} bounds almost nothing, so this release is judged by what intruders find, "
             "and no ε is claimed.",
         )
     if not changed:

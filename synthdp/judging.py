@@ -216,7 +216,7 @@ def bayes(attack: Informed) -> Measure:
     """Return the measure of an intruder who knows how the copies are made."""
     return Plain(
         BAYES,
-        "Whom does somebody find who knows mask, model and parameters?",
+        "Whom can an intruder find who knows mask, model and parameters?",
         lambda files, rng: attack(files, rng=rng, targets=files.targets),
         frozenset({Need.KEYS, Need.ROWS, Need.PLAN}),
         IDENTITY_LIMITS,

@@ -81,8 +81,8 @@ def exposed_keys(config: Config, data: Microdata, trial: Trial, possible: Possib
     free = [name for name in keys if data.schema[name].design is None]
     options = {name: options_for(config, data, name, keys, possible) for name in free}
     why = (
-        f"{', '.join(keys)} {are_keys(keys)} kept: who is alone with {'them' if len(keys) > 1 else 'it'} is found with "
-        "certainty. Make what is too fine coarser, replace it, or drop it."
+        f"{', '.join(keys)} {are_keys(keys)} kept: anyone alone with {'them' if len(keys) > 1 else 'it'} is found with "
+        "certainty. Coarsen what is too detailed, replace it, or drop it."
     )
     return least_change(config, why, options, trial, possible, first=nobody_alone(config, data, options))
 

@@ -74,14 +74,14 @@ def rule_problems(config: Config, design: Design) -> list[str]:
 
 
 def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
-    """Return what whoever signs should know, in sentences."""
+    """Return what the signatory should know, in sentences."""
     notes = []
     data = plan.released
     share = unique_share(data)
     if share > 0:
         notes.append(
-            f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those needs no "
-            "mask broken. Keep only what must stay exact."
+            f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those need "
+            "not break any mask. Keep only what must stay exact."
         )
     notes += cautions.of(data, plan.data)
     if config.release.format == "same" and config.data.path.suffix.lower() == ".sas7bdat":

@@ -1,4 +1,4 @@
-"""What is written once the copies are judged: the page for whoever signs, and the public files."""
+"""What is written once the copies are judged: the page for the signatory, and the public files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

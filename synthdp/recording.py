@@ -84,7 +84,7 @@ def register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, 
         return Register(home / NAME), ()
     beside_run = out.resolve().parent / NAME
     caution = (
-        "Nothing may be written beside the data, so this release is recorded beside the folder of the run: a release "
-        "made elsewhere is not judged together with it. Name one place for all by release.recorded_in."
+        "The folder of the data cannot be written to, so this release is recorded beside the folder of the run: a "
+        "release made elsewhere is not judged together with it. Name one place for all releases in release.recorded_in."
     )
     return Register(beside_run), (caution,)

@@ -103,7 +103,7 @@ def advice(gate: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """Return what whoever signs should know of the numbers, in sentences."""
+    """Return what the signatory should know of the numbers, in sentences."""
     repair = metrics["risk"].get("repair")
     if repair:
         for name, label in _ATTACKS.items():
@@ -111,8 +111,8 @@ def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
             if name != "original" and before and "expected_match" in before:
                 yield (
                     f"Repair changed {repair['records']} records; before it, people {label}: "
-                    f"{before['expected_match']:.1f} expected, {before['true_match']} as the only best match. No true "
-                    "match after repair is made so, not found so."
+                    f"{before['expected_match']:.1f} expected, {before['true_match']} as the only best match. That no "
+                    "true match is left after repair is by construction, not a finding."
                 )
     chain = metrics.get("chain", ())
     moving = [row["column"] for row in chain if row.get("drift", 0.0) > SETTLED]

@@ -64,18 +64,18 @@ def analyse(
     ] = None,
     replicate_scale: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="Factor of the squared deviations, one or one each.", show_default=False),
+        typer.Option(metavar="NUMBERS", help="Factor of the squared deviations: one, or one each.", show_default=False),
     ] = None,
-    status: Annotated[str | None, _column("For cox: 1 where the time ends with the event.")] = None,
+    status: Annotated[str | None, _column("For cox: 1 where the event was observed.")] = None,
     probabilities: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="Of quantiles. [default: 0.25,0.5,0.75]", show_default=False),
+        typer.Option(metavar="NUMBERS", help="Which quantiles. [default: 0.25,0.5,0.75]", show_default=False),
     ] = None,
     link: Annotated[
-        str | None, typer.Option(metavar="LINK", help="Of a generalised linear model, such as log.", show_default=False)
+        str | None, typer.Option(metavar="LINK", help="Link of a generalised linear model.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the table as CSV, too.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.", show_default=False)
     ] = None,
     log: Log = None,
 ) -> None:

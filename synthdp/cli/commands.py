@@ -30,7 +30,7 @@ Out = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, help="Seed, to repeat a run. It is a key: who knows it can undo the masks."),
+    typer.Option(metavar="N", min=0, help="Seed, to repeat a run. Keep it secret: it can undo the masks."),
 ]
 Set = Annotated[
     list[str] | None,
@@ -48,9 +48,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Examples:
-  synthdp demo                          see the whole thing on real survey data
+  synthdp demo                          run everything on real survey data
   synthdp init survey.csv               look at the data, write a commented config
-  synthdp check config.yaml             is the config right for the data?
+  synthdp check config.yaml             does the config fit the data?
   synthdp run config.yaml --out results
   synthdp verify results
   synthdp analyse results --model logit --formula "vote ~ age + educ"
@@ -80,7 +80,7 @@ class _ManyFiles(TyperCommand):
 def _main(
     version: Annotated[bool, typer.Option("--version", is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
-    """Synthetic public-use files whose statistics can be trusted and whose people cannot be found."""
+    """Synthetic public-use files whose statistics can be trusted, with measured disclosure risk."""
     if version:
         terminal.show(f"synthdp {__version__}")
         raise typer.Exit
@@ -95,7 +95,7 @@ Examples:
 @guarded
 def demo(
     out: Out = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer copies and measures: a look in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer copies and measures: results in seconds.")] = False,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     log: Log = None,
@@ -144,7 +144,7 @@ Examples:
 )
 @guarded
 def check(config: ConfigFile, set_: Set = None, quiet: Quiet = False, log: Log = None) -> None:
-    """Compare a config with its data, and change nothing."""
+    """Check a config against its data, and change nothing."""
     from synthdp import pipeline
     from synthdp.config import load
 
@@ -169,10 +169,10 @@ def run(
     config: ConfigFile,
     out: Out = None,
     study: Annotated[bool, typer.Option("--study", help="For simulations: any seed, and no public files.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in --out.")] = False,
     accept_risk: Annotated[
         list[str] | None,
-        typer.Option(metavar='"NAME: REASON"', help="Publish although this risk is above its limit; goes on record."),
+        typer.Option(metavar='"NAME: REASON"', help="Publish although this risk is over its limit; goes on record."),
     ] = None,
     ledger: LedgerFile = None,
     cap: Cap = None,
@@ -185,7 +185,7 @@ def run(
 ) -> None:
     """Make synthetic copies, judge them, publish what passes."""
     if resume and out is None:
-        raise InputError("--resume: say which run to go on with, by --out DIR.")
+        raise InputError("--resume: name the run to continue, with --out DIR.")
     from synthdp import pipeline
     from synthdp.config import load
     from synthdp.evaluation.gate import accepted_risks
@@ -209,7 +209,7 @@ def run(
                 waiting=terminal.say,
             )
     except KeyboardInterrupt:
-        terminal.say(f"interrupted. Go on with the same command and --out {folder} --resume")
+        terminal.say(f"interrupted. To continue, repeat the command with --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None
     claimed = outcome.metrics.get("privacy", {}).get("epsilon") is not None
     if book is None and outcome.public is not None and claimed:
@@ -308,9 +308,9 @@ def sign(
 
     if new_key is not None:
         if folder is not None or key is not None:
-            raise InputError("sign: --new-key stands alone; sign with the key afterwards.")
+            raise InputError("sign: --new-key takes no other arguments; sign with the key afterwards.")
         private, public = release.new_key(new_key)
-        made = f"{private}: the private key; keep it, away from releases. {public}: give this one to data users."
+        made = f"{private}: the private key; keep it safe, away from releases. {public}: give this one to data users."
     elif folder is None or key is None:
         raise InputError("sign: needs the folder of a release and --key FILE, or --new-key FILE.")
     else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from synthdp.dp import Released, ReleasedTable
     from synthdp.privacy.ledger import Account, Entry, Ledger
 
-UNCHARGED = "not charged to any ledger; --ledger FILE keeps count of what was spent."
+UNCHARGED = "not charged to any ledger; --ledger FILE keeps track of what was spent."
 
 
 class Payment:

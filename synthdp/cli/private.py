@@ -46,16 +46,16 @@ ManyBounds = Annotated[
     list[str] | None,
     typer.Option(metavar="LOW,HIGH", help="Bounds of each column, in the same order.", show_default=False),
 ]
-Epsilon = Annotated[float, typer.Option(metavar="E", help="What the release may cost.", show_default=False)]
-Delta = Annotated[float, typer.Option(metavar="D", help="0 for Laplace noise, above it for Gaussian noise.")]
+Epsilon = Annotated[float, typer.Option(metavar="E", help="Privacy budget of the release.", show_default=False)]
+Delta = Annotated[float, typer.Option(metavar="D", help="0 for Laplace noise, above 0 for Gaussian noise.")]
 AdjacencyName = Annotated[
     str, typer.Option(metavar="NAME", help="replace (the number of records is public) or add_remove.")
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Coverage of the interval.")]
-Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the release as JSON, too.", show_default=False)]
+Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the release as JSON.", show_default=False)]
 Equals = Annotated[
     str | None,
-    typer.Option(metavar="VALUE", help="Count this value. [default: every value that is there]", show_default=False),
+    typer.Option(metavar="VALUE", help="Count this value. [default: every value present]", show_default=False),
 ]
 Probability = Annotated[float, typer.Option(metavar="P", help="Which quantile.", show_default=False)]
 Edges = Annotated[str | None, typer.Option(metavar="NUMBERS", help="Edges of the bins: 0,10,20.", show_default=False)]

@@ -99,8 +99,8 @@ class Data(Settings):
     missing_codes
         Values that mean "missing", by column.
     weights, strata, cluster
-        Columns of the survey's design. They are carried as kept columns; weights and strata are predictors as any
-        other kept column, the cluster is not. No variance formula uses them yet.
+        Columns of the survey's design. They are carried as kept columns; weights and strata are predictors like any
+        other kept column, the cluster is not. Analyses that name them account for them in their standard errors.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""DP statistics whose intervals hold the privacy noise: ``synthdp.dp.mean(values, bounds=(0, 1), epsilon=1)``.
+"""DP statistics whose intervals account for the privacy noise: ``synthdp.dp.mean(values, bounds=(0, 1), epsilon=1)``.
 
 Examples
 --------

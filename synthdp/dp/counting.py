@@ -21,7 +21,7 @@ from synthdp.dp.results import Released, ReleasedTable, below_noise, mostly_nois
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Adjacency, Source
 
-IN_THE_FILE = "the interval is for the records in the file: it holds the privacy noise, no sampling"
+IN_THE_FILE = "the interval is for the records in the file: it accounts for the privacy noise, not for sampling"
 A_MEAN_CELL = "a mean cell of the released histogram holds"
 MOST_CELLS = 10**6
 
@@ -138,7 +138,7 @@ def histogram(
     return ReleasedTable(
         "histogram",
         budget,
-        (IN_THE_FILE, "every interval holds on its own", *below_noise(scale * math.sqrt(2), mean_cell, A_MEAN_CELL)),
+        (IN_THE_FILE, "each interval is valid on its own", *below_noise(scale * math.sqrt(2), mean_cell, A_MEAN_CELL)),
         names=names,
         estimate=np.maximum(noisy, 0).astype(float),
         low=np.maximum(noisy - reach, 0).astype(float),
@@ -205,6 +205,6 @@ def _cells(
     if outside:
         lines.append(f"values: {outside} of {len(numbers)} were outside the edges and count in the nearest bin")
     if gaps:
-        lines.append(f"values: {gaps} are missing or no numbers and are in no bin")
+        lines.append(f"values: {gaps} are missing or not numbers and are in no bin")
     names = [f"{low:g} to {high:g}" for low, high in pairwise(limits)]
     return tuple(names), counts.astype(np.int64), tuple(lines)

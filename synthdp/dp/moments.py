@@ -77,7 +77,7 @@ def mean(
         raise InputError(f"sd: must be a number of at least 0, found {sd}.")
     column = bounded(values, bounds, budget)
     source = source_for(source, ledger, budget, what_of("mean", values), column.reason)
-    notes = ["the interval holds sampling and privacy noise; it is for the values as clipped to the bounds"]
+    notes = ["the interval accounts for sampling and privacy noise; it refers to the values as clipped to the bounds"]
     if budget.replacing:
         found = _mean_of_known_size(column, budget, sd, source)
     else:

@@ -182,7 +182,7 @@ def _said(told: Aims, probability: float, size: float, budget: Budget) -> list[s
             f"no interval: {about} none is narrower than the bounds, and the estimate is mostly noise; raise ε, or use "
             "more records"
         ]
-    notes = ["the interval holds sampling and privacy noise; it is for the values as clipped to the bounds"]
+    notes = ["the interval accounts for sampling and privacy noise; it refers to the values as clipped to the bounds"]
     if told.limits == 1:
         lower = (told.low is None) == (probability <= 0.5)
         notes.append(

@@ -51,7 +51,7 @@ def assess(
     settings: UtilitySettings = DEFAULT,
     intruders: Mapping[str, Intruder] | None = None,
 ) -> Assessment:
-    """Take every measure that was asked for; one that cannot be taken says why in its place."""
+    """Take every measure that was asked for; one that cannot run reports its reason."""
     default_rule = comparison.rule or DEFAULT_RULE
     useful: dict[str, Any] = {}
     if "pmse" in utility:

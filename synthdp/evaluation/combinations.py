@@ -82,7 +82,7 @@ def require_targets(names: Sequence[str], known: Sequence[Column], measure: str)
     by_name = {column.name: column for column in known}
     for name in names:
         if name not in by_name:
-            raise InputError(f"{measure}: {name!r} is no column of the data; correct the name.")
+            raise InputError(f"{measure}: {name!r} is not a column of the data; correct the name.")
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
 

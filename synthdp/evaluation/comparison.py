@@ -64,7 +64,7 @@ class Comparison:
     origins
         Which releases the copies are from, in their order; empty when they are all of one.
     cautions
-        What whoever reads the numbers should know of how the files were read.
+        What a reader of the numbers should know about how the files were read.
     """
 
     original: pd.DataFrame

@@ -11,7 +11,7 @@ from synthdp.evaluation.comparison import Comparison
 
 
 class Need(StrEnum):
-    """What a measure cannot do without; where it cannot be had, the measure says so in its place."""
+    """What a measure cannot do without; where it is unavailable, the measure reports that as its reason."""
 
     KEYS = "keys"
     ROWS = "rows"

@@ -106,10 +106,10 @@ def propose(frame: pd.DataFrame, *, method: Method = "regression") -> Proposal:
     found = skips.find(clean[[name for name in rest if name not in dropped]], askable)
     for skip in found.values():
         if guesses[skip.because].role is Role.REPLACE and guesses[skip.column].role is Role.KEEP:
-            sentence = f"its gaps tell {skip.because}, which is replaced; drop it, or keep {skip.because}."
+            sentence = f"its gaps reveal {skip.because}, which is replaced; drop it, or keep {skip.because}."
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         elif guesses[skip.because].role is Role.DERIVED and guesses[skip.column].role is Role.KEEP:
-            sentence = f"its gaps tell {skip.because}, which follows from a replaced column; drop it, or keep that."
+            sentence = f"its gaps reveal {skip.because}, which follows from a replaced column; drop it, or keep that."
             guesses[skip.column] = replace(guesses[skip.column], decide=(*guesses[skip.column].decide, sentence))
         _condition(guesses, data, skip)
     settled = decide(guesses, data)

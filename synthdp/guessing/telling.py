@@ -35,14 +35,14 @@ def _exposed(proposal: Proposal) -> Iterator[str]:
     if proposal.alone:
         keys = [guess.name for guess in proposal.having(Role.KEEP) if guess.key]
         yield (
-            f"  {proposal.alone:,} records are alone on the kept keys ({', '.join(keys)}): who knows these finds "
-            "them with certainty, and run refuses that (release.max_exposed). Replace, drop or coarsen some."
+            f"  {proposal.alone:,} records are alone on the kept keys ({', '.join(keys)}): anyone who knows "
+            "these finds them with certainty, which run refuses (release.max_exposed). Replace, drop or coarsen some."
         )
     questions = {guess.name: guess.question for guess in proposal.columns}
     for name in proposal.asked[:MOST_ASKED]:
         yield f"  {questions[name]}"
     if rest := proposal.asked[MOST_ASKED:]:
-        yield f"  The same is to be decided of {', '.join(rest)}; the config holds the figures."
+        yield f"  Decide the same for {', '.join(rest)}; the config holds the figures."
     if proposal.unique > SHARE:
         yield (
             f"  {proposal.unique:.0%} of the records are unique on all kept columns together: say key: true for every "

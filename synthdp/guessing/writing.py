@@ -169,7 +169,7 @@ def _method(proposal: Proposal) -> list[str]:
         )
         model += f", exclude: [{', '.join(map(scalar, proposal.crowded))}]"
     if proposal.thin:
-        lines.append("# Few answers or rare levels: correlations are drawn to zero as by so many unrelated records.")
+        lines.append("# Few answers or rare levels: correlations shrink to zero as if by so many unrelated records.")
         model += f", prior_records: {max(round(PRIOR_SHARE * proposal.records), 1)}"
     return [*lines, f"synthesis: {{method: da_mi, model: {{{model}}}, copies: 5}}"]
 

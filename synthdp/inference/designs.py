@@ -35,29 +35,29 @@ def _reasons(rule: str, design: Design) -> Iterator[str]:
     if rule.startswith("raab2016"):
         yield from _whole(design)
         if rule.endswith("_proper") and not design.proper:
-            yield "supposes parameters drawn anew for each copy, and here the model was fitted once: too wide"
+            yield "assumes parameters drawn anew for each copy, and here the model was fitted once: too wide"
         if not rule.endswith("_proper") and design.proper:
-            yield "supposes a model fitted once, and here each copy has parameters of its own: too short"
+            yield "assumes a model fitted once, and here each copy has parameters of its own: too short"
     elif rule == "raghunathan2003":
         yield from _whole(design)
         if not design.proper:
-            yield "supposes parameters drawn anew for each copy, and here the model was fitted once: of no use"
+            yield "assumes parameters drawn anew for each copy, and here the model was fitted once: of no use"
     elif rule == "reiter2003":
         if design.replaced == "none":
             yield "is for synthetic copies, and here nothing was replaced: intervals come out too short"
         if design.imputed and design.imputations > 1:
             yield f"takes no account of the missing data, here imputed {design.imputations} times: too short"
         if design.mask_draws > 1:
-            yield f"supposes independent copies, and here they share {design.mask_draws} draws of W: a little too short"
+            yield f"assumes independent copies, and here they share {design.mask_draws} draws of W: a little too short"
         if design.replaced == "all" and not design.masked and design.ratio != 1:
             yield "needs copies as large as the original when all columns are drawn anew, and these are not"
     elif rule == "rubin1987":
         if not design.imputed:
             yield "is for imputed missing data, and nothing was imputed here: intervals come out too wide"
         if design.copies > 1 and design.imputations > 1:
-            yield "supposes independent imputations, and here several copies come from each"
+            yield "assumes independent imputations, and here several copies come from each"
         if design.replaced != "none" and design.copies > 1:
-            yield "takes replaced values for missing ones: intervals come out too wide"
+            yield "treats replaced values as missing ones: intervals come out too wide"
     elif rule == "reiter2004":
         if not design.imputed or design.imputations < 2:
             yield "is for copies of several completed originals, and here there is one"
@@ -67,7 +67,7 @@ def _reasons(rule: str, design: Design) -> Iterator[str]:
         if not design.imputed or design.imputations < 2:
             yield "is for missing data imputed in two stages, and here they were not"
         if design.replaced != "none":
-            yield "takes replaced values for missing ones: intervals come out too wide"
+            yield "treats replaced values as missing ones: intervals come out too wide"
     elif design.mask_draws < 2:
         yield "is for several draws of W that copies share, and here there are none"
 
@@ -75,11 +75,11 @@ def _reasons(rule: str, design: Design) -> Iterator[str]:
 def _whole(design: Design) -> Iterator[str]:
     """Yield why copies are not samples from a model alone."""
     if design.replaced != "all":
-        yield "supposes that every column is drawn anew, and here some are kept"
+        yield "assumes that every column is drawn anew, and here some are kept"
     if design.masked:
-        yield "supposes copies drawn from the model alone, and here W brings in the records' own values"
+        yield "assumes copies drawn from the model alone, and here W brings in the records' own values"
     if design.imputed:
-        yield "supposes a complete original, and here missing values were imputed"
+        yield "assumes a complete original, and here missing values were imputed"
 
 
 def _too_few(rule: str, design: Design) -> str | None:

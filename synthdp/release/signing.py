@@ -53,9 +53,7 @@ def new_key(path: Path) -> tuple[Path, Path]:
             write_through(place, text, mode=mode)
         except FileExistsError:
             place = path if os.path.lexists(path) else place
-            raise InputError(
-                f"{place}: is there already, and a key is never overwritten; choose another name."
-            ) from None
+            raise InputError(f"{place}: already exists, and a key is never overwritten; choose another name.") from None
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             raise InputError(f"{place}: cannot be written there; choose another place for the key.") from None
     return path, public
@@ -171,7 +169,7 @@ def _refuse_inside_release(path: Path) -> None:
     """Refuse a private key in the folder of a release or under it: it would go out with the release one day."""
     for folder in path.resolve().parents:
         if (folder / RELEASE).exists() or (folder / "public" / RELEASE).exists():
-            raise InputError(f"{path}: a private key does not belong into the folder of a release; keep it elsewhere.")
+            raise InputError(f"{path}: a private key does not belong in the folder of a release; keep it elsewhere.")
 
 
 def _library() -> tuple[Any, Any, Any]:

@@ -20,7 +20,7 @@ from synthdp.release.reading import CODEBOOK, README, RELEASE, SIGNATURE, SUMS, 
 from synthdp.release.signing import form_problems, sign_sums, signature_problems
 
 FORGEABLE = (
-    f"Checksums find damage, not forgery: whoever can write into this folder can write {SUMS} anew. Compare {SUMS} "
+    f"Checksums find damage, not forgery: anyone who can write to this folder can rewrite {SUMS}. Compare {SUMS} "
     "with the one its maker announced, or ask for a signature and give the maker's public key by --key."
 )
 # the folder itself and the one above it, and the two files that no list of checksums can hold
@@ -127,7 +127,7 @@ def read_sums(folder: Path, problems: list[str]) -> dict[str, str]:
         if match is None:
             problems.append(f"{path}: line {number} is not a checksum and a file name.")
         elif match[2] in _UNLISTED:
-            problems.append(f"{path}: line {number} lists what is no file of a release.")
+            problems.append(f"{path}: line {number} lists something that is not a file of a release.")
         elif match[2].casefold() in {name.casefold() for name in sums}:
             problems.append(f"{path}: line {number} lists a file a second time.")
         else:
@@ -146,7 +146,7 @@ def _plain_files(folder: Path, problems: list[str]) -> set[str]:
         elif stat.S_ISDIR(state.st_mode):
             problems.append(f"{folder / entry.name}: is a folder; a release has none.")
         elif not stat.S_ISREG(state.st_mode):
-            problems.append(f"{folder / entry.name}: is no ordinary file.")
+            problems.append(f"{folder / entry.name}: is not a regular file.")
         elif (state.st_dev, state.st_ino) in secret:
             problems.append(f"{folder / entry.name}: is the same file as one in {CONFIDENTIAL}/ (a hard link).")
         else:
@@ -212,6 +212,6 @@ def _manifest_problems(folder: Path) -> list[str]:
     sums = read_sums(folder, [])
     names = sorted(name for name in {*sums, *recorded} - {SIGNATURE} if sums.get(name) != recorded.get(name))
     return [
-        f"{folder / SUMS}: says of {name} what the run did not write down ({place}); it was written anew."
+        f"{folder / SUMS}: says of {name} what the run did not write down ({place}); it was rewritten."
         for name in names
     ]

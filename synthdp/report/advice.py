@@ -10,7 +10,7 @@ from synthdp.report.words import counted, is_number, share
 
 EXPECTED = {"passed": "it passes", "amber": "it passes, but is of little use", "refused": "it is still refused"}
 STANDING: Mapping[str, str] = {
-    "passed": "Read what stands below the box, then sign at the end of this page.",
+    "passed": "Read what is below the box, then sign at the end of this page.",
     "amber": (
         "Decide whether files of so little use are worth publishing. Narrower masks, more copies, or a model that sees "
         "these relations make them more useful, as far as the risk allows."

@@ -50,7 +50,7 @@ class ReportContent:
     mask_draw
         ``per_copy``, ``once`` or ``once_orthogonal``.
     notes
-        Warnings for whoever signs.
+        Warnings for the signatory.
     versions
         Version by name of program.
     dropped

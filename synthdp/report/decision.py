@@ -145,8 +145,8 @@ def _headline(state: str, found: Sequence[Reason], accepted: bool, *, judged: bo
     if state == "passed" and accepted:
         return "Passed by override: risks above the limits were accepted by name"
     return {
-        "passed": "Passed: the release gate lets these files go out",
-        "refused": "Refused: the release gate holds these files back",
+        "passed": "Passed: these files may be released",
+        "refused": "Refused: these files may not be released",
     }.get(state, "Not judged: the release gate was not run")
 
 
@@ -155,7 +155,7 @@ def _explanation(content: ReportContent, state: str, checks: Sequence[Line], acc
     over = sum(is_number(c.get("value")) for c in failed)
     many = counted(len(checks), "check")
     if state in ("passed", "amber") and accepted:
-        return f"{number(over)} of {many} went over the limit; whoever ran this accepted it."
+        return f"{number(over)} of {many} went over the limit; this was accepted by name."
     if state == "passed":
         return f"All {many} stayed within the limits." if checks else ""
     if state == "amber":
@@ -165,7 +165,7 @@ def _explanation(content: ReportContent, state: str, checks: Sequence[Line], acc
     said = f"{number(over)} of {many} went over the limit. " if over else ""
     undecided = sum(c.get("name") == UNDECIDED for c in failed)
     unmeasured = len(failed) - over - undecided
-    said += f"{counted(unmeasured, 'check')} could not be made, which counts as not passed. " if unmeasured else ""
+    said += f"{counted(unmeasured, 'check')} could not be run, which counts as not passed. " if unmeasured else ""
     if content.method == "external":
         return said + "They should not be published as they are."
     return said + "Nothing may be published from this run; no public files were written."
@@ -188,7 +188,7 @@ def _promise(content: ReportContent) -> tuple[str, ...]:
 def _basis(gate: Line) -> tuple[str, ...]:
     draws = gate.get("draws")
     if gate.get("basis") == "draws" and draws == 0:
-        return ("Nothing was drawn for the verdict: what is kept as it is has to be decided first.",)
+        return ("Nothing was drawn for the verdict: the kept columns have to be decided first.",)
     if gate.get("basis") == "draws" and is_number(draws):
         return (
             f"Judged over {counted(int(draws or 0), 'draw')} of the mechanism, none of which is published; figures are "
@@ -204,7 +204,7 @@ def _tables(checks: Sequence[Line]) -> tuple[Table | None, Table | None]:
     grouped = by_limit(checks)
     if not grouped:
         return None, None
-    caption = "What the gate checked: of every limit, the intruder who comes closest or goes furthest beyond"
+    caption = "What the gate checked: for every limit, the intruder who comes closest or goes furthest beyond"
     first = Table(caption, HEAD, tuple(_row(some[0], len(some)) for some in grouped.values()), "llrrrl")
     if len(checks) == len(grouped):
         return first, None

@@ -165,7 +165,7 @@ def _rates(found: Mapping[str, Any]) -> Block | None:
     lines += [(f"anonymeter: {name}", line) for name, line in _named(found.get("anonymeter"), others=True)]
     title = "Singling out, linking, inference"
     words = (
-        "Three more things an intruder may try with the copies: make a sentence that is true of one person only, join "
+        "Three more things an intruder may try with the copies: find a statement that is true of one person only, join "
         "two lists about the same people through the copies, take a value from the nearest row. The risk is what "
         "members lose beyond people who are not in the data: (success − success there) ÷ (1 − success there)."
     )

@@ -56,9 +56,9 @@ def _panel(found: Any) -> Block | None:
     if not isinstance(found, Mapping):
         return None
     words = (
-        "Small regressions were drawn at random from the columns, each with a replaced column in it, and done on the "
-        "original and on all copies together. How far their 95% confidence intervals overlap says how an analysis "
-        "fares that nobody thought of: 1 is the same, 0 is none."
+        "Small regressions were drawn at random from the columns, each with a replaced column in it, and run on the "
+        "original and on all copies together. How far their 95% confidence intervals overlap shows how an "
+        "unforeseen analysis fares: 1 is the same, 0 is none."
     )
     said = (
         (
@@ -73,7 +73,7 @@ def _panel(found: Any) -> Block | None:
     rows = tuple((str(one.get("formula", "")), number(one["overlap"])) for one in worst)
     caption = _headed("Regressions of the panel", rows, lines)
     tables = (Table(caption, ("Regression", "Overlap"), rows, "lr"),) if rows else ()
-    return Block("Analyses that nobody foresaw", words, said, tables, str(found.get("reason") or "").rstrip("."))
+    return Block("Unforeseen analyses", words, said, tables, str(found.get("reason") or "").rstrip("."))
 
 
 def _distributions(found: list[Mapping[str, Any]]) -> Table | None:
@@ -117,7 +117,7 @@ def _associations(measured: list[Mapping[str, Any]]) -> Table | None:
         for pair, name, one in worst[:MOST_ROWS]
     )
     head = ("Columns", "Measure", "Original", "Copies minus original", "Two halves differ by")
-    caption = _headed("How columns hang together", rows, changed)
+    caption = _headed("Associations between columns", rows, changed)
     return Table(caption, head, rows, "llrrr") if rows else None
 
 

@@ -97,7 +97,7 @@ def heatmap(shown: Pairs) -> Figure:
         f"{number(worst)}."
     )
     caption = (
-        "The darker, the worse two columns are kept together; white is what chance gives (1) or better. On the "
+        "The darker, the worse a pair of columns is preserved; white is what chance gives (1) or better. On the "
         "diagonal: single columns. The worst columns come first, down and across alike."
     )
     if any(value is None for row in shown.values for value in row):

@@ -32,7 +32,7 @@ def learnt(content: ReportContent, *, told: Collection[str] = ()) -> str:
     if not keys:
         return "No column is marked as known to an intruder (key: true), so nobody was looked for."
     shown = keys if len(keys) <= MOST_KEYS else [*keys[: MOST_KEYS - 1], f"{len(keys) - MOST_KEYS + 1} more columns"]
-    who = f"Somebody who knows {listing(shown)} of a person in the file finds that person's row"
+    who = f"Somebody who knows {listing(shown)} about a person in the file finds that person's row"
     worst = _worst(gate)
     most, average = _most(worst, content.metrics), _average(worst, content.metrics)
     if most is None and average is None:
@@ -45,7 +45,7 @@ def learnt(content: ReportContent, *, told: Collection[str] = ()) -> str:
         text += f" with a probability of {share(average)} on average."
     claims = _high(worst.get("max_claims_right"))
     if claims is not None and "max_claims_right" not in told:
-        text += f" Of the claims of which they are surest, at most {share(claims)} are right."
+        text += f" Of the claims they are surest of, at most {share(claims)} are right."
     releases = max((int(one.get("releases") or 0) for one in worst.values()), default=0)
     return text + (f" This counts {counted(releases, 'earlier release')} of the same data." if releases else "")
 

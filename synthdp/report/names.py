@@ -102,14 +102,14 @@ CHECKS: Mapping[str, CheckWords] = {
             "The person easiest to find is found with a probability of {}",
         ),
         "max_claims_right": (
-            "Right among the 1% of claims of which the intruder is surest",
+            "Right among the 1% of claims the intruder is surest of",
             "surest claims right",
-            "Of the claims of which the intruder is surest, {} are right",
+            "Of the claims the intruder is surest of, {} are right",
         ),
         "max_exposed": (
-            "Records alone with kept columns that an intruder may know",
-            "people alone with kept keys",
-            "People who are alone with kept columns that an intruder may know, and so are found for certain: {}",
+            "Records unique on kept columns that an intruder may know",
+            "people unique on kept keys",
+            "People who are unique on kept columns that an intruder may know, and so are found with certainty: {}",
         ),
         "max_attribute_gain": (
             "What an intruder learns about a sensitive value beyond guessing",

@@ -14,14 +14,14 @@ GAMES: Mapping[str, str] = {
 
 
 def memorised(found: Mapping[str, Any]) -> Block | None:
-    """Return how many more unique records stand in the copies when they were fitted than when they were not."""
+    """Return how many more unique records appear in the copies when they were fitted than when they were not."""
     section = found.get("memorised")
     if not isinstance(section, Mapping):
         return None
     words = (
         "The method was fitted to one half of the file, then to the other, and every record that is unique on the "
-        "replaced columns was looked for in the copies of both. Who is found because people are like that is found "
-        "either way; who is found only when fitted was memorised. A record's own row is left out."
+        "replaced columns was looked for in the copies of both. A person found because such people are common is "
+        "found either way; one who is found only when fitted was memorised. A record's own row is left out."
     )
     near = section.get("near")
     within = find(near, "within")
@@ -42,7 +42,7 @@ def memorised(found: Mapping[str, Any]) -> Block | None:
     head = ("Unique records", "In the half that was fitted", "In the half that was not", "Difference (95% interval)")
     said = []
     if is_number(section.get("judged")):
-        said.append(f"The gate holds {percent(section['judged'])} against its limit: the cautious end of both lines.")
+        said.append(f"The gate compares {percent(section['judged'])} with its limit: the cautious end of both lines.")
     if is_number(section.get("splits")):
         unique = counted(int(section.get("unique") or 0), "unique record")
         pairs = counted(int(section["splits"]), "pair")
@@ -61,7 +61,7 @@ def shadow(found: Mapping[str, Any]) -> Block | None:
         "without that person, and learns what the copies look like either way. AUC 0.5 is a coin toss, 1 certainty; "
         "the advantage is true less false alarms. The people played for are those easiest to recognise. The worst of "
         "several scores counts: it is chosen on one half of the fits and judged on the other, so its interval is "
-        "honest; in the table each interval stands for itself, and of twenty one misses by chance."
+        "honest; in the table each interval stands for itself, and one in twenty misses by chance."
     )
     rows = tuple(
         (
@@ -82,9 +82,9 @@ def shadow(found: Mapping[str, Any]) -> Block | None:
         said += _meaning(section)
     if section.get("game") == "given_kept":
         said.append(
-            "Kept columns stand in the copies as they are, and tell whether a rare person's row is there whatever the "
-            "method does (the lower half of the table; what they give away is counted under the kept columns). Judged "
-            "is what the replaced values add."
+            "Kept columns appear in the copies unchanged, and reveal whether a rare person's row is there whatever the "
+            "method does (the lower half of the table; what they give away is counted under the kept columns). What "
+            "is judged is what the replaced values add."
         )
     if is_number(section.get("targets")) and is_number(section.get("fits")):
         people, fits = int(section["targets"]), int(section["fits"])
@@ -99,9 +99,9 @@ def _meaning(section: Mapping[str, Any]) -> list[str]:
     if low is None or not is_number(low):
         return []
     if low <= 0.5:
-        return ["The interval reaches 0.5: no sign that the copies tell who was in."]
+        return ["The interval reaches 0.5: no sign that the copies reveal who was in the data."]
     if not is_number(influence):
-        return ["The interval lies above 0.5: the copies tell who was in."]
+        return ["The interval lies above 0.5: the copies reveal who was in the data."]
     weight = (
         "one person's ordinary influence on means, spreads, correlations and shares in a file of this size "
         f"(AUC up to {number(influence)})"

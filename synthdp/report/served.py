@@ -88,7 +88,7 @@ def _first(content: ReportContent, tables: Sequence[Mapping[str, Any]]) -> tuple
     if tables and filled:
         found.append(
             f"Missing values of {listing(filled)} are filled in the copies. The original's are a class of their own in "
-            "these tables, so that much of S_pMSE there is the filling."
+            "these tables, so that much of the S_pMSE there reflects the filling."
         )
     found += _first_subgroup(content)
     terms = [

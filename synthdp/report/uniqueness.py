@@ -67,19 +67,19 @@ def exposure(found: Mapping[str, Any]) -> Block | None:
         return None
     words = (
         "Kept columns are published as they are, so whoever knows enough of them finds the record, whatever the mask "
-        "does to the others. Only coarser, replaced or dropped columns help."
+        "does to the others. Only coarsening, replacing or dropping columns helps."
     )
     names = [str(name) for name in section.get("columns") or ()]
     said: list[str] = []
     if names and is_number(section.get("unique")):
         said.append(
-            f"Alone with their values of all kept columns ({listing(names)}): {counted(section['unique'], 'record')} "
+            f"Unique on all kept columns ({listing(names)}): {counted(section['unique'], 'record')} "
             f"({percent(section.get('unique_rate'))})."
         )
     known = [str(name) for name in section.get("knowable") or ()]
     if known and is_number(section.get("alone")):
         said.append(
-            f"Alone with the kept columns that an intruder may know ({listing(known)}), so found with certainty: "
+            f"Unique on the kept columns that an intruder may know ({listing(known)}), so found with certainty: "
             f"{counted(section['alone'], 'record')} ({percent(section.get('alone_rate'))})."
         )
     if names and not known:
@@ -101,7 +101,7 @@ def exposure(found: Mapping[str, Any]) -> Block | None:
     )
     caption = "Who stands out by which kept columns"
     caption += f": the {len(rows)} most telling of {number(len(subsets))}" if len(subsets) > len(rows) else ""
-    tables = (Table(caption, ("Known", "Records alone with these values", "Share"), rows, "lrr"),) if rows else ()
+    tables = (Table(caption, ("Known", "Records unique on these values", "Share"), rows, "lrr"),) if rows else ()
     return Block("What the kept columns give away", words, tuple(said), tables, reason(section))
 
 

@@ -15,20 +15,20 @@ _LEVEL = re.compile(r"(?:C\((?P<wrapped>[^,()]+)(?:,.*)?\)|(?P<plain>\w+))\[(?:T
 _INTERACTION = re.compile(r":(?![^\[(]*[\])])")
 _EPOCH = dt.date(1970, 1, 1)
 
-_NOISE_LEFT_OUT = "Intervals from the copies do not count the privacy noise: they come out too short."
+_NOISE_LEFT_OUT = "Intervals from the copies do not account for the privacy noise: they are too short."
 MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
 METHODS: Mapping[str, str] = {
     "da_mi": (
         "Each value of a replaced column was first blurred by a known mask. A statistical model of how the columns "
-        "hang together was then fitted, and every new value was drawn by weighing what the model expects of the record "
+        "are related was then fitted, and every new value was drawn by weighing what the model expects of the record "
         "against what its blurred values let through. Given the fitted model, what is released about a record "
         "depends on its true values through the blurred values only (and through its risk group or number of "
         "look-alikes, where masks differ by those)."
     ),
     "mi": (
-        "A statistical model of how the columns hang together was fitted, and every new value was drawn from what the "
+        "A statistical model of how the columns are related was fitted, and every new value was drawn from what the "
         "model expects given the columns that are kept (Rubin's multiple imputation). No mask was used: a new value "
-        "knows nothing of the true value beyond what the model and the kept columns say."
+        "reflects nothing of the true value beyond what the model and the kept columns say."
     ),
     "sequential": (
         "The replaced columns were drawn one after the other, each from a model given the columns drawn before it. "
@@ -48,7 +48,7 @@ METHODS: Mapping[str, str] = {
     ),
     "dp_margins": (
         "Noise was added to the distribution of every column, and columns were drawn independently of each other: how "
-        f"they hang together is lost. {_NOISE_LEFT_OUT}"
+        f"they are related is lost. {_NOISE_LEFT_OUT}"
     ),
     "dp_mst": (
         "Noise was added to the distribution of every column and to the joint distributions of the pairs that hang "

@@ -2,7 +2,7 @@
 
     D_l = (observed, missing_l),   missing_l ~ p(missing | observed),   l = 1 … m
 
-Missing at random given the other columns is supposed. What does not apply (``applies_when``) stays missing; where a
+Missing at random given the other columns is assumed. What does not apply (``applies_when``) stays missing; where a
 column that decides about others was missing itself, they apply or not as its drawn value says.
 
 *The copula* is fitted to what is observed, missing cells are free; every l has parameters of its own.

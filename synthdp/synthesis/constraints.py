@@ -19,7 +19,7 @@ from synthdp.microdata import Microdata
 MOST_ROUNDS = 100
 TREES = (
     "Trees learn the law of records that keep the constraints from those records, and drawing again what breaks one "
-    "moves it a little: intervals of copies by trees under constraints cover less than they say (see "
+    "moves it a little: intervals of copies by trees under constraints cover less often than stated (see "
     "reports/constraints). Model regression takes account of it."
 )
 

@@ -108,7 +108,7 @@ class Imputed(Settings):
         return [c.name for c in columns if bool((frame[c.name].isna() & holds(c, frame)).any())]
 
     def notes(self, plan: Plan) -> list[str]:
-        """Return what whoever signs should know of this method, in sentences."""
+        """Return what the signatory should know of this method, in sentences."""
         cautions = [TREES] if isinstance(self.model, MaskedCart) and self._bound(plan) else []
         if self.imputations > 1:
             return cautions + self._completion_notes(plan)
@@ -117,7 +117,7 @@ class Imputed(Settings):
             cautions.append(
                 f"Missing values of {', '.join(filled)} are filled in, so every copy stands for a completed file "
                 "of its own. The names of the files and the combining rule tell data users that a value was missing, "
-                "even if it was one person's; they do not tell whose. Leave such records out where that is too much."
+                "even if it was one person's; they do not say whose. Leave such records out if that reveals too much."
             )
         return cautions
 
@@ -135,7 +135,7 @@ class Imputed(Settings):
         if any(plan.data.schema[name].role is Role.KEEP for name in names):
             found.append(
                 "Imputed cells of kept columns are drawn given the records' true values and released unmasked: where "
-                "they go closely with a replaced column they tell it. Drop them, or use missing: keep."
+                "they are closely related to a replaced column they reveal it. Drop them, or use missing: keep."
             )
         if getattr(self, "mask_draw", None) == "once":
             found.append("W is drawn once for each completed original: intervals come out a little too wide.")
@@ -156,8 +156,8 @@ class Imputed(Settings):
                 found.append(f"synthesis.missing: model {self.model.method} {CANNOT}")
         if isinstance(self.model, Copula | Pymc) and self._bound(plan):
             found.append(
-                f"constraints: model {self.model.method} is learnt as if there were none, so that copies cut off twice "
-                "what the records lack, and intervals hold the truth in as few as half of all files; use model "
+                f"constraints: model {self.model.method} is learnt as if there were none, so that copies are "
+                "truncated twice, and intervals cover the truth in as few as half of all files; use model "
                 "regression (or cart), or leave the constraints out."
             )
         if not plan.data.schema.replaced():
@@ -263,7 +263,7 @@ class DaMi(Imputed):
         return found
 
     def notes(self, plan: Plan) -> list[str]:
-        """Return what whoever signs should know of this method, in sentences."""
+        """Return what the signatory should know of this method, in sentences."""
         return super().notes(plan) + ruling.cautions(plan, self.model)
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:

@@ -35,8 +35,8 @@ class Pace:
         said: dict[str, object] = {"column": "the parameters under constraints", "turns": self.turns}
         if not self.settled:
             said["approximation"] = (
-                f"after {self.turns} turns their chain had not forgotten its start, because the constraints cut off "
-                "too much to tell what the law was"
+                f"after {self.turns} turns their chain still depended on its start, because the constraints "
+                "exclude too much to identify the distribution"
             )
         return (said,)
 

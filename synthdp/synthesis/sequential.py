@@ -105,7 +105,7 @@ class Sequential(Settings):
         return plan.design(proper=self.proper or drawn, copies=self.copies)
 
     def notes(self, plan: Plan) -> list[str]:
-        """Return what whoever signs should know of this method, in sentences."""
+        """Return what the signatory should know of this method, in sentences."""
         if not binding(plan.constraints, _replaced(plan)):
             return []
         if isinstance(self.model, Cart):

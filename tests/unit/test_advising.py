@@ -214,7 +214,7 @@ def test_donors_are_replaced_by_a_regression() -> None:
     made = SETTINGS | {"synthesis": {"method": "sequential", "model": {"method": "cart"}, "copies": 2}, "masks": {}}
     trials = Trials(lambda _: verdict(0.01, "max_memorised", 0.02))
     advice = given(made, verdict(0.2, "max_memorised", 0.02), trials)
-    assert advice.why == "Model cart memorises: it hands on values of the records it was fitted to."
+    assert advice.why == "Model cart memorises: it passes on values of the records it was fitted to."
     pasted = parse(merged(made, advice.change))
     assert pasted.synthesis == trials.tried[0].synthesis
     assert pasted.synthesis.model.method == "regression"  # type: ignore[union-attr]
@@ -268,7 +268,7 @@ def test_kept_keys_with_loners_become_coarser_until_nobody_is_alone() -> None:
     made = SETTINGS | {"variables": SETTINGS["variables"] | {"year": {"key": True}, "z": {"key": True}}}
     trials = Trials(lambda _: None)
     advice = given(made, verdict(6.0, "max_exposed", 0.0), trials)
-    assert advice.why.startswith("z, year are keys and kept: who is alone with them is found with certainty.")
+    assert advice.why.startswith("z, year are keys and kept: anyone alone with them is found with certainty.")
     assert (advice.trials, advice.verdict) == (1, None)  # as in a file that is too large: the first is not repeated
     assert alone(records(made)) > 0
     assert alone(records(merged(made, advice.change))) == 0
@@ -351,13 +351,13 @@ def test_columns_of_the_design_stay_as_they_are() -> None:
 def test_what_earlier_releases_used_up_no_setting_gives_back() -> None:
     beside = Verdict(()).beside(verdict(0.9), 2)
     advice = given(SETTINGS, beside, Trials(lambda _: None))
-    assert advice.why.startswith("Alone this release would pass: earlier releases of the same data have used up")
+    assert advice.why.startswith("On its own this release would pass, but earlier releases of the same data")
     assert advice.change == ""
 
 
 def test_what_could_not_be_measured_is_said() -> None:
     advice = given(SETTINGS, verdict(None), Trials(lambda _: verdict(None)))
-    assert advice.why.startswith("max_individual could not be measured, which no mask changes. Say key: true")
+    assert advice.why.startswith("max_individual could not be measured, and no mask changes that. Set key: true")
     assert advice.trials == 0
 
 

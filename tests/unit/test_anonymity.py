@@ -88,7 +88,7 @@ def test_odd_files() -> None:
     ("keys", "targets", "copy", "words"),
     [
         ({}, [], None, "anonymity: needs to know what an intruder knows; set key: true"),
-        ({"age": Variable(key=True)}, ["vote"], None, "anonymity: 'vote' is no column of the data; correct the name"),
+        ({"age": Variable(key=True)}, ["vote"], None, "anonymity: 'vote' is not a column of the data; correct the"),
         ({"age": Variable(key=True)}, ["ill"], "ill", "anonymity: copy 1 has no column 'ill', which is needed"),
     ],
 )

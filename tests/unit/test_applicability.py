@@ -141,14 +141,14 @@ def test_columns_that_need_each_other():
         income={"role": "replace", "applies_when": "not isnull(manager)"},
         manager={"role": "replace", "applies_when": "not isnull(income)"},
     )
-    assert told == "variables: whether income, manager apply depends on each other; break the ring of applies_when."
+    assert told == "variables: whether income, manager apply is circular; break the cycle of applies_when."
 
 
 def test_a_kept_column_cannot_depend_on_a_replaced_one():
     told = problem(people(), bonus={}, income={"applies_when": WORKS})
     assert told == (
         "variables.income.applies_when: income is kept and employed replaced, so a copy would have values where they "
-        "do not apply, or the gaps would tell the true employed; replace income too, or keep employed."
+        "do not apply, or the gaps would reveal the true employed; replace income too, or keep employed."
     )
 
 

@@ -308,7 +308,7 @@ def test_default_targets() -> None:
     [
         ({}, 1, ["vote"], None, "attribute: needs to know what an intruder knows; set key: true"),
         (KEYS, 0, ["vote"], None, "attribute: needs at least one copy, found none"),
-        (KEYS, 1, ["age"], None, "attribute: 'age' is no column of the data; correct the name"),
+        (KEYS, 1, ["age"], None, "attribute: 'age' is not a column of the data; correct the name"),
         ({"sex": KEYS["sex"]}, 1, ["sex"], None, "attribute: 'sex' is the only key, so nothing is left"),
         (KEYS, 1, ["vote"], ["vote"], "attribute: the holdout has no column 'vote', which is needed; add it"),
         (KEYS, -1, ["vote"], None, "attribute: copy 1 has no column 'vote', which is needed; add it"),
@@ -348,7 +348,7 @@ def test_a_hundred_thousand_records_take_seconds() -> None:
 
 def test_a_holdout_of_the_same_people_is_refused_and_one_of_others_is_not() -> None:
     frame = survey(300, 1)
-    with pytest.raises(InputError, match=r"300 of the 300 records of evaluation\.holdout stand in the data too"):
+    with pytest.raises(InputError, match=r"300 of the 300 records of evaluation\.holdout are in the data too"):
         evaluate_attribute(compare(frame, frame, **KEYS), targets=["vote"], holdout=frame, rng=rng())
     other = survey(300, 2)
     assert evaluate_attribute(compare(frame, frame, **KEYS), targets=["vote"], holdout=other, rng=rng())

@@ -577,7 +577,7 @@ def no_permission_to_write(folder: Path) -> Answer:
     return as_somebody(folder, "run", "config.yaml", "--out", "closed/out")
 
 
-GO_ON = "interrupted. Go on with the same command and --out out --resume"
+GO_ON = "interrupted. To continue, repeat the command with --out out --resume"
 EVENTS: list[tuple[str, str, int, Callable[[Path], Answer]]] = [
     ("Ctrl-C", GO_ON, 130, interrupted(signal.SIGINT)),
     ("SIGTERM", GO_ON, 130, interrupted(signal.SIGTERM)),

@@ -143,7 +143,7 @@ def test_the_default_folder_is_named_by_the_time(config, calls):
 def test_resume_needs_a_folder(config, calls):
     found = invoke("run", config, "--resume")
     assert found.exit_code == 2
-    assert found.stderr == "--resume: say which run to go on with, by --out DIR.\n"
+    assert found.stderr == "--resume: name the run to continue, with --out DIR.\n"
 
 
 @pytest.mark.parametrize("command", ["run", "demo"])
@@ -201,7 +201,7 @@ def test_schema_is_json():
         (InputError("one is wrong.", "two is wrong."), 2, "one is wrong.\ntwo is wrong.\n"),
         (Unfinished("the disk is full."), 4, "the disk is full.\n"),
         (MemoryError(SECRET), 4, "not enough memory for this job"),
-        (KeyboardInterrupt(), 130, "interrupted. Go on with the same command and --out o --resume\n"),
+        (KeyboardInterrupt(), 130, "interrupted. To continue, repeat the command with --out o --resume\n"),
         (ValueError(SECRET), 1, "a bug in synthdp: ValueError in synthdp.cli."),
         (KeyError(SECRET), 1, "a bug in synthdp: KeyError in synthdp.cli."),
     ],
@@ -439,7 +439,7 @@ def test_sigterm_is_an_interruption(config, tmp_path):
     )
     assert job.stdout.readline() == "at work\n"
     job.send_signal(signal.SIGTERM)
-    assert job.communicate(timeout=30)[1] == "interrupted. Go on with the same command and --out o --resume\n"
+    assert job.communicate(timeout=30)[1] == "interrupted. To continue, repeat the command with --out o --resume\n"
     assert job.returncode == 130
 
 

@@ -173,7 +173,7 @@ def test_a_release_holds_the_coarser_columns_only(tmp_path):
     assert (copy["income"] % 5 == 0).all()
     assert set(copy["job"]) == {"clerk", "nurse", "other"}
     assert "pilot" not in (outcome.public / "codebook.csv").read_text()
-    note = "Made coarser before anything else: income (topcode, round), job (rare)."
+    note = "Coarsened before anything else: income (topcode, round), job (rare)."
     assert note in outcome.report.read_text()
 
 
@@ -223,7 +223,7 @@ def test_check_says_everything_at_once_and_warns(tmp_path):
         "synthesis: {method: mi}\n"
     )
     messages = " ".join(check(load(tmp_path / "good.yaml")).messages)
-    assert "Made coarser before anything else: income (topcode)." in messages
+    assert "Coarsened before anything else: income (topcode)." in messages
     assert "takes account of them in its standard errors" in messages
 
 

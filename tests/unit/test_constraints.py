@@ -207,9 +207,9 @@ def test_a_model_that_is_learnt_as_if_there_were_no_constraints_is_refused(model
     with pytest.raises(InputError) as caught:
         api.synthesize(couples(), asked, seed=1)
     assert (
-        f"constraints: model {model} is learnt as if there were none, so that copies cut off twice what the records "
-        "lack, and intervals hold the truth in as few as half of all files; use model regression (or cart), or leave "
-        "the constraints out."
+        f"constraints: model {model} is learnt as if there were none, so that copies are truncated twice, and "
+        "intervals cover the truth in as few as half of all files; use model regression (or cart), or leave the "
+        "constraints out."
     ) in caught.value.problems
     # no draw can break this one
     plan = Plan(resolve(couples(), VARIABLES), tags=None, constraints=("z < 100",))

@@ -222,7 +222,7 @@ def test_columns_are_coarsened_first_and_formulas_checked_before():
             "age +",
             "variables.double.derived: expression 'age +': cannot be read; write for example age > 85 and sex == 'F'.",
         ),
-        ("double", "variables: the derived columns double need each other; break the ring."),
+        ("double", "variables: derived columns double depend on each other; break the cycle."),
         (
             "2 * agegr",
             "variables.double.derived: expression '2 * agegr': 'agegr' is text, and arithmetic needs a number.",

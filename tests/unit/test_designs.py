@@ -54,37 +54,37 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
     ("rule", "design", "sentence"),
     [
         ("rubin1987", PARTIAL, "rubin1987 is for imputed missing data, and nothing was imputed here: "),
-        ("rubin1987", IMPUTED_FIRST, "rubin1987 supposes independent imputations, and here several copies come from "),
+        ("rubin1987", IMPUTED_FIRST, "rubin1987 assumes independent imputations, and here several copies come from "),
         (
             "rubin1987",
             Design(replaced="some", proper=True, copies=3, imputed=True),
-            "rubin1987 takes replaced values for missing ones: intervals come out too wide; use reiter2003.",
+            "rubin1987 treats replaced values as missing ones: intervals come out too wide; use reiter2003.",
         ),
         (
             "raab2016",
             PARTIAL,
-            "raab2016 supposes that every column is drawn anew, and here some are kept; use reiter2003.",
+            "raab2016 assumes that every column is drawn anew, and here some are kept; use reiter2003.",
         ),
         (
             "raab2016",
             MASKED,
-            "raab2016 supposes copies drawn from the model alone, and here W brings in the records' own",
+            "raab2016 assumes copies drawn from the model alone, and here W brings in the records' own",
         ),
-        ("raab2016", PROPER, "raab2016 supposes a model fitted once, and here each copy has parameters of its own"),
+        ("raab2016", PROPER, "raab2016 assumes a model fitted once, and here each copy has parameters of its own"),
         (
             "raab2016_proper",
             PLUG_IN,
-            "raab2016_proper supposes parameters drawn anew for each copy, and here the model ",
+            "raab2016_proper assumes parameters drawn anew for each copy, and here the model ",
         ),
         (
             "raghunathan2003",
             Design(replaced="all", proper=True, copies=3, imputed=True, imputations=2),
-            "raghunathan2003 supposes a complete original, and here missing values were imputed; use reiter2004.",
+            "raghunathan2003 assumes a complete original, and here missing values were imputed; use reiter2004.",
         ),
         (
             "raghunathan2003",
             PLUG_IN,
-            "raghunathan2003 supposes parameters drawn anew for each copy, and here the model ",
+            "raghunathan2003 assumes parameters drawn anew for each copy, and here the model ",
         ),
         ("reiter2003", MISSING, "reiter2003 is for synthetic copies, and here nothing was replaced: "),
         (
@@ -92,7 +92,7 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
             IMPUTED_FIRST,
             "reiter2003 takes no account of the missing data, here imputed 5 times: too short",
         ),
-        ("reiter2003", SHARED_W, "reiter2003 supposes independent copies, and here they share 5 draws of W: a little"),
+        ("reiter2003", SHARED_W, "reiter2003 assumes independent copies, and here they share 5 draws of W: a little"),
         ("reiter2003", LARGER, "reiter2003 needs copies as large as the original when all columns are drawn anew, "),
         ("reiter2004", PARTIAL, "reiter2004 is for copies of several completed originals, and here there is one; use "),
         ("reiter2004", TWO_STAGES, "reiter2004 is for synthetic copies of completed originals, and here nothing was "),
@@ -105,7 +105,7 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
         (
             "rubin2003",
             IMPUTED_FIRST,
-            "rubin2003 takes replaced values for missing ones: intervals come out too wide; use ",
+            "rubin2003 treats replaced values as missing ones: intervals come out too wide; use ",
         ),
         (
             "reiter2003_nested",
@@ -120,7 +120,7 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
         (
             "raab2016",
             Design(replaced="some", proper=True, copies=1),
-            "raab2016 supposes that every column is drawn anew, and here some are kept; use mean_se.",
+            "raab2016 assumes that every column is drawn anew, and here some are kept; use mean_se.",
         ),
         ("reiter", PARTIAL, "no combining rule named 'reiter'; did you mean 'reiter2003'?"),
     ],
@@ -204,7 +204,7 @@ def test_every_method_says_its_rule_and_the_files_carry_the_design(config_file, 
 
 
 def test_a_config_with_a_rule_that_does_not_fit_is_refused(config_file):
-    with pytest.raises(InputError, match=r"^analyses\.a\.rule: raab2016 supposes that every column is drawn anew"):
+    with pytest.raises(InputError, match=r"^analyses\.a\.rule: raab2016 assumes that every column is drawn anew"):
         pipeline.check(load(config_file("{method: sequential}", ("age",), "raab2016")))
     with pytest.raises(InputError, match=r"^analyses\.a\.rule: reiter2003 needs at least 2 copies, found 1; give more"):
         pipeline.check(load(config_file("{method: sequential, copies: 1}", ("age",), "reiter2003")))

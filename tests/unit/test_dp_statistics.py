@@ -112,7 +112,7 @@ class TestWithoutNoise:
         assert cells.names == ("0 to 2", "2 to 6")
         assert cells.confidential == (
             "values: 2 of 6 were outside the edges and count in the nearest bin",
-            "values: 1 are missing or no numbers and are in no bin",
+            "values: 1 are missing or not numbers and are in no bin",
         )
         levels = dp.histogram(["a", "b", "b", "z", None], levels=["a", "b"], epsilon=1, source=Silent())
         assert dict(zip(levels.names, levels.estimate, strict=True)) == {"a": 1, "b": 2, "other": 2}

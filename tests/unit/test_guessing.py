@@ -341,7 +341,7 @@ def test_many_questions_are_told_of_in_short():
     assert len(proposal.asked) == 9
     lines = list(tell(proposal))
     assert sum("May an intruder know" in line for line in lines) == 5
-    assert "  The same is to be decided of f, g, h, i; the config holds the figures." in lines
+    assert "  Decide the same for f, g, h, i; the config holds the figures." in lines
     assert to_yaml(proposal, "x.csv").count("key: null") == 9
 
 
@@ -387,7 +387,7 @@ def test_no_condition_that_check_would_refuse_is_written():
 def test_gaps_that_tell_a_replaced_column_are_asked_about():
     sex = np.where(RNG.random(N) < 0.5, "F", "M")
     frame = pd.DataFrame({"sex": sex, "births": np.where(sex == "F", RNG.integers(0, 4, N), np.nan)})
-    assert guess_of(frame, "births").decide[-1] == "its gaps tell sex, which is replaced; drop it, or keep sex."
+    assert guess_of(frame, "births").decide[-1] == "its gaps reveal sex, which is replaced; drop it, or keep sex."
 
 
 def test_gaps_at_random_are_no_skip():

@@ -572,7 +572,7 @@ def test_an_epsilon_that_bounds_nothing_does_not_take_the_place_of_the_limits() 
     )
     assert small.limits == OFF
     assert large.limits == Thresholds()
-    assert any("bounds next to nothing" in note for note in judged(large, frame, study=True).notes)
+    assert any("bounds almost nothing" in note for note in judged(large, frame, study=True).notes)
     # written limits are obeyed
     release = type(large.release)(**dict.fromkeys(Thresholds.model_fields))
     assert large.model_copy(update={"release": release}).limits == OFF

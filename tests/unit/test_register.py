@@ -405,7 +405,7 @@ def test_what_passes_alone_is_refused_when_earlier_releases_used_it_up(tmp_path)
     words = "together with 3 earlier releases of the same data, "
     assert all(reason.startswith(words) for reason in together.verdict.reasons)
     advice = advise_on(config, plan, together, streams=Streams(5), accepted={}, study=False, jobs=1)
-    assert "earlier releases of the same data have used up" in advice["why"]
+    assert "earlier releases of the same data have already disclosed" in advice["why"]
     assert (advice["change"], advice["trials"]) == ("", 0)
 
 

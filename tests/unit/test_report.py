@@ -243,7 +243,7 @@ def test_page_says_first_that_it_is_confidential(page: str) -> None:
 @pytest.mark.parametrize(
     ("gate", "state", "words_shown"),
     [
-        (make_metrics(passed=True)["gate"], "passed", "Passed: the release gate"),
+        (make_metrics(passed=True)["gate"], "passed", "Passed: these files may be released"),
         (make_metrics(passed=False)["gate"], "refused", "expected matches 0.2 over the limit of 0.05"),
         (None, "open", "Not judged"),
         ({"passed": True, "reasons": []}, "passed", "no single checks"),
@@ -684,7 +684,7 @@ def test_a_check_that_could_not_be_made_is_not_over_its_limit() -> None:
     gate = make_metrics(passed=False)["gate"]
     gate["checks"] = [{"name": "max_individual", "attack": "identity", "value": None, "limit": 0.5, "passed": False}]
     verdict = decision(make_content(metrics=make_metrics() | {"gate": gate}))
-    assert verdict.explanation.startswith("1 check could not be made, which counts as not passed.")
+    assert verdict.explanation.startswith("1 check could not be run, which counts as not passed.")
     assert verdict.worst is not None
     assert verdict.worst.rows[0][-1] == "✘ not measured"
 

@@ -185,7 +185,7 @@ def test_page_of_everything_says_what_was_measured(content: ReportContent) -> No
         "Every two columns",
         "Subgroups, the worst served first",
         "Kolmogorov–Smirnov distance",
-        "How columns hang together",
+        "Associations between columns",
         "Learnt from a copy",
         "All intruders side by side",
         "Intruders of your own",

@@ -173,8 +173,8 @@ def test_undecided_columns_are_asked_once() -> None:
 
 def test_what_can_be_learnt() -> None:
     assert learnt(content(gate(*SAFE))) == (
-        "Somebody who knows age and income of a person in the file finds that person's row with a probability of at "
-        "most 12% (the person easiest to find), 0.4% on average. Of the claims of which they are surest, at most 6% "
+        "Somebody who knows age and income about a person in the file finds that person's row with a probability of at "
+        "most 12% (the person easiest to find), 0.4% on average. Of the claims they are surest of, at most 6% "
         "are right."
     )
     # the user's own intruder knows something else; earlier releases count
@@ -264,7 +264,7 @@ def test_a_share_stands_on_its_side_of_the_limit(value: float, limit: float | No
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ({"low": 0.48, "influence": 0.6, "finding": "none"}, "no sign that the copies tell who was in"),
+        ({"low": 0.48, "influence": 0.6, "finding": "none"}, "no sign that the copies reveal who was in"),
         ({"low": 0.55, "influence": 0.6, "finding": "influence"}, "influence on the parameters, no sign of memorised"),
         ({"low": 0.65, "influence": 0.6, "finding": "memorised"}, "the method memorised single people"),
     ],
@@ -274,7 +274,7 @@ def test_the_membership_game_says_what_its_interval_means(section: dict, said: s
     blocks = {block.title: block for block in disclosures(content(gate(*SAFE), membership_shadow=game))}
     sentences = blocks["The membership game with shadow fits"].sentences
     assert any(said in sentence for sentence in sentences)
-    assert any("Kept columns stand in the copies" in sentence for sentence in sentences)
+    assert any("Kept columns appear in the copies" in sentence for sentence in sentences)
 
 
 def test_new_measures_have_their_blocks() -> None:
@@ -301,7 +301,7 @@ def test_new_measures_have_their_blocks() -> None:
     blocks = {block.title: block for block in disclosures(found)}
     assert blocks["Memorising"].tables[0].rows[0] == ("Reproduced exactly", "10%", "2%", "8% (5% to 11%)")
     assert (
-        "The interval lies above 0.5: the copies tell who was in."
+        "The interval lies above 0.5: the copies reveal who was in the data."
         in blocks["The membership game with shadow fits"].sentences
     )
     assert any("found with certainty: 1 record" in line for line in blocks["What the kept columns give away"].sentences)
@@ -311,7 +311,7 @@ def test_new_measures_have_their_blocks() -> None:
     shown = further(with_panel).panel
     assert shown is not None
     assert shown.tables[0].rows == (("a ~ b", "0.9"),)
-    assert "Analyses that nobody foresaw" in render(with_panel)
+    assert "Unforeseen analyses" in render(with_panel)
 
 
 def test_the_console_says_both_first_and_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -324,7 +324,7 @@ def test_the_console_says_both_first_and_fits_eighty_columns(capsys: pytest.Capt
     assert amber == "safe: yes · useful: no (overlap 4%) · amber: published, but of little use"
     assert "may be published" in summary.headline(gate(*SAFE, *USELESS), published=False)
     undrawn = decision(content(gate(*RISKY, draws=0))).facts
-    assert "Nothing was drawn for the verdict: what is kept as it is has to be decided first." in undrawn
+    assert "Nothing was drawn for the verdict: the kept columns have to be decided first." in undrawn
     judged = gate(*RISKY, basis="copies", draws=0)
     assert summary.headline(judged, published=False).endswith("refused: not to be published as they are")
     metrics = {"utility": {}, "risk": {}, "gate": gate(*RISKY, advice=ADVICE)}

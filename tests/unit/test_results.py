@@ -255,9 +255,9 @@ def test_ways_that_exclude_each_other() -> None:
     files = copies()
     with pytest.raises(InputError, match=r"^pool: give one of fit and model, not both\.$"):
         synthdp.pool(files, len, model="ols", formula="y ~ x")
-    with pytest.raises(InputError, match="what shall be estimated"):
+    with pytest.raises(InputError, match="what should be estimated"):
         synthdp.pool(files)
-    with pytest.raises(InputError, match="what shall be estimated"):
+    with pytest.raises(InputError, match="what should be estimated"):
         synthdp.pool("somewhere")
     with pytest.raises(InputError, match="weights belong to an analysis by model and formula"):
         synthdp.pool(files, len, weights="w")

@@ -206,7 +206,7 @@ ONLY = {"age": Variable(key=True)}
             VARIABLES,
             1,
             {"sides": (["ag"], ["age"])},
-            "linkability: 'ag' is no column of the data; correct the name",
+            "linkability: 'ag' is not a column of the data; correct the name",
         ),
         (evaluate_inference, {}, 1, {"targets": ["job"]}, "inference: needs to know what an intruder knows"),
         (evaluate_inference, ONLY, 1, {"targets": ["age"]}, "inference: 'age' is the only key, nothing is left"),
@@ -215,7 +215,7 @@ ONLY = {"age": Variable(key=True)}
             VARIABLES,
             1,
             {"targets": ["jb"]},
-            "inference: 'jb' is no column of the data; correct the name",
+            "inference: 'jb' is not a column of the data; correct the name",
         ),
     ],
 )

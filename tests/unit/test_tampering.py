@@ -187,7 +187,7 @@ WAYS = {
     "a hidden file is added": (lambda at: (at / ".notes").write_text("a"), PUBLIC, "not part of the release"),
     "a file is added and listed": (listed_addition, PUBLIC, "but no file of this release"),
     "a folder is added": (lambda at: (at / "more").mkdir(), PUBLIC, "is a folder; a release has none"),
-    "a pipe is added": (lambda at: os.mkfifo(at / "pipe"), PUBLIC, "is no ordinary file"),
+    "a pipe is added": (lambda at: os.mkfifo(at / "pipe"), PUBLIC, "is not a regular file"),
     "a link into confidential/": (
         lambda at: replace_by_link(at / "synthetic_02.csv", "../confidential/rows.csv"), PUBLIC, "is a link",
     ),
@@ -225,10 +225,10 @@ WAYS = {
     "no columns": (lambda at: spoken(at, columns=None), PUBLIC, "must list the columns"),
     "an epsilon is invented": (lambda at: spoken(at, privacy={"epsilon": 1.0}), MANIFEST, "written anew"),
     "the folder above is listed": (
-        lambda at: lines(at, lambda held: [*held, f"{'0' * 64}  .."]), PUBLIC, "line 7 lists what is no file",
+        lambda at: lines(at, lambda held: [*held, f"{'0' * 64}  .."]), PUBLIC, "line 7 lists something that is not a file",
     ),
     "the list lists itself": (
-        lambda at: lines(at, lambda held: [*held, f"{'0' * 64}  SHA256SUMS"]), PUBLIC, "line 7 lists what is no file",
+        lambda at: lines(at, lambda held: [*held, f"{'0' * 64}  SHA256SUMS"]), PUBLIC, "line 7 lists something that is not a file",
     ),
     "a secret file as the signature": (
         lambda at: shutil.copy(at.parent / "confidential" / "manifest.json", at / "SHA256SUMS.sig"),
@@ -402,10 +402,10 @@ def test_keys_are_kept_apart(out, keys, tmp_path):
     with pytest.raises(InputError, match="never overwritten"):
         release.new_key(private)
     for place in (out / "public" / "key.pem", out / "key.pem", out / "confidential" / "key.pem"):
-        with pytest.raises(InputError, match="does not belong into the folder of a release"):
+        with pytest.raises(InputError, match="does not belong in the folder of a release"):
             release.new_key(place)
         shutil.copy(private, place)
-        with pytest.raises(InputError, match="does not belong into the folder of a release"):
+        with pytest.raises(InputError, match="does not belong in the folder of a release"):
             signing.sign_sums(out / "public", place)
         place.unlink()
     with pytest.raises(InputError, match="cannot be written there"):

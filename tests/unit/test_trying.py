@@ -115,8 +115,8 @@ def test_a_chain_runs_until_it_has_forgotten_its_start():
     assert (slow.turns, slow.settled) == (LENGTHS[-1], False)
     assert slow.apart > quick.apart
     assert slow.rows()[0]["approximation"] == (
-        f"after {LENGTHS[-1]} turns their chain had not forgotten its start, because the constraints cut off too much "
-        "to tell what the law was"
+        f"after {LENGTHS[-1]} turns their chain still depended on its start, because the constraints exclude too much "
+        "to identify the distribution"
     )
 
 

@@ -144,7 +144,7 @@ class Verdict:
         """Return the verdict with what an earlier release gives away by itself.
 
         That is public and no refusal undoes it; but a release that goes beside it must not be signed as if it were
-        not there, so whoever signs accepts it by name.
+        not there, so the signatory accepts it by name.
         """
         already = (
             replace(

@@ -115,7 +115,7 @@ def scan(
     leaks += _told(public, files, original if records else None, list(copies.values()), schema, manifest)
     if not records:
         leaks += [
-            Leak(Kind.COLUMN, name, f"{column} is no column of the schema.")
+            Leak(Kind.COLUMN, name, f"{column} is not a column of the schema.")
             for name, copy in copies.items()
             for column in copy.columns
             if column not in schema
@@ -191,7 +191,7 @@ def _copies(public: Path, files: list[PublicFile]) -> tuple[dict[str, pd.DataFra
             try:
                 copies[file.name] = io.read(public / file.name)
             except InputError:
-                leaks.append(Leak(Kind.UNREADABLE, file.name, "it cannot be read, so nobody knows what it holds."))
+                leaks.append(Leak(Kind.UNREADABLE, file.name, "it cannot be read, so its contents are unknown."))
     return copies, leaks
 
 
@@ -220,7 +220,7 @@ def _told(
             table = io.read(public / CODEBOOK)
             yield from statements.codebook(table, CODEBOOK, original, copies, schema, declared)
         except (InputError, json.JSONDecodeError):
-            yield Leak(Kind.UNREADABLE, CODEBOOK, "it cannot be read, so nobody knows what it holds.")
+            yield Leak(Kind.UNREADABLE, CODEBOOK, "it cannot be read, so its contents are unknown.")
     if original is not None:
         yield from statements.hidden_levels(files, original, copies, schema, declared)
 

@@ -39,7 +39,7 @@ def extra_columns(pair: Beside, original: pd.DataFrame, copy: pd.DataFrame, sche
         yield Leak(
             Kind.COLUMN,
             pair.name,
-            f"{name} is no column of the schema; its correlation with replaced values reaches {strongest:.2f}.",
+            f"{name} is not a column of the schema; its correlation with replaced values reaches {strongest:.2f}.",
         )
 
 
@@ -57,7 +57,7 @@ def lists_by_record(file: PublicFile, records: Collection[int]) -> Iterator[Leak
     masks = contents.get("masks") if isinstance(contents, dict) else None
     told = [place for place, value in _walk(masks, "masks") if isinstance(value, int | float)]
     if told:
-        yield Leak(Kind.STRENGTH, file.name, f"it tells the strength of masks in {len(told)} places.")
+        yield Leak(Kind.STRENGTH, file.name, f"it reveals the strength of masks in {len(told)} places.")
 
 
 def codebook(
@@ -72,7 +72,7 @@ def codebook(
     for row in table.to_dict("records"):
         column = str(row.get("name"))
         if column not in schema:
-            yield Leak(Kind.COLUMN, name, f"{column} is no column of the schema.")
+            yield Leak(Kind.COLUMN, name, f"{column} is not a column of the schema.")
             continue
         released = {_spelt(value) for copy in copies if column in copy for value in copy[column].dropna().unique()}
         levels = row.get("levels")
@@ -166,7 +166,7 @@ def kept_functions(original: pd.DataFrame, schema: Schema, derived: Mapping[str,
             if len(np.unique(a[present])) < LEAST_DISTINCT:
                 continue
             if abs(rank_correlation(a[present], b[present])) > ALMOST_ONE:
-                yield Leak(Kind.DERIVED, "", f"{kept.name} is kept but goes with {other.name} exactly, and undoes it.")
+                yield Leak(Kind.DERIVED, "", f"{kept.name} is kept, and {other.name} can be read off it.")
 
 
 def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:

@@ -79,8 +79,8 @@ def times(file: PublicFile, now: datetime) -> Iterator[Leak]:
     """Find when the release was made."""
     moments = [
         ("a date with a time of day", bool(_MOMENT.search(file.prose))),
-        ("a date of these days", file.name != "codebook.csv" and _any_near(_DAY, file.prose, _day, now)),
-        ("the seconds of a moment of these days", _any_near(_EPOCH, file.prose, _second, now)),
+        ("a recent date", file.name != "codebook.csv" and _any_near(_DAY, file.prose, _day, now)),
+        ("a recent time in seconds", _any_near(_EPOCH, file.prose, _second, now)),
     ]
     if file.suffix in STATISTICAL:
         moments.append(("when it was written, in its header", _header_near(file.data[:4096], now)))

@@ -44,7 +44,7 @@ def attack(
     measures: Mapping[str, Measure],
     intruders: Mapping[str, Intruder] | None = None,
 ) -> Attacked:
-    """Make every attack that was asked for; one that cannot be made says why in its place.
+    """Make every attack that was asked for; one that cannot run reports its reason.
 
     Parameters
     ----------

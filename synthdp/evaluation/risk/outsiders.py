@@ -41,6 +41,6 @@ def refuse_members(original: pd.DataFrame, holdout: pd.DataFrame, columns: Seque
     members, twins = int(np.sum(counts[there] > 0)), float(np.mean(counts[here] > 1))
     if members / len(holdout) > twins + MOST_MEMBERS + 1 / np.sqrt(len(holdout)):
         raise InputError(
-            f"{measure}: {members} of the {len(holdout)} records of evaluation.holdout stand in the data too; name a "
+            f"{measure}: {members} of the {len(holdout)} records of evaluation.holdout are in the data too; name a "
             "file of other people."
         )

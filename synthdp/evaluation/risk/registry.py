@@ -49,14 +49,14 @@ IDENTITY: Mapping[str, Measure] = {
     for measure in (
         _identity(
             "identity_likelihood",
-            "Whom does somebody find who knows how released values scatter around true ones, key by key?",
+            "Whom can an intruder find who knows how released values scatter around true ones, key by key?",
             evaluate_likelihood,
             IDENTITY_LIMITS,
             rows=True,
         ),
         _identity(
             "identity_public",
-            "Whom does somebody find who has the public files only: regressions on kept columns, the spread between "
+            "Whom can an intruder find who has only the public files: regressions on kept columns, the spread between "
             "copies, and all keys jointly?",
             lambda files, rng: evaluate_public(files, rng=rng, mask_draw=mask_draw_of(files), targets=files.targets),
             IDENTITY_LIMITS,
@@ -64,28 +64,28 @@ IDENTITY: Mapping[str, Measure] = {
         ),
         _identity(
             "identity_extremes",
-            "Does the largest value of the copies belong to the person who has the largest in truth?",
+            "Does the largest value in the copies belong to the person whose true value is the largest?",
             lambda files, rng: evaluate_extremes(files, rng=rng, mask_draw=mask_draw_of(files) or "per_copy"),
             IDENTITY_LIMITS,
             rows=True,
         ),
         _identity(
             "identity",
-            "Whom does somebody find who lists the rows within a tolerance of a person's keys in every copy?",
+            "Whom can an intruder find who lists the rows within a tolerance of a person's keys in every copy?",
             partial(evaluate_identity, averaged=False),
             MATCHING_LIMITS,
             rows=True,
         ),
         _identity(
             "identity_averaged",
-            "Whom does somebody find who first averages the copies, which undoes part of the noise?",
+            "Whom can an intruder find who first averages the copies, which undoes part of the noise?",
             partial(evaluate_identity, averaged=True),
             MATCHING_LIMITS,
             rows=True,
         ),
         _identity(
             "identity_linked",
-            "Whom does somebody find who must link the rows of the copies through the kept columns first?",
+            "Whom can an intruder find who must first link the rows of the copies through the kept columns?",
             evaluate_linked,
             MATCHING_LIMITS,
             rows=False,
@@ -124,19 +124,19 @@ def risks(targets: Sequence[str]) -> dict[str, Measure]:
         ),
         Plain(
             "exposure",
-            "Who is alone with values that are released as they are?",
+            "Who is unique on values that are released unchanged?",
             lambda files, rng: evaluate_exposure(files),
             limits=("max_exposed",),
         ),
         Plain(
             "attribute",
-            "What does somebody who knows a person's keys learn of that person's other values?",
+            "What can somebody who knows a person's keys learn about that person's other values?",
             attribute,
             limits=("max_attribute_gain",),
         ),
         Plain(
             "membership",
-            "Can somebody who knows a whole record tell that the person is in the data, by the closest row?",
+            "Can somebody who knows a whole record tell from the closest row that the person is in the data?",
             figures(lambda files, rng: evaluate_membership(files, holdout=files.holdout, rng=rng)),
             OUTSIDERS,
         ),
@@ -161,7 +161,7 @@ def risks(targets: Sequence[str]) -> dict[str, Measure]:
         ),
         Plain(
             "anonymity",
-            "How many records share their keys, and do those share their secrets too?",
+            "How many records share their keys, and do they share their sensitive values too?",
             figures(lambda files, rng: evaluate_anonymity(files, targets=wanted(files))),
         ),
         Plain(

@@ -1,4 +1,4 @@
-"""Do columns hang together as they did? Differences of correlations, Cramér's V and mutual information."""
+"""Are associations preserved? Differences of correlations, Cramér's V and mutual information."""
 
 import itertools
 import math
