@@ -62,8 +62,8 @@ class Variable(Settings):
     role
         ``replace`` (drawn anew), ``keep`` (released as it is) or ``drop`` (a direct identifier).
     key
-        Whether the intruder may know this column; absent means that nobody has said. An undecided column is no key,
-        but one that is kept and helps to make records unique is asked about (``synthdp.evaluation.risk.undecided``).
+        Whether the intruder may know this column; absent means that nobody has said. An undecided column that is
+        replaced is judged as a key; one that is kept and helps to make records unique is asked about.
     bounds
         Smallest and largest possible value, fixed before looking at the data.
     bounds_from

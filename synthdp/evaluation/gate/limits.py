@@ -46,7 +46,7 @@ LIMITS = {
 
 
 class Thresholds(Settings):
-    """The largest risks at which a release may leave the house, and the least usefulness; ``null`` is not judged.
+    """The largest risks at which a release may be published, and the least usefulness; ``null`` is not judged.
 
     Risks are means over draws of the mechanism, the worst intruder counts, and the upper end of the 95% interval
     decides. How the defaults were chosen is argued in reports/gate.
