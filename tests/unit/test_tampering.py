@@ -436,14 +436,14 @@ def test_the_commands(out, keys, tmp_path):
     assert "signed." in invoke("sign", out, "--key", tmp_path / "k.pem").stdout
     assert "belongs to" in invoke("verify", out, "--key", tmp_path / "k.pub.pem").stdout
     assert invoke("verify", out, "--key", keys[1]).exit_code == 2
-    assert "stands alone" in invoke("sign", out, "--new-key", tmp_path / "l.pem").stderr
+    assert "takes no other arguments" in invoke("sign", out, "--new-key", tmp_path / "l.pem").stderr
     assert "needs the folder of a release and --key" in invoke("sign", out).stderr
 
 
 def test_a_pair_of_keys_is_made_whole_or_not_at_all(tmp_path):
     for taken, free in (("a.pem", "a.pub.pem"), ("b.pub.pem", "b.pem")):
         (tmp_path / taken).write_text("x")
-        with pytest.raises(InputError, match=f"{taken}: is there already"):
+        with pytest.raises(InputError, match=f"{taken}: already exists"):
             signing.new_key(tmp_path / f"{taken[0]}.pem")
         assert not (tmp_path / free).exists()
         assert (tmp_path / taken).read_text() == "x"
