@@ -4,8 +4,8 @@ Between points 1/32 apart it is the polynomial of degree 5 that has its value, s
 
     f = log Φ,   f' = φ/Φ = r,   f'' = −r (x + r)
 
-The error is below h⁶ max|f⁽⁶⁾| / 46,080, which is under 10⁻¹²; rounding is of the size of the result's last digits. Below
-the table Φ(x) = φ(x)/|x| · (1 − x⁻² + 3x⁻⁴ − 15x⁻⁶), above it log Φ(x) = −Φ(−x).
+The error is below h⁶ max|f⁽⁶⁾| / 46,080, which is under 10⁻¹³; rounding is of the size of the result's last digits.
+Below the table Φ(x) = φ(x)/|x| · (1 − x⁻² + 3x⁻⁴ − 15x⁻⁶), above it log Φ(x) = −Φ(−x).
 """
 
 import math
