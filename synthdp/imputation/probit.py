@@ -9,7 +9,8 @@ Below the table Φ(x) = φ(x)/|x| · (1 − x⁻² + 3x⁻⁴ − 15x⁻⁶), ab
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -20,6 +21,12 @@ from synthdp.microdata import Floats
 LOW, HIGH, STEPS = -37.0, 8.0, 32
 HALF_LOG = 0.5 * math.log(2 * math.pi)
 ROOT = math.sqrt(0.5)
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def _compiled(function: Kernel) -> Kernel:
+    return cast(Kernel, njit(cache=True, nogil=True)(function))
 
 
 def _coefficients() -> Floats:
@@ -38,7 +45,7 @@ def _coefficients() -> Floats:
 _TABLE = _coefficients()
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _at(x: float, table: Any) -> float:
     if x >= HIGH:
         return -0.5 * math.erfc(x * ROOT)
@@ -53,13 +60,13 @@ def _at(x: float, table: Any) -> float:
     return math.nan
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _each(x: Any, table: Any, found: Any) -> None:
     for i in range(len(x)):
         found[i] = _at(x[i], table)
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _add(log_weights: Any, shifts: Any, rest: Any, up: Any, table: Any) -> None:
     for level in range(len(shifts)):
         for i in range(len(rest)):
