@@ -60,7 +60,7 @@ def repeat(
         yield from (mechanism(plan, streams.within("draw", place)) for place in range(first, first + count))
         return
     method = config.synthesis
-    together = _together(config, plan, count)
+    together = made_together(config, plan, count)
     done = 0
     while done < count:
         size = min(together, count - done)
@@ -90,7 +90,7 @@ def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Compar
     )
 
 
-def _together(config: Config, plan: Plan, count: int) -> int:
+def made_together(config: Config, plan: Plan, count: int) -> int:
     """Return how many draws may be made in one go."""
     method = config.synthesis
     if not isinstance(method, Imputed | Sequential) or method.imputations > 1:

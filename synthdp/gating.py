@@ -1,6 +1,7 @@
 """The gate's decision on a run: the mechanism over its draws, earlier releases of the same data, what was accepted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -140,19 +141,22 @@ def judge(
     settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
     if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))
-    known += _memorised(config, plan, blank, streams, jobs, mechanism)
-    found = over_draws(
-        inquiry_of(config),
-        config,
-        plan,
-        blank=replace(blank, holdout=holdout),
-        earlier=[before for before in earlier if before.aligned],
-        streams=streams,
-        count=draws or count_of(config, len(plan.data)),
-        jobs=jobs,
-        advance=advance,
-        mechanism=mechanism,
-    )
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # halves have a stream of their own, and one thread of them fills what the draws leave idle
+        halves = pool.submit(_memorised, config, plan, blank, streams, mechanism) if jobs > 1 else None
+        found = over_draws(
+            inquiry_of(config),
+            config,
+            plan,
+            blank=replace(blank, holdout=holdout),
+            earlier=[before for before in earlier if before.aligned],
+            streams=streams,
+            count=draws or count_of(config, len(plan.data)),
+            jobs=jobs,
+            advance=advance,
+            mechanism=mechanism,
+        )
+        known += _memorised(config, plan, blank, streams, mechanism) if halves is None else halves.result()
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if found.together.draws:
         laid = sum(before.aligned for before in earlier)
@@ -233,13 +237,13 @@ def _beyond_judging(before: Earlier) -> Check:
 
 
 def _memorised(
-    config: Config, plan: Plan, blank: Comparison, streams: Streams, jobs: int, mechanism: Mechanism | None
-) -> Iterator[Check]:
+    config: Config, plan: Plan, blank: Comparison, streams: Streams, mechanism: Mechanism | None
+) -> tuple[Check, ...]:
     """Fit halves of the file, unless no limit reads it."""
     limit = config.limits.limit("max_memorised")
     if limit is None:
-        return
-    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
+        return ()
+    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair)
     if mechanism is not None:
         made = mechanism
 
@@ -249,10 +253,9 @@ def _memorised(
     try:
         found = evaluate_memorised(blank, refit=refit, rng=streams.generator("draw", "memorised"), enough=limit)
     except SynthdpError:
-        yield check("max_memorised", "memorised", None, limit)
-        return
+        return (check("max_memorised", "memorised", None, limit),)
     bound = Bound(found["difference"], found["low"], found["judged"], found["held_out"])
-    yield check("max_memorised", "memorised", bound, limit)
+    return (check("max_memorised", "memorised", bound, limit),)
 
 
 def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> Judged:

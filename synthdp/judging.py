@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.config import Config
-from synthdp.drawing import EARLY_LEVEL, LARGE, SHARPENED, Mechanism, beside, repeat
+from synthdp.drawing import EARLY_LEVEL, LARGE, SHARPENED, Mechanism, beside, made_together, repeat
 from synthdp.evaluation.comparison import Comparison, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.judging import MEAN_DRAWS, Averages, Drawn, Inquiry
@@ -85,7 +85,8 @@ def over_draws(
     for trials; Bonferroni's bound).
 
     Cost: O(M n log n) and 5·10⁶ (at least 300 n) pairs of a target and a row for each draw and intruder, M lookups a
-    pair for each numeric key; memory is that of the draws held, at most four and ``jobs`` of M copies.
+    pair for each numeric key; memory is that of the draws held: those made in one go, at least four
+    and ``jobs``, of M copies.
     """
     chosen = choose(blank, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
     targets, typical = chosen if chosen is not None else (None, None)
@@ -107,11 +108,13 @@ def over_draws(
     held = _teaching(plan, config)
 
     def draw(first: int, more: int) -> None:
+        # draws that were made in one go are there anyway: asked about in one go, no thread waits for another's draw
+        size = max(jobs, 1 if mechanism is not None else made_together(config, plan, more))
         drawn = repeat(config, plan, streams=streams, count=more, first=first, jobs=jobs, mechanism=mechanism)
         for place, made in enumerate(drawn, start=first):
             batch.append((place, made))
-            # the first batch holds the draws that teach, the others as many as are worked on
-            if len(batch) < (max(1, jobs) if informed else max(held, jobs)) and place + 1 < first + more:
+            # the first batch holds the draws that teach
+            if len(batch) < (size if informed else max(held, size)) and place + 1 < first + more:
                 continue
             if not informed and blank.schema.keys():
                 teachers = [release.copies for _, release in batch[:held]]
@@ -122,9 +125,9 @@ def over_draws(
                 found.alone.copied(read, rng=streams.generator("draw", batch[number][0], "verbatim"))
                 if joint is not None:
                     found.together.add(joint)
+                if advance is not None:
+                    advance(batch[number][0] + 1, first + more)
             batch.clear()
-            if advance is not None:
-                advance(place + 1, first + more)
 
     draw(0, count)
     level = LEVEL

@@ -1,7 +1,9 @@
 """A table of records together with its resolved schema: checked once, then trusted."""
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,9 @@ DEFAULT_TOLERANCE_SD = 0.1
 # whole numbers this close together are coded by a table, and so many tables are kept
 NARROW, MOST_TABLES = 1000, 1000
 _TABLES: dict[tuple[tuple[Level, ...], int, int], npt.NDArray[np.int64]] = {}
+# columns of text that were coded: 64 MB at most
+MOST_REMEMBERED = 8 * 10**6
+_TEXTS: dict[tuple[int, tuple[Level, ...], tuple[type, ...]], tuple[weakref.ref[Any], npt.NDArray[np.int64]]] = {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +57,8 @@ def numbers(series: pd.Series, column: Column) -> Floats:
     if column.kind is not Kind.DATE:
         if dated:  # pandas would count nanoseconds
             raise TypeError("dates are no numbers")
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
+            return np.asarray(series, dtype=np.float64)
         return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
@@ -77,7 +84,27 @@ def codes(series: pd.Series, column: Column) -> Codes:
         if high - low < NARROW and max(-low, high) < 2**53:
             place: Codes = values.astype(np.int64) - low
             return np.asarray(_table(column, low, high)[place], dtype=np.int64)
+    if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
+        return _remembered(series, column)
     return _looked_up(series, column)
+
+
+def _remembered(series: pd.Series, column: Column) -> Codes:
+    """Return the positions of a column of text, which every measure asks for again.
+
+    Arrow's arrays never change: a column that is written to gets another one, and copies of a frame share theirs.
+    """
+    text = series.array.__arrow_array__()
+    key = (id(text), column.levels, tuple(map(type, column.levels)))
+    found = _TEXTS.get(key)  # another thread may empty it at any time
+    if found is not None and found[0]() is text:
+        return found[1].copy()
+    coded = _looked_up(series, column)
+    if len(text) <= MOST_REMEMBERED:
+        if sum(len(one) for _, one in list(_TEXTS.values())) + len(text) > MOST_REMEMBERED:
+            _TEXTS.clear()
+        _TEXTS[key] = (weakref.ref(text), coded)
+    return coded.copy()
 
 
 def _table(column: Column, low: int, high: int) -> Codes:

@@ -18,6 +18,7 @@ from scipy.special import expit, log_expit, log_ndtr
 from synthdp.errors import Unfinished
 from synthdp.imputation.families.laplace import STEPS as STEPS
 from synthdp.imputation.families.laplace import IndependenceSampler
+from synthdp.imputation.probit import log_normal_cdf
 from synthdp.microdata import Floats
 
 LinkName = Literal["probit", "logit"]
@@ -26,7 +27,7 @@ ROWS_AT_ONCE = 65_536
 
 def log_probability(eta: Floats, link: LinkName) -> Floats:
     """Return log F(eta)."""
-    return np.asarray(log_ndtr(eta) if link == "probit" else log_expit(eta), dtype=np.float64)
+    return log_normal_cdf(eta) if link == "probit" else np.asarray(log_expit(eta), dtype=np.float64)
 
 
 @dataclass(frozen=True, repr=False)

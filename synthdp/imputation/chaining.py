@@ -18,9 +18,13 @@ import numpy as np
 
 from synthdp.evidence import Evidence
 from synthdp.imputation.encoding import Encoding
+from synthdp.imputation.families.binary import BinaryDraw
+from synthdp.imputation.families.counts import NegativeBinomialDraw
 from synthdp.imputation.families.levels import blocks
 from synthdp.imputation.families.multinomial import MultinomialDraw
 from synthdp.imputation.families.protocol import FamilyDraw, LevelDraw, NormalLike
+from synthdp.imputation.families.semicontinuous import SemicontinuousDraw
+from synthdp.imputation.probit import add_probit
 from synthdp.microdata import Codes, Floats
 
 # exp(t) of all coefficients, and sums of their products with numbers up to 1, stay far from overflow and from zero
@@ -145,6 +149,8 @@ class State:
         regression, eta = cast(LevelDraw, self._nodes[j].regression), self.eta[j][:, rows]
         if isinstance(regression, MultinomialDraw):
             found = np.concatenate([np.zeros((1, eta.shape[1])), eta])
+        elif isinstance(regression, NegativeBinomialDraw):
+            found = regression.log_weights(eta.T)
         else:
             found = np.ascontiguousarray(regression.log_levels(eta.T).T)
         self._add_later(found, j, {k: one[:, rows] for k, one in rest.items()}, rows)
@@ -164,6 +170,9 @@ class State:
             regression, added = self._nodes[k].regression, self._added[j][k]
             if isinstance(regression, MultinomialDraw) and np.abs(added).max() <= LARGEST_COEFFICIENT:
                 log_weights += _multinomial(added, one, self._codes[k][rows])
+                continue
+            if isinstance(regression, BinaryDraw | SemicontinuousDraw) and regression.link == "probit":
+                _add_probit(log_weights, regression, added, one, self.values[k][rows])
                 continue
             for level, shift in enumerate(added.T):
                 log_weights[level] += regression.log_density(self.values[k][rows], (one + shift[:, None]).T)
@@ -196,6 +205,19 @@ def from_later(state: State, j: int, later: Sequence[int], rest: Mapping[int, Fl
     weights = slopes / np.asarray([state.variance(k) for k in later])
     left = np.stack([state.values[k] - rest[k][0] for k in later])
     return weights @ left, np.full(left.shape[1], float(weights @ slopes))
+
+
+def _add_probit(
+    log_weights: Floats, regression: BinaryDraw | SemicontinuousDraw, added: Floats, rest: Floats, y: Floats
+) -> None:
+    """Add log p(y | rest + added) for each column of ``added``, up to a constant per record."""
+    if isinstance(regression, BinaryDraw):
+        add_probit(log_weights, added[0], rest[0], y == 1)
+        return
+    off = y != regression.atom
+    add_probit(log_weights, added[0], rest[0], off)
+    shifts, left = added[1][:, None], np.where(off, y - rest[1], 0.0)
+    log_weights += (shifts * left - 0.5 * shifts**2 * off) / regression.amount_variance
 
 
 def _multinomial(added: Floats, rest: Floats, own: Codes) -> Floats:

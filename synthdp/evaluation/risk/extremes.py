@@ -261,9 +261,17 @@ def _confidence(y: Floats, expected: Floats, told: "_Told", n: int, rng: np.rand
     slope, error = told.slope, max(told.error, SMALLEST_SD**2)
     plain, wide = slope**2 + error, (slope * OUTLIER_SD) ** 2 + error
     odds = OUTLIERS / n * np.sqrt(plain / wide) * np.exp(np.minimum(0.5 * y**2 * (1 / plain - 1 / wide), 700.0))
-    prior = np.where(rng.random((DRAWS, len(y))) < odds / (1 + odds), OUTLIER_SD**2, 1.0)
+    far = rng.random((DRAWS, len(y))) < odds / (1 + odds)
+    drawn = rng.standard_normal(far.shape)
+    # two kinds of people only, so roots and quotients are taken of two numbers
+    prior = np.array([1.0, OUTLIER_SD**2])
     gain = prior * slope / (prior * slope**2 + error)
-    drawn = expected + gain * y + np.sqrt(prior * (1 - gain * slope)) * rng.standard_normal(prior.shape)
+    sd = np.sqrt(prior * (1 - gain * slope))
+    beyond = np.nonzero(far)
+    wide = expected[beyond[1]] + gain[1] * y[beyond[1]] + sd[1] * drawn[beyond]
+    drawn *= sd[0]
+    drawn += expected + gain[0] * y
+    drawn[beyond] = wide
     again = np.zeros(RANKS)
     for rank in range(min(RANKS, len(y))):
         top = drawn.argmax(axis=1)

@@ -241,12 +241,13 @@ def log_marginal(
     are values of x of equal weight.
     """
     copies, n = y.shape
-    found, terms = np.zeros(n), np.empty(len(nodes))
+    found, terms, known = np.zeros(n), np.empty(len(nodes)), np.empty(copies)
     last = len(table) - 1.0
     for i in range(n):
         total, count = 0.0, 0
         for m in range(copies):
             if np.isfinite(y[m, i]):
+                known[count] = y[m, i] - intercept
                 total += y[m, i]
                 count += 1
         if count == 0:
@@ -257,10 +258,9 @@ def log_marginal(
             if len(edges):
                 at = (mean - intercept - nodes[q]) / slope
                 term = prior[_bin(edges, at)]
-            for m in range(copies):
-                if np.isfinite(y[m, i]):
-                    inside = (y[m, i] - intercept - slope * at - low) / width
-                    term += table[int(np.floor(min(max(inside, -1.0), last - 1.0))) + 1]
+            for m in range(count):
+                inside = (known[m] - slope * at - low) / width
+                term += table[int(np.floor(min(max(inside, -1.0), last - 1.0))) + 1]
             terms[q] = term
             best = max(best, term)
         rest = 0.0

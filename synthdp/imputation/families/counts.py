@@ -102,6 +102,10 @@ class NegativeBinomialDraw(Enumerated):
         """Return log P(y | η) of every count up to the largest, n × (largest + 1)."""
         return np.asarray(self._relative(eta) - self._log_total(eta)[:, None])
 
+    def log_weights(self, eta: Floats) -> Floats:
+        """Return log P(y | η) up to a constant for each record, (largest + 1) × n: a chain needs no more."""
+        return np.asarray(self._constants[:, None] + self.level_values()[:, None] * self._slope(eta[:, 0]))
+
     def level_values(self) -> Floats:
         """Return 0, …, largest."""
         return np.arange(self.largest + 1.0)

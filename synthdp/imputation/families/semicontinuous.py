@@ -96,8 +96,9 @@ class SemicontinuousDraw:
 
     def log_density(self, y: Floats, eta: Floats) -> Floats:
         """Return the log probability at the point, and the log density elsewhere."""
-        elsewhere = log_probability(eta[:, 0], self.link) + log_normal(y, eta[:, 1], self.amount_variance)
-        return np.where(y == self.atom, log_probability(-eta[:, 0], self.link), elsewhere)
+        off = y != self.atom
+        part = log_probability(np.where(off, eta[:, 0], -eta[:, 0]), self.link)
+        return np.where(off, part + log_normal(y, eta[:, 1], self.amount_variance), part)
 
     def draw(self, eta: Floats, evidence: Evidence, *, rng: np.random.Generator) -> Floats:
         """Draw whether y is at the point, then the number, both given the evidence."""
