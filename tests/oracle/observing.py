@@ -1,4 +1,4 @@
-"""What the oracle sees: commands through the command line's own entry, files as bytes, numbers as numbers, pages as text.
+"""What the oracle sees: commands by the command line's own entry, files as bytes, numbers as numbers, pages as text.
 
 Nothing here names a module of synthdp other than its public face, so that the oracle outlives any move inside.
 """

@@ -1,4 +1,4 @@
-"""Write the expectations anew: ``python tests/oracle/record.py [--jobs N] [CASE ...]``, from the root of the repository.
+"""Write the expectations anew: ``python tests/oracle/record.py [--jobs N] [CASE ...]``, from the repository's root.
 
 Do so only when behaviour is meant to change, and read the difference first: ``--check`` shows it and writes nothing.
 """
