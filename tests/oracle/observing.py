@@ -73,9 +73,8 @@ def results(out: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"public": public(out / "public"), **judged(out / "confidential")}
     manifest = out / "confidential" / "manifest.json"
     if manifest.exists():
-        held = {name: value for name, value in json.loads(manifest.read_text()).items() if name not in UNREPEATABLE}
-        held["public"] = sorted(held.get("public") or ())
-        found["manifest"] = json.loads(plain(json.dumps(held)))
+        held = repeatable(json.loads(manifest.read_text()))
+        found["manifest"] = held | {"public": sorted(held.get("public") or ())}
     at_risk = out / "confidential" / "records_at_risk.csv"
     if at_risk.exists():
         found["records_at_risk"] = table(pd.read_csv(at_risk))
@@ -106,11 +105,19 @@ def judged(folder: Path) -> dict[str, Any]:
     """Return metrics.json without its timings, and what the report says."""
     found: dict[str, Any] = {}
     if (folder / "metrics.json").exists():
-        metrics = json.loads((folder / "metrics.json").read_text())
-        found["metrics"] = {name: value for name, value in metrics.items() if name != "timings"}
+        found["metrics"] = repeatable(json.loads((folder / "metrics.json").read_text()))
     if (folder / "report.html").exists():
         found["report"] = Page.of((folder / "report.html").read_text(encoding="utf-8"))
     return found
+
+
+def repeatable(value: Any) -> Any:
+    """Return what a file of JSON says without moments, durations, versions and the random names of runs."""
+    if isinstance(value, dict):
+        return {name: repeatable(inner) for name, inner in value.items() if name not in UNREPEATABLE}
+    if isinstance(value, list):
+        return [repeatable(inner) for inner in value]
+    return plain(value) if isinstance(value, str) else value
 
 
 class Page(HTMLParser):
