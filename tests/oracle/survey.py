@@ -55,6 +55,7 @@ def write(folder: Path) -> None:
     people = survey()
     dated = people.assign(seen=people["seen"].dt.strftime("%Y-%m-%d"))
     dated.to_csv(folder / "survey.csv", index=False, lineterminator="\n")
+    dated.head(80).to_csv(folder / "few.csv", index=False, lineterminator="\n")
     others = survey(120, seed=SEED + 1)
     others.assign(seen=others["seen"].dt.strftime("%Y-%m-%d")).to_csv(folder / "holdout.csv", index=False)
     coded = people.assign(
