@@ -1,0 +1,68 @@
+"""The only places inside synthdp that the oracle knows: when a registry moves, its new home is written here."""
+
+from collections.abc import Iterable
+from typing import Any, get_args
+
+import numpy as np
+
+
+def simulated(seed: int) -> Any:
+    """Return the seeded source of DP noise; its address on the public face is ``synthdp.privacy.Simulated``."""
+    from synthdp.privacy.mechanisms import Simulated
+
+    return Simulated(np.random.default_rng(seed))
+
+
+def rules() -> Iterable[str]:
+    """Return the combining rules by name."""
+    from synthdp.inference.rules import RULES
+
+    return RULES
+
+
+def functions() -> Iterable[str]:
+    """Return the functions of expressions by name."""
+    from synthdp.expressions import FUNCTIONS, SPECIAL
+
+    return (*FUNCTIONS, *SPECIAL)
+
+
+def measures() -> Iterable[str]:
+    """Return the measures of risk by name."""
+    from synthdp.evaluation.risk.registry import risks
+
+    return risks(())
+
+
+def readable() -> Iterable[str]:
+    """Return the endings of files that can be read."""
+    from synthdp.io.reading import COLUMNAR, SEPARATORS
+    from synthdp.io.statistical import READERS
+
+    return (*SEPARATORS, *COLUMNAR, *READERS)
+
+
+def guesses() -> Iterable[str]:
+    """Return the methods that ``init`` knows."""
+    from synthdp.guessing.proposal import Method
+
+    return get_args(Method)
+
+
+def commands() -> dict[str, list[str]]:
+    """Return the options of every command, ``dp mean`` and its like too."""
+    import typer
+
+    from synthdp.cli import app
+
+    found: dict[str, list[str]] = {}
+
+    def walk(command: Any, name: str) -> None:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            found[name] = sorted(option for one in command.params for option in one.opts if option.startswith("--"))
+        for word, sub in (inner or {}).items():
+            walk(sub, f"{name} {word}".strip())
+
+    walk(typer.main.get_command(app), "")
+    return found
