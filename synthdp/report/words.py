@@ -51,9 +51,9 @@ METHODS: Mapping[str, str] = {
         f"they are related is lost. {_NOISE_LEFT_OUT}"
     ),
     "dp_mst": (
-        "Noise was added to the distribution of every column and to the joint distributions of the pairs that hang "
-        "together most, which form a tree; copies were drawn from the tree. Associations that take three columns or "
-        f"more to see are lost. {_NOISE_LEFT_OUT}"
+        "Noise was added to the distribution of every column and to the joint distributions of the pairs that are "
+        "most strongly associated, which form a tree; copies were drawn from the tree. Associations that take "
+        f"three columns or more to see are lost. {_NOISE_LEFT_OUT}"
     ),
     "local_noise": (
         f"Noise was added to every value of every record. Associations come out weaker than they are. {_NOISE_LEFT_OUT}"
