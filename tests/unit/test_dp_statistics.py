@@ -6,6 +6,7 @@ from scipy import integrate, stats
 
 import synthdp
 from synthdp import dp
+from synthdp.dp.bounding import bounded
 from synthdp.dp.budgets import Budget
 from synthdp.dp.counting import discrete_laplace_reach
 from synthdp.dp.laws import laplace_normal_cdf, laplace_normal_pdf, laplace_normal_quantile
@@ -343,6 +344,6 @@ def test_refusals(call, sentence):
 
 
 def test_products_print_dimensions_only():
-    column = dp.bounding.bounded(X, (0, 100), Budget(1.0))
+    column = bounded(X, (0, 100), Budget(1.0))
     assert repr(column) == "Bounded(0 to 100)"
     assert repr(release_products([column], Budget(1.0), source(1))) == "Products(1 columns)"
