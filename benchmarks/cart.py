@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from reports.runner import SHARED, table
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.tree import Tree
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.studies.runner import SHARED, table
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 COLUMNS = ("sex", "age", "placesize", "edu", "socprof", "marital", "income", "ls", "smoke", "bmi")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.studies.runner import table
+from reports.runner import table
 
 REPLACED = ("x0", "x1", "b0", "b1", "o0", "g0")
 MISSING = 0.05
@@ -71,7 +71,7 @@ def make(n: int, *, continuous: int = 8, binary: int = 6, ordinal: int = 4, nomi
 
 def variables(frame: pd.DataFrame) -> dict[str, Any]:
     """Return what each column is."""
-    from synthdp.schema import Variable
+    from synthdp.table.schema import Variable
 
     kinds = {"x": "continuous", "b": "binary", "o": "ordinal", "g": "nominal"}
     return {
@@ -82,12 +82,12 @@ def variables(frame: pd.DataFrame) -> dict[str, Any]:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return time and memory of one size, fit and draws apart."""
     from synthdp.imputation.copula.model import Copula
+    from synthdp.masking.categorical import Transition
     from synthdp.masking.gaussian import Gaussian
-    from synthdp.masking.transition import Transition
-    from synthdp.microdata import resolve
     from synthdp.seeding import Streams
     from synthdp.synthesis.imputed import DaMi
-    from synthdp.synthesis.protocol import Plan
+    from synthdp.synthesis.plan import Plan
+    from synthdp.table.microdata import resolve
     from synthdp.tagging.groups import tag
 
     model = Copula(least_ess=arguments.ess, most_r_hat=arguments.r_hat)

@@ -45,7 +45,7 @@ print(time.perf_counter() - began)
 
 
 def make(n: int, candidates: float) -> tuple[pd.DataFrame, list[pd.DataFrame], dict[str, object]]:
-    from synthdp.schema import Variable
+    from synthdp.table.schema import Variable
 
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({f"c{j}": rng.integers(0, levels, n) for j, levels in enumerate(LEVELS)})
@@ -61,8 +61,8 @@ def make(n: int, candidates: float) -> tuple[pd.DataFrame, list[pd.DataFrame], d
 
 def measure(n: int, candidates: float, attack: str) -> dict[str, float | str]:
     from synthdp.evaluation.comparison import Comparison
-    from synthdp.evaluation.risk.registry import IDENTITY
-    from synthdp.microdata import resolve
+    from synthdp.evaluation.risk.attacks import IDENTITY
+    from synthdp.table.microdata import resolve
 
     found: dict[str, float | str] = {}
     for size in (200, n):  # the small one compiles
@@ -86,7 +86,7 @@ def measure(n: int, candidates: float, attack: str) -> dict[str, float | str]:
 
 def counted(comparison: "Comparison", targets: int = 1000) -> float:
     """Return the mean number of candidates in the first copy, of some targets: what was really held fixed."""
-    from synthdp.neighbours import Keys, count_neighbours, encode_keys
+    from synthdp.tagging.neighbours import Keys, count_neighbours, encode_keys
 
     original, copy = encode_keys([comparison.original, comparison.copies[0]], comparison.schema.keys())
     few = Keys(original.cells[:targets], original.numbers[:targets], original.tolerances)

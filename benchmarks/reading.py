@@ -44,8 +44,8 @@ def make(path: Path, gigabytes: float) -> None:
 def measure(path: Path, limit: float, drop: bool) -> dict[str, object]:
     if limit:
         resource.setrlimit(resource.RLIMIT_AS, (int(limit * 1e9),) * 2)
-    from synthdp import io
     from synthdp.errors import InputError
+    from synthdp.table import io
 
     began = time.perf_counter(), time.process_time()
     try:

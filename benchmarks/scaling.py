@@ -31,13 +31,13 @@ def make(n: int) -> pd.DataFrame:
 
 
 def measure(n: int, jobs: int) -> dict[str, float]:
+    from synthdp.masking.categorical import ShiftedNormal
     from synthdp.masking.gaussian import Gaussian
-    from synthdp.masking.shifted_normal import ShiftedNormal
-    from synthdp.microdata import resolve
-    from synthdp.schema import Variable
     from synthdp.seeding import Streams
     from synthdp.synthesis.imputed import DaMi
-    from synthdp.synthesis.protocol import Plan
+    from synthdp.synthesis.plan import Plan
+    from synthdp.table.microdata import resolve
+    from synthdp.table.schema import Variable
     from synthdp.tagging.groups import tag
 
     data = resolve(make(n), {name: Variable(role="replace") for name in REPLACED})
@@ -73,8 +73,8 @@ def main() -> None:
 
 
 def save(out: Path, rows: list[dict[str, float]], slope: float) -> None:
-    from synthdp.studies import figures
-    from synthdp.studies.runner import table
+    from reports import figures
+    from reports.runner import table
 
     out.mkdir(parents=True, exist_ok=True)
     (out / "results.json").write_text(json.dumps({"rows": rows, "slope": round(slope, 3)}, indent=1) + "\n")

@@ -11,16 +11,16 @@ import time
 import numpy as np
 import pandas as pd
 
+from reports.runner import table
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.shadow import evaluate_shadow
-from synthdp.intrusion.shadows import PlanShadows
 from synthdp.masking.gaussian import Gaussian
-from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Variable
-from synthdp.studies.runner import table
+from synthdp.stages.draws import PlanShadows
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.protocol import Plan, Synthesizer
+from synthdp.synthesis.plan import Plan, Synthesizer
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 WANTED = 600.0

@@ -10,11 +10,10 @@ import time
 import numpy as np
 import pandas as pd
 
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, halves
 from synthdp.evaluation.utility.classes import classify
-from synthdp.evaluation.utility.spread import halves
 from synthdp.evaluation.utility.tables import evaluate_tables
-from synthdp.microdata import resolve
+from synthdp.table.microdata import resolve
 
 NUMERIC, TEXT = 10, 10
 

@@ -20,15 +20,15 @@ import numpy as np
 import pandas as pd
 from cart import survey, wide
 
+from reports.runner import SHARED, table
 from synthdp.config import Evaluation
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.evaluation.utility.propensity.cart import Cart
 from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack
-from synthdp.microdata import resolve
 from synthdp.seeding import Streams
-from synthdp.studies.runner import SHARED, table
+from synthdp.table.microdata import resolve
 
 COPIES = 5
 SYNTHPOP_SECONDS = 247.2  # as surveyed, on 2 cores with another job beside

@@ -76,10 +76,10 @@ def settings(n: int, *, chain: bool) -> tuple[pd.DataFrame, dict[str, Any]]:
 def measure(n: int, jobs: int, draws: int | None, profile: Path | None, *, chain: bool) -> dict[str, Any]:
     import synthdp
     from synthdp.config import parse
-    from synthdp.gating import judge
-    from synthdp.intake import prepare
-    from synthdp.planning import plan_of
     from synthdp.seeding import Streams
+    from synthdp.stages.gating import judge
+    from synthdp.stages.intake import prepare
+    from synthdp.stages.planning import plan_of
 
     def planned(size: int) -> Any:
         frame, asked = settings(size, chain=chain)

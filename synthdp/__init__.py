@@ -28,9 +28,9 @@ if sys.platform != "win32":
         # Arrow's own allocator would take a gigabyte of the addresses at once; it is chosen when Arrow is loaded
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
-_HOME = {"read": "io", "synthesize": "api", "pool": "api", "evaluate": "api"}
+_HOME = {"read": "table.io", "synthesize": "api", "pool": "api", "evaluate": "api"}
 __all__ = ["__version__", "datasets", "dp", "evaluate", "pool", "read", "synthesize"]
 
 

@@ -6,24 +6,23 @@ from typing import Any, cast
 
 import pandas as pd
 
-from synthdp.assessing import assess_comparison
 from synthdp.config import Config, parse
-from synthdp.designs import Design
 from synthdp.errors import InputError
-from synthdp.gating import judge_copies
-from synthdp.inference.arguments import analysis_of
-from synthdp.inference.bootstrap import bootstrap_estimator, bootstrap_statistic, waiting
+from synthdp.inference.analyses import analysis_of
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
-from synthdp.inference.estimates import Estimates
-from synthdp.inference.models.settings import Model
+from synthdp.inference.estimates import Estimates, fitted, from_pair
+from synthdp.inference.models.fit import Model
 from synthdp.inference.pooling import estimate_each, records
-from synthdp.inference.results import fitted, from_pair
-from synthdp.intake import lay_beside, prepare
-from synthdp.planning import plan_of
-from synthdp.release.opening import Opened, open_copies, pool_opened
+from synthdp.inference.variances import bootstrap_estimator, bootstrap_statistic, waiting
+from synthdp.release.reading import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
+from synthdp.stages.assessing import assess_comparison
+from synthdp.stages.gating import judge_copies
+from synthdp.stages.intake import lay_beside, prepare
+from synthdp.stages.planning import plan_of
+from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import finish, make
-from synthdp.synthesis.protocol import Release
+from synthdp.synthesis.plan import Release
 from synthdp.tagging.groups import tag
 
 Copies = str | Path | Release | Sequence[Any]

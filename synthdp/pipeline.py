@@ -7,32 +7,40 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from synthdp import io, release
-from synthdp.assessing import assess_comparison, further_sections, informed_measures
+from synthdp import release
 from synthdp.config import Config
-from synthdp.drawing import beside
 from synthdp.errors import GateRefused, InputError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.leaks import inspector
-from synthdp.gating import Judged, advise_on, judge, judge_copies, leaked
-from synthdp.intake import align, held_out, prepare, read
-from synthdp.microdata import Microdata
-from synthdp.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.privacy.ledger import Ledger
 from synthdp.progress import Progress, Silent, Timer
-from synthdp.publishing import format_of, publish, report_content, row_orders
-from synthdp.recording import Attempts, holding, register_of, section
 from synthdp.release.confidential import Status, json_text
 from synthdp.release.public import SUMS
 from synthdp.report import page
-from synthdp.schema import Role
+from synthdp.report.summary import notes_on
+from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
-from synthdp.summary import notes_on
-from synthdp.summary import rows as summary_rows
+from synthdp.stages.assessing import assess_comparison, further_sections, informed_measures
+from synthdp.stages.draws import beside
+from synthdp.stages.gating import Judged, advise_on, judge, judge_copies, leaked
+from synthdp.stages.intake import align, held_out, prepare, read
+from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
+from synthdp.stages.publishing import (
+    Attempts,
+    format_of,
+    holding,
+    publish,
+    register_of,
+    report_content,
+    row_orders,
+    section,
+)
 from synthdp.synthesis.making import finish, make
-from synthdp.synthesis.private.paying import Bill
-from synthdp.synthesis.private.settings import Private
-from synthdp.synthesis.protocol import Plan, Release
+from synthdp.synthesis.plan import Plan, Release
+from synthdp.synthesis.private.synthesizer import Bill, Private
+from synthdp.table import io
+from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Role
 from synthdp.tagging.groups import tag
 
 

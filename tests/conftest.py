@@ -24,7 +24,8 @@ settings.load_profile("synthdp")
 @pytest.fixture(scope="session", autouse=True)
 def _every_release_is_scanned():
     """Scan what `pipeline.execute` publishes, whichever test asked for it."""
-    from synthdp import demo, pipeline
+    from synthdp import pipeline
+    from synthdp.cli import starting
     from synthdp.evaluation.leaks import Kind, scan
 
     execute = pipeline.execute
@@ -40,6 +41,6 @@ def _every_release_is_scanned():
         return outcome
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pipeline, demo):
+        for module in (pipeline, starting):
             patch.setattr(module, "execute", scanned)
         yield

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from synthdp.cli import terminal
-from synthdp.cli.arguments import Log, ReleaseFolder
-from synthdp.cli.guard import guarded
+from synthdp.cli.terminal import Log, ReleaseFolder, guarded
 from synthdp.errors import InputError
 
 EXAMPLES = """\b
@@ -80,8 +79,8 @@ def analyse(
     log: Log = None,
 ) -> None:
     """Fit a model to every copy and combine the results."""
-    from synthdp.inference.arguments import analysis_of
-    from synthdp.release.opening import open_copies, pool_opened
+    from synthdp.inference.analyses import analysis_of
+    from synthdp.release.reading import open_copies, pool_opened
 
     analysis = analysis_of(
         {
@@ -106,7 +105,7 @@ def analyse(
     except InputError as error:
         raise InputError(*map(_placed, error.problems)) from None
     if out is not None:
-        from synthdp import io
+        from synthdp.table import io
 
         if out.suffix.lower() != ".csv":
             raise InputError(f"--out {out}: must be a .csv file.")

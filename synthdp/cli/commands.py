@@ -14,10 +14,9 @@ from typer.core import TyperCommand
 from synthdp import __version__
 from synthdp.cli import terminal
 from synthdp.cli.analysing import EXAMPLES, analyse
-from synthdp.cli.arguments import Cap, CapDelta, LedgerFile, Log, ReleaseFolder
-from synthdp.cli.guard import INTERRUPTED, guarded
 from synthdp.cli.paying import UNCHARGED, ledger_of
 from synthdp.cli.private import app as private
+from synthdp.cli.terminal import INTERRUPTED, Cap, CapDelta, LedgerFile, Log, ReleaseFolder, guarded
 from synthdp.errors import GateRefused, InputError
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def demo(
     log: Log = None,
 ) -> None:
     """Run everything on a bundled survey of voters."""
-    from synthdp.demo import demo as show_demo
+    from synthdp.cli.starting import demo as show_demo
 
     with terminal.progress(quiet=quiet) as progress:
         outcome = show_demo(out=_folder(out), quick=quick, jobs=jobs, progress=progress)
@@ -129,7 +128,7 @@ def init(
     log: Log = None,
 ) -> None:
     """Look at the data and write a commented config: the only command that guesses."""
-    from synthdp.guessing.command import write_config
+    from synthdp.cli.starting import write_config
 
     for line in write_config(data, out, method):
         if not quiet:
@@ -345,7 +344,7 @@ def _folder(out: Path | None) -> Path:
 def _show(outcome: "Outcome", *, quiet: bool) -> None:
     if quiet:
         return
-    from synthdp.summary import headline
+    from synthdp.report.summary import headline
 
     terminal.show(terminal.wrapped(headline(outcome.metrics["gate"], published=outcome.public is not None)))
     terminal.show_summary(outcome.summary)
@@ -355,7 +354,7 @@ def _show(outcome: "Outcome", *, quiet: bool) -> None:
 
 
 def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
-    from synthdp.summary import advice, why
+    from synthdp.report.summary import advice, why
 
     _show(outcome, quiet=quiet)
     if outcome.passed:

@@ -106,8 +106,8 @@ def ledger_of(file: Path, ledger: Path | None, cap: float | None, cap_delta: flo
 
 def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":
     """Return the ledger of a file, started where a cap is given."""
+    from synthdp.privacy.guarantees import adjacency_of
     from synthdp.privacy.ledger import Ledger, fingerprint
-    from synthdp.privacy.parameters import adjacency_of
 
     try:
         book = Ledger(path, fingerprint(file))
@@ -121,7 +121,7 @@ def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adj
 
 def read_table(file: Path) -> "pd.DataFrame":
     """Return the confidential table."""
-    from synthdp import io
+    from synthdp.table import io
 
     return io.read(file)
 

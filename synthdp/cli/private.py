@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from synthdp.cli import terminal
-from synthdp.cli.arguments import Cap, CapDelta, LedgerFile, Log
-from synthdp.cli.guard import guarded
 from synthdp.cli.paying import account_lines, column_of, conclude, numbers, open_ledger, pair, read_column, read_table
+from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, guarded
 from synthdp.errors import InputError
 
 app = typer.Typer(

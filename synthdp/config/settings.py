@@ -1,4 +1,4 @@
-"""The settings of a config file: everything but the data has a default."""
+"""The settings of a config file, and the masks and methods it may name: everything but the data has a default."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,23 +6,37 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
+from synthdp.evaluation.assessment import UtilitySettings
 from synthdp.evaluation.gate.limits import OFF, Thresholds
-from synthdp.evaluation.risk.knowledge import Intruder
-from synthdp.evaluation.utility.propensity.settings import Propensity
-from synthdp.evaluation.utility.usefulness import UtilitySettings
+from synthdp.evaluation.risk.intruders import Intruder
+from synthdp.evaluation.utility.propensity.nulls import Propensity
 from synthdp.inference.analyses import Analysis
-from synthdp.masking.registry import AnyMask
-from synthdp.schema import Level, Settings, Variable
+from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.gaussian import Gaussian
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.private.fixed_total import DpExponential
-from synthdp.synthesis.private.histograms import DpHistogram, DpSparseHistogram
-from synthdp.synthesis.private.local import LocalNoise
-from synthdp.synthesis.private.margins import DpMargins
-from synthdp.synthesis.private.maskings import KAnonymity, KNoise, KPram, Pram
+from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Masking, Pram
+from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise
+from synthdp.synthesis.private.histograms import DpExponential, DpHistogram, DpSparseHistogram
 from synthdp.synthesis.private.mst import DpMst
-from synthdp.synthesis.private.settings import Private
+from synthdp.synthesis.private.synthesizer import Private
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.schema import Level, Settings, Variable
 from synthdp.tagging.groups import Neighbours, Rules
+
+AnyMask = Annotated[Gaussian | ShiftedNormal | Transition, Field(discriminator="method")]
+MASKS: tuple[type[Gaussian] | type[ShiftedNormal] | type[Transition], ...] = (Gaussian, ShiftedNormal, Transition)
+
+
+PRIVATE: Mapping[str, type[Private]] = {
+    "dp_histogram": DpHistogram,
+    "dp_sparse_histogram": DpSparseHistogram,
+    "dp_exponential": DpExponential,
+    "dp_margins": DpMargins,
+    "dp_mst": DpMst,
+    "local_noise": LocalNoise,
+}
+MASKINGS: Mapping[str, type[Masking]] = {"k_anonymity": KAnonymity, "pram": Pram, "k_pram": KPram, "k_noise": KNoise}
+
 
 # the largest ε of a differentially private method that takes the place of the gate's limits
 LARGEST_EPSILON = 20.0

@@ -1,6 +1,7 @@
 """Data to try things on: real voters, a simulated registry, and small designs whose truth is known."""
 
-from synthdp.datasets.designs import (
+from synthdp.datasets.bundled import anes96, registry
+from synthdp.datasets.known_truth import (
     ANALYSES,
     right_model,
     right_model_truth,
@@ -9,8 +10,6 @@ from synthdp.datasets.designs import (
     wrong_model,
     wrong_model_truth,
 )
-from synthdp.datasets.scleroderma import registry
-from synthdp.datasets.voters import anes96
 
 __all__ = [
     "ANALYSES",

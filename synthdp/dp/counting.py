@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.bounding import Limits, bounded, what_of
-from synthdp.dp.budgets import Budget
-from synthdp.dp.charging import Chargeable, source_for
-from synthdp.dp.noise import Noise
+from synthdp.dp.declarations import Budget, Limits, bounded, what_of
+from synthdp.dp.noise import Chargeable, Noise, source_for
 from synthdp.dp.results import Released, ReleasedTable, below_noise, mostly_noise
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Adjacency, Source

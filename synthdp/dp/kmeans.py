@@ -16,14 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from synthdp.dp.bounding import Limits, together
-from synthdp.dp.budgets import Budget
-from synthdp.dp.charging import Chargeable, source_for
-from synthdp.dp.noise import Noise, bootstrap_generator
+from synthdp.dp.declarations import Budget, Limits, together
+from synthdp.dp.noise import Chargeable, Noise, bootstrap_generator, source_for
 from synthdp.dp.results import below_noise, reason_of, said_of
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.table.microdata import Floats
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,7 @@ References
 Biswal (2024), thesis, U. Ottawa, Theorem 5.7.2: noisy mean and noisy variance. Its rewriting of the noise variance,
 c²Λ/(εn), must be c²Λ²/(ε²n²), and drawing the variance again until it is positive is not covered by the proof: here a
 negative one is moved to 0, which is post-processing. Its noise is Gaussian; with Laplace noise the law of the error is
-Laplace–normal (`synthdp.dp.laws`), so the interval is exact given the variance.
+Laplace–normal (`synthdp.dp.noise`), so the interval is exact given the variance.
 Ferrando, Wang, Sheldon (2022), AISTATS: parametric bootstrap for private estimates, used where no law is known.
 """
 
@@ -20,14 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from synthdp.dp.bounding import Bounded, Limits, bounded, what_of
-from synthdp.dp.budgets import Budget
-from synthdp.dp.charging import Chargeable, source_for
-from synthdp.dp.noise import Noise, bootstrap_generator
+from synthdp.dp.declarations import Bounded, Budget, Limits, bounded, what_of
+from synthdp.dp.noise import Chargeable, Noise, bootstrap_generator, source_for
 from synthdp.dp.results import Released, mostly_noise
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.table.microdata import Floats
 
 SHARE = 0.2
 DRAWS = 4000

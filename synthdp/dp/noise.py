@@ -1,18 +1,75 @@
-"""The noise of one release: its law, chosen by the budget, so that intervals can count it in.
+"""The noise of one release.
+
+Its law, so that intervals can account for it, and the ledger that is charged before it is drawn.
+
+W = N(0, σ²) + Laplace(0, β) is what a noisy mean does around the truth. Its density is
+
+    f(w) = e^{σ²/2β²}/(2β) · [ e^{−w/β} Φ(w/σ − σ/β) + e^{w/β} Φ(−w/σ − σ/β) ],
+
+and integrating by parts gives
+
+    F(w) = Φ(w/σ) + e^{σ²/2β²}/2 · [ e^{w/β} Φ(−w/σ − σ/β) − e^{−w/β} Φ(w/σ − σ/β) ].
+
+Every product is taken in logarithms, since e^{σ²/2β²} overflows where the noise is small.
 
 δ = 0 gives Laplace noise of scale Δ₁/ε; δ > 0 gives Gaussian noise by the analytic calibration (Balle & Wang 2018,
 Theorem 8), which holds for every ε.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from synthdp.dp.budgets import Budget
-from synthdp.dp.laws import laplace_normal_quantile
-from synthdp.microdata import Floats
-from synthdp.privacy.mechanisms import Gaussian, Laplace, Sensitivity, Source
+from synthdp.dp.declarations import Budget
+from synthdp.errors import InputError
+from synthdp.privacy.mechanisms import Adjacency, Gaussian, Laplace, Secure, Sensitivity, Source
+from synthdp.privacy.mechanisms.mechanism import Choice, Integers
+from synthdp.table.microdata import Floats
+
+
+def laplace_normal_pdf(w: ArrayLike, sd: float, scale: float) -> Floats:
+    """Return the density of N(0, sd²) + Laplace(0, scale) at w."""
+    w = np.asarray(w, dtype=np.float64)
+    left, right = _halves(w, sd, scale)
+    return np.asarray((left + right) / (2 * scale))
+
+
+def laplace_normal_cdf(w: ArrayLike, sd: float, scale: float) -> Floats:
+    """Return P(N(0, sd²) + Laplace(0, scale) ≤ w)."""
+    w = np.asarray(w, dtype=np.float64)
+    if scale == 0:
+        return np.asarray(ndtr(w / sd))
+    if sd == 0:
+        return np.asarray(np.where(w < 0, np.exp(-np.abs(w) / scale) / 2, 1 - np.exp(-np.abs(w) / scale) / 2))
+    left, right = _halves(w, sd, scale)
+    return np.asarray(np.clip(ndtr(w / sd) + (right - left) / 2, 0, 1))
+
+
+def laplace_normal_quantile(probability: float, sd: float, scale: float) -> float:
+    """Return w with P(N(0, sd²) + Laplace(0, scale) ≤ w) = probability, by bracketing.
+
+    The sum exceeds the larger of both laws' quantiles and stays under the sum of their quantiles at half the tail.
+    """
+    if probability < 0.5:
+        return -laplace_normal_quantile(1 - probability, sd, scale)
+    if probability == 0.5 or sd == scale == 0:
+        return 0.0
+    tail = (1 - probability) / 2
+    top = sd * float(ndtri(1 - tail)) - scale * float(np.log(2 * tail))
+    found = brentq(lambda w: float(laplace_normal_cdf(w, sd, scale)) - probability, 0.0, top, xtol=1e-12 * top)
+    return float(found)
+
+
+def _halves(w: Floats, sd: float, scale: float) -> tuple[Floats, Floats]:
+    shift = sd**2 / (2 * scale**2)
+    left = np.exp(shift - w / scale + log_ndtr(w / sd - sd / scale))
+    right = np.exp(shift + w / scale + log_ndtr(-w / sd - sd / scale))
+    return np.asarray(left), np.asarray(right)
 
 
 @dataclass(frozen=True)
@@ -72,3 +129,82 @@ def _sensitivity(value: float, norm: Literal["l1", "l2"], budget: Budget) -> Sen
 def bootstrap_generator(source: Source) -> np.random.Generator:
     """Return a generator for simulating intervals: post-processing, which needs no safe noise."""
     return np.random.default_rng([int(word) for word in source.words(2)])
+
+
+class Chargeable(Protocol):
+    """Where a release is paid: `synthdp.privacy.ledger.Ledger`, or something around it."""
+
+    def charge(self, what: str, *, epsilon: float, delta: float, adjacency: Adjacency, source: str) -> Any:
+        """Record a release, or refuse it."""
+        ...
+
+
+class Charged:
+    """A source that pays before its first draw.
+
+    The whole price of a release is charged at once, however many draws it needs.
+    """
+
+    def __init__(self, source: Source, ledger: Chargeable, budget: Budget, what: str) -> None:
+        self._source, self._ledger, self._budget, self._what = source, ledger, budget, what
+        self._paid = False
+
+    def __repr__(self) -> str:
+        return f"Charged({self._source!r})"
+
+    @property
+    def name(self) -> Literal["secure", "simulated"]:
+        """Which source is behind it."""
+        return self._source.name
+
+    def laplace(self, centre: Floats, *, scale: float, sensitivity: float) -> Floats:
+        """Return centre + Laplace(scale)."""
+        return self._pay().laplace(centre, scale=scale, sensitivity=sensitivity)
+
+    def gaussian(self, centre: Floats, *, sd: float, sensitivity: float) -> Floats:
+        """Return centre + N(0, sd²)."""
+        return self._pay().gaussian(centre, sd=sd, sensitivity=sensitivity)
+
+    def discrete_laplace(self, centre: Integers, *, scale: float) -> Integers:
+        """Return centre plus discrete Laplace noise."""
+        return self._pay().discrete_laplace(centre, scale=scale)
+
+    def discrete_gaussian(self, centre: Integers, *, sd: float) -> Integers:
+        """Return centre plus discrete Gaussian noise."""
+        return self._pay().discrete_gaussian(centre, sd=sd)
+
+    def largest(self, scores: Floats, *, scale: float, noise: Choice) -> int:
+        """Return where score + noise is largest."""
+        return self._pay().largest(scores, scale=scale, noise=noise)
+
+    def words(self, size: int) -> npt.NDArray[np.uint64]:
+        """Return random bits, which say nothing about the data and cost nothing."""
+        return self._source.words(size)
+
+    def generator(self, where: str) -> np.random.Generator:
+        """Return the generator of a simulated source."""
+        return self._pay().generator(where)
+
+    def _pay(self) -> Source:
+        if not self._paid:
+            self._ledger.charge(
+                self._what,
+                epsilon=self._budget.epsilon,
+                delta=self._budget.delta,
+                adjacency=self._budget.adjacency,
+                source=self.name,
+            )
+            self._paid = True
+        return self._source
+
+
+def source_for(
+    source: Source | None, ledger: Chargeable | None, budget: Budget, what: str, reason: str | None = None
+) -> Source:
+    """Return the source of a release, safe unless another was given; it pays where there is a ledger."""
+    chosen = source or Secure()
+    if ledger is None:
+        return chosen
+    if reason:
+        raise InputError(f"{what}: cannot be charged to a ledger: {reason}. Declare the bounds.")
+    return Charged(chosen, ledger, budget, what)

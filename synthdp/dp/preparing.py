@@ -21,12 +21,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from synthdp.dp.bounding import FROM_DATA, Limits, bounded
-from synthdp.dp.budgets import Budget
+from synthdp.dp.declarations import FROM_DATA, Budget, Limits, bounded
 from synthdp.dp.quantiles import choose
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.table.microdata import Floats
 
 Strategy = Literal["declared", "max_norm", "row_norm", "row_norm_y"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)

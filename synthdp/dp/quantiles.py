@@ -16,15 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from synthdp.dp.bounding import Bounded, Limits, bounded, what_of
-from synthdp.dp.budgets import Budget
-from synthdp.dp.charging import Chargeable, source_for
-from synthdp.dp.noise import Noise
+from synthdp.dp.declarations import Bounded, Budget, Limits, bounded, what_of
+from synthdp.dp.noise import Chargeable, Noise, source_for
 from synthdp.dp.rank_limits import Aims, aims, coarser, limits
 from synthdp.dp.results import Released
 from synthdp.errors import InputError
-from synthdp.microdata import Codes, Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.table.microdata import Codes, Floats
 
 CANDIDATES = 2001
 COUNT_SHARE = 0.1

@@ -31,9 +31,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
-from synthdp.microdata import Codes, Floats
 from synthdp.privacy.mechanisms import Adjacency, Sensitivity, Source
-from synthdp.privacy.mechanisms.sparse import SparseVector
+from synthdp.privacy.mechanisms.selection import SparseVector
+from synthdp.table.microdata import Codes, Floats
 
 MOST_EXACT = 100.0
 POINTS = 401

@@ -35,13 +35,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from synthdp.dp.budgets import Budget
-from synthdp.dp.charging import Chargeable, source_for
-from synthdp.dp.noise import gaussian_sd
+from synthdp.dp.declarations import Budget
+from synthdp.dp.noise import Chargeable, gaussian_sd, source_for
 from synthdp.dp.results import below_noise
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
 from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.table.microdata import Floats
 
 Calibration = Literal["original", "fixed", "analytic", "joint"]
 CALIBRATIONS: tuple[str, ...] = get_args(Calibration)

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.bounding import Bounded
-from synthdp.dp.budgets import Budget
-from synthdp.microdata import Floats
+from synthdp.dp.declarations import Bounded, Budget
 from synthdp.privacy import events
-from synthdp.privacy.mechanisms.strength import says_nothing
+from synthdp.privacy.mechanisms.mechanism import says_nothing
+from synthdp.table.microdata import Floats
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
-from synthdp.schema import Column, Kind
+from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.schema import Column, Kind
 
 Booleans = npt.NDArray[np.bool_]
 

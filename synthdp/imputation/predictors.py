@@ -1,4 +1,16 @@
-"""The design matrix: what the association model sees of the kept columns, and of the mask's strength.
+"""The design matrix.
+
+What an association model sees of the kept columns and of the mask's strength, and how a replaced column enters it.
+
+With knots t_1 < … < t_k the basis is x itself and, for j = 1 … k-2,
+
+    (x - t_j)₊³ - (x - t_{k-1})₊³ (t_k - t_j)/(t_k - t_{k-1}) + (x - t_k)₊³ (t_{k-1} - t_j)/(t_k - t_{k-1})
+
+divided by (t_k - t_1)².
+
+References
+----------
+Harrell (2015), Regression Modeling Strategies, 2nd ed., section 2.4.5, equations 2.25-2.26.
 
 Numbers are standardised, a missing number is its mean plus an indicator, levels are indicators against the most
 frequent level. Where masks differ between records because of X (risk groups, graded noise), the group or the log
@@ -8,11 +20,39 @@ by half a standard error in a test.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from synthdp.imputation.splines import basis, knots_of
-from synthdp.microdata import MISSING, Codes, Floats, Microdata
+from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
+
+OUTER_QUANTILE = 0.05
+
+
+def knots_of(values: Floats, count: int) -> Floats:
+    """Return distinct knots at evenly spaced quantiles; fewer where values are heaped."""
+    return np.unique(np.quantile(values, np.linspace(OUTER_QUANTILE, 1 - OUTER_QUANTILE, count)))
+
+
+def basis(values: Floats, knots: Floats) -> Floats:
+    """Return the k - 2 bent columns of the basis; none with fewer than three knots.
+
+    Examples
+    --------
+    >>> basis(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])).round(3).ravel().tolist()
+    [0.0, 0.25, 1.5, 3.0]
+    """
+    if len(knots) < 3:
+        return np.empty((len(values), 0))
+    last, before = knots[-1], knots[-2]
+    columns = []
+    for knot in knots[:-2]:
+        bent = np.maximum(values - knot, 0) ** 3
+        bent -= np.maximum(values - before, 0) ** 3 * (last - knot) / (last - before)
+        bent += np.maximum(values - last, 0) ** 3 * (before - knot) / (last - before)
+        columns.append(bent / (last - knots[0]) ** 2)
+    return np.column_stack(columns)
+
 
 MOST_LEVELS = 50
 REGULARISING_SD = 1.0
@@ -125,3 +165,66 @@ def _indicators(name: str, codes: Codes) -> list[tuple[str, Floats]]:
         (f"{name} is missing" if level == MISSING else f"{name}[{level}]", (codes == level).astype(np.float64))
         for level in by_size[1 : MOST_LEVELS + 1]
     ]
+
+
+class Encoding(Protocol):
+    """A map from a column's working value to the columns of a design matrix."""
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+        ...
+
+    def columns(self, x: Floats) -> Floats:
+        """Return n × width."""
+        ...
+
+
+@dataclass(frozen=True)
+class AsNumber:
+    """The value itself, standardised: numbers, counts and binary columns."""
+
+    center: float = 0.0
+    spread: float = 1.0
+
+    @property
+    def width(self) -> int:
+        """One column."""
+        return 1
+
+    def columns(self, x: Floats) -> Floats:
+        """Return the value as one column."""
+        return (x[:, None] - self.center) / self.spread
+
+
+@dataclass(frozen=True)
+class AsIndicators:
+    """An indicator for every level but the first: nominal and ordinal columns."""
+
+    levels: int
+
+    @property
+    def width(self) -> int:
+        """One column per level but the first."""
+        return self.levels - 1
+
+    def columns(self, x: Floats) -> Floats:
+        """Return the indicators."""
+        return np.asarray(x[:, None] == np.arange(1, self.levels), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class AsTwoParts:
+    """Whether the value is off its point mass, and how large it then is: semicontinuous columns."""
+
+    point: float
+
+    @property
+    def width(self) -> int:
+        """Two columns."""
+        return 2
+
+    def columns(self, x: Floats) -> Floats:
+        """Return the indicator and the value where it applies."""
+        off = x != self.point
+        return np.column_stack([off.astype(np.float64), np.where(off, x, 0.0)])

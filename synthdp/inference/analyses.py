@@ -1,27 +1,26 @@
 """The analyses a data user would run: a model and a formula, estimated on one file."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.formulas import absent, build, columns_used, complete
 from synthdp.inference.models import descriptive
-from synthdp.inference.models.protocol import Fit, Problem
+from synthdp.inference.models.fit import DESCRIPTIVE, LINKED, MODELS, Fit, Link, Model, Problem, ReplicateMethod
 from synthdp.inference.models.regression import Regression, events
-from synthdp.inference.models.settings import DESCRIPTIVE, LINKED, MODELS, Link, Model, ReplicateMethod
 from synthdp.inference.rules import unknown_rule
-from synthdp.inference.surveys import linearised, replicated, sample, weight_column
-from synthdp.microdata import Floats
-from synthdp.schema import Schema, Settings
+from synthdp.inference.variances import linearised, replicated, sample, weight_column
+from synthdp.table.microdata import Floats
+from synthdp.table.schema import Schema, Settings
 
-__all__ = ["Analysis", "Estimates", "columns_used"]
+__all__ = ["Analysis", "Estimates", "analysis_of", "columns_used"]
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -231,3 +230,31 @@ class Analysis(Settings):
         ]
         found = [problem.fit(weight_column(frame, name, self.where)[problem.rows]).values for name in named]
         return replicated(fit.values, found, self.replicate_method, self.replicate_scale, where=self.where)
+
+
+def analysis_of(settings: Mapping[str, Any], *, sign: str = "") -> Analysis:
+    """Return the analysis that arguments describe; what is wrong is said in sentences that begin with the argument.
+
+    Parameters
+    ----------
+    settings
+        The fields of an analysis; those that are None are left out.
+    sign
+        What comes before an argument's name in messages (``--`` on the command line).
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    try:
+        return Analysis.model_validate(given)
+    except ValidationError as error:
+        raise InputError(*(_sentence(problem, sign) for problem in error.errors())) from None
+
+
+def _sentence(problem: Any, sign: str) -> str:
+    place = str(problem["loc"][0]) if problem["loc"] else ""
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(place, Analysis.model_fields, n=1)
+        return f"{sign}{place}: no such setting{f'; did you mean {near[0]!r}?' if near else '.'}"
+    plain = str(problem["msg"]).removeprefix("Value error, ")
+    plain = plain[:1].lower() + plain[1:]
+    end = "" if plain.endswith((".", "?")) else "."
+    return f"{sign}{place.replace('_', '-') if sign else place}: {plain}{end}" if place else f"{plain}{end}"

@@ -11,7 +11,7 @@ from synthdp.errors import InputError
 from synthdp.inference.analyses import Estimates
 from synthdp.inference.rules import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Replicates, unknown_rule
 from synthdp.inference.wald import Moments, Wald, wald
-from synthdp.microdata import Floats
+from synthdp.table.microdata import Floats
 
 __all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "Wald", "combine", "half_width"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
+from synthdp.table.microdata import Floats
 
 # share of a term's variance that the others must leave unexplained: less is rounding error
 SINGULAR = 1e-10

@@ -13,11 +13,11 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from synthdp.evidence import GaussianEvidence
-from synthdp.masking.protocol import Target
-from synthdp.microdata import Floats
+from synthdp.masking.evidence import GaussianEvidence
+from synthdp.masking.mask import Target
 from synthdp.privacy import events
-from synthdp.schema import Column, Settings
+from synthdp.table.microdata import Floats
+from synthdp.table.schema import Column, Settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +95,7 @@ class Gaussian(Settings):
             strength = strength * np.sqrt(self.graded / np.maximum(target.neighbours, self.fewest))
         return GaussianMask(strength)
 
-    def event(self, target: Target) -> events.Event:
+    def event(self, target: Target) -> events.MaskEvent:
         """Return μ-GDP with μ = √K·Δ/σ when σ and the bounds are fixed beforehand (Dong et al. 2022, Thm 2.7)."""
         if self.scale is None:
             return events.NonPrivate("the noise is scaled by the column's own sd, which comes from the data")

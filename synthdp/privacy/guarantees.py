@@ -1,11 +1,55 @@
-"""What a release as a whole promises: ε and δ under a stated adjacency, or why it promises nothing."""
+"""What a release as a whole promises, and the numbers of a guarantee, checked where they enter.
 
+ε, δ, ρ, μ and the adjacency.
+"""
+
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from synthdp.privacy.accounting.events import Event
-from synthdp.privacy.parameters import Adjacency
+from synthdp.errors import InputError
+from synthdp.privacy.events import Event
+
+Adjacency = Literal["replace", "add_remove"]
+"""``replace``: same size, one record exchanged (n is public); ``add_remove``: one record more or less."""
+
+ADJACENCIES: tuple[Adjacency, ...] = ("replace", "add_remove")
+
+
+def positive(value: float, where: str) -> float:
+    """Return the value as a float if it is a finite number above 0."""
+    if not math.isfinite(value) or value <= 0:
+        raise InputError(f"{where}: must be a finite number above 0, found {value:g}.")
+    return float(value)
+
+
+def epsilon_of(value: float, where: str = "epsilon") -> float:
+    """Return ε if it is a finite number above 0."""
+    return positive(value, where)
+
+
+def delta_of(value: float, where: str = "delta") -> float:
+    """Return δ if it lies strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise InputError(f"{where}: must lie strictly between 0 and 1, found {value:g}.")
+    return float(value)
+
+
+def slack_of(value: float, where: str = "delta") -> float:
+    """Return δ if it lies in [0, 1): pure guarantees have δ = 0."""
+    if not 0 <= value < 1:
+        raise InputError(f"{where}: must be 0 or more and below 1, found {value:g}.")
+    return float(value)
+
+
+def adjacency_of(value: str, where: str = "adjacency") -> Adjacency:
+    """Return the adjacency if it is one of the two that are known."""
+    for known in ADJACENCIES:
+        if value == known:
+            return known
+    raise InputError(f"{where}: must be replace or add_remove, found {value}.")
+
 
 NOT_PRIVATE = "This release is not differentially private; no epsilon is claimed."
 UNIT = "one record"
@@ -37,7 +81,7 @@ class Guarantee:
 
     Examples
     --------
-    >>> from synthdp.privacy.accounting.events import Pure
+    >>> from synthdp.privacy.events import Pure
     >>> Guarantee(1.0, 0.0, "replace", "secure", Pure(1.0)).section()["epsilon"]
     1.0
     """

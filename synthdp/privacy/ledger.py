@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Literal
 
 from synthdp.errors import InputError
-from synthdp.io.streams import open_file
-from synthdp.privacy.accounting import accountants, events
-from synthdp.privacy.accounting.conversions import epsilon_of_rho
-from synthdp.privacy.keeping import KeptFile
-from synthdp.privacy.parameters import Adjacency, adjacency_of, epsilon_of, slack_of
+from synthdp.files import KeptFile
+from synthdp.privacy import events
+from synthdp.privacy.accounting import accountants
+from synthdp.privacy.accounting.closed_forms import epsilon_of_rho
+from synthdp.privacy.guarantees import Adjacency, adjacency_of, epsilon_of, slack_of
+from synthdp.table.io.streams import open_file
 
 Rule = Literal["basic", "concentrated"]
 ROUNDING = 1e-12

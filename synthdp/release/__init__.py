@@ -1,20 +1,19 @@
 """What leaves the house and what stays: ``public/`` whole or not at all, ``confidential/`` for its owner only."""
 
+from synthdp.files import prepare_out, write_atomic
 from synthdp.release.confidential import (
     Manifest,
     Status,
+    check_resumable,
     finish_manifest,
     read_manifest,
     signed,
     start_manifest,
     write_confidential,
 )
-from synthdp.release.describe import codebook, describe
-from synthdp.release.folder import prepare_out, write_atomic
 from synthdp.release.guide import readme
-from synthdp.release.public import publish
+from synthdp.release.public import codebook, describe, publish
 from synthdp.release.reading import PublicRelease, file_names, read_public
-from synthdp.release.resuming import check_resumable
 from synthdp.release.signing import new_key
 from synthdp.release.verifying import sign, standing, verify
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synthdp.privacy.guarantees import NEIGHBOURS, NOT_PRIVATE
-from synthdp.release import page
-from synthdp.release.formulas import Formula, formula_of
+from synthdp.release import readme_text
+from synthdp.release.rule_texts import Formula, formula_of
 
 _NUMERIC = ("continuous", "semicontinuous", "count")
 # how a user of pandas, of R and of Stata reads a file of each format
@@ -57,7 +57,7 @@ def readme(release: Mapping[str, Any]) -> str:
     nests = int(release["imputations"]) * int(design.get("mask_draws", 1))
     parts = {
         "files": "One synthetic data set" if files == 1 else f"{files} synthetic data sets",
-        "single": page.SINGLE if files < formula.fewest else "",
+        "single": readme_text.SINGLE if files < formula.fewest else "",
         "format": release["format"],
         "records": str(release["records"]),
         "replaced": _listed(columns, "replaced"),
@@ -68,7 +68,7 @@ def readme(release: Mapping[str, Any]) -> str:
         "privacy": _privacy(release.get("privacy", {})),
         "source": formula.source,
         "steps": formula.steps,
-        "warning": page.IMPUTED if formula.imputed else page.NOT_RUBIN,
+        "warning": readme_text.IMPUTED if formula.imputed else readme_text.NOT_RUBIN,
         "pandas_read": pandas_read,
         "r_read": r_read,
         "stata_read": stata_read,
@@ -84,10 +84,10 @@ def readme(release: Mapping[str, Any]) -> str:
     }
     regression = _regression(columns)
     stata = _stata(columns, regression) if stata_read else None
-    text = page.README
-    text = text.replace("{regression}", page.REGRESSION if regression else "")
-    text = text.replace("{mice}", page.MICE if release["rule"] == "reiter2003" else "")
-    text = text.replace("{stata}", page.STATA if stata else page.NO_STATA)
+    text = readme_text.README
+    text = text.replace("{regression}", readme_text.REGRESSION if regression else "")
+    text = text.replace("{mice}", readme_text.MICE if release["rule"] == "reiter2003" else "")
+    text = text.replace("{stata}", readme_text.STATA if stata else readme_text.NO_STATA)
     parts |= regression or {}
     parts |= {"r_fit": (regression or {}).get("r_lm", parts["r_mean"])} | (stata or {})
     return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], text)
@@ -205,7 +205,7 @@ def _spreadsheet(release: Mapping[str, Any]) -> str:
     """Return what to know before such a file is opened in a spreadsheet; the other formats are not."""
     if release["format"] not in ("csv", "tsv"):
         return ""
-    return page.ESCAPED if release.get("escaped_formulas") else page.FORMULAS
+    return readme_text.ESCAPED if release.get("escaped_formulas") else readme_text.FORMULAS
 
 
 def _conditional(columns: Sequence[Mapping[str, str]]) -> str:

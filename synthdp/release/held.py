@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp import io
 from synthdp.errors import InputError
-from synthdp.microdata import Microdata
 from synthdp.release.attempts import Attempt, Verdict, attempt_of, entry_of
-from synthdp.release.first_register import first_places, row_hashes
-from synthdp.release.keeping import INDEX, Shelf, damaged, now
 from synthdp.release.recognising import Match
+from synthdp.release.shelf import INDEX, Shelf, damaged, first_places, now, row_hashes
+from synthdp.table import io
+from synthdp.table.microdata import Microdata
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.release.comparing import Pairs, comparable, filtered, ranked
-from synthdp.release.fingerprints import Fingerprint
-from synthdp.release.hashing import Words, combined, mixed
-from synthdp.release.overlaps import Overlap, buckets_for, counted, overlap
+from synthdp.release.fingerprints import Fingerprint, Words, combined, mixed
+from synthdp.release.overlaps import Overlap, Pairs, buckets_for, comparable, counted, filtered, overlap, ranked
 
 SIZEABLE = 0.3
 """The smallest part of the smaller file's records that is worth judging together."""

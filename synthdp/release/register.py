@@ -22,12 +22,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from synthdp.microdata import Microdata
-from synthdp.release.comparing import pair_columns
 from synthdp.release.fingerprints import Fingerprint, decoded, fingerprint
 from synthdp.release.held import Earlier, Held
-from synthdp.release.keeping import INDEX, KEY, LOCK, Shelf, Waiting, damaged, now
+from synthdp.release.overlaps import pair_columns
 from synthdp.release.recognising import Match, recognise
+from synthdp.release.shelf import INDEX, KEY, LOCK, Shelf, Waiting, damaged, now
+from synthdp.table.microdata import Microdata
 
 NAME = "synthdp-register"
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from synthdp.errors import InputError
-from synthdp.release.folder import write_atomic, write_through
+from synthdp.files import write_atomic, write_through
 from synthdp.release.reading import RELEASE, SIGNATURE, SUMS
 
 PUBLIC_SUFFIX = ".pub.pem"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.report.plots import Figure
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synthdp.report.charts import curve
 from synthdp.report.content import Block, ReportContent, Table, entries, find, reason
-from synthdp.report.curve import curve
-from synthdp.report.remembered import memorised, shadow
-from synthdp.report.uniqueness import anonymity, exposure, population, verbatim
+from synthdp.report.uniqueness import anonymity, exposure, memorised, population, shadow, verbatim
 from synthdp.report.words import NOT_COMPUTED, counted, is_number, number, percent
 
 DASH = "–"

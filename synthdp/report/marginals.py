@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import MISSING, Floats, codes, numbers
-from synthdp.schema import Column, Kind
+from synthdp.table.microdata import MISSING, Floats, codes, numbers
+from synthdp.table.schema import Column, Kind
 
 MOST_BINS = 40
 MOST_LEVELS = 12

@@ -11,16 +11,14 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from synthdp.report import intrusion, risk, story, utility
-from synthdp.report.chains import chains
+from synthdp.report import risk, story, utility
 from synthdp.report.content import ReportContent, entries, find
 from synthdp.report.decision import decision
 from synthdp.report.disclosure import disclosures
-from synthdp.report.drawing import SERIES
-from synthdp.report.further import further
-from synthdp.report.plots import Figure, plotly_js
-from synthdp.report.propensity import propensity
+from synthdp.report.measures import further, propensity
+from synthdp.report.plots import SERIES, Figure, plotly_js
 from synthdp.report.served import served
+from synthdp.report.story import chains
 from synthdp.report.words import NOT_COMPUTED, is_number, number, percent
 
 
@@ -97,10 +95,10 @@ def render(content: ReportContent) -> str:
         series=list(zip(shown, SERIES, strict=False)),
         group_figures=group_figures,
         group_table=group_table,
-        overview=intrusion.overview(content, shown),
-        intruders=intrusion.intruders(content),
-        likelihood=intrusion.likelihood(content),
-        together=intrusion.together(content),
+        overview=risk.overview(content, shown),
+        intruders=risk.intruders(content),
+        likelihood=risk.likelihood(content),
+        together=risk.together(content),
         disclosures=disclosures(content),
         private=private,
         epsilon=epsilon,
@@ -118,7 +116,7 @@ def write(content: ReportContent, path: Path) -> None:
 
 
 def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tuple[Tile, ...]:
-    after = [section for title, section in shown.items() if title != intrusion.BEFORE]
+    after = [section for title, section in shown.items() if title != risk.BEFORE]
     before = content.baseline_risk or {}
     records = number(len(content.comparison.original))
     found = entries(find(content.metrics, "utility", "analyses"))

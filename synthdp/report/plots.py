@@ -1,4 +1,7 @@
-"""Plots as plain descriptions that plotly.js draws in the reader's browser.
+"""Plots as plain descriptions that plotly.js draws in the reader's browser, all with one look.
+
+Colours are Okabe and Ito's, told apart by every common kind of colour vision; shape, dash or hatching always says
+the same thing again.
 
 Figures are dicts of rounded numbers, so a person can read in the page's source what it holds.
 """
@@ -8,9 +11,92 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report import drawing
 from synthdp.report.marginals import Histogram, Marginal, Shares
-from synthdp.report.words import day, interval, is_number, number, percent, plain_term
+from synthdp.report.words import day, interval, is_number, number, percent, plain_term, shorten
+
+BLUE, ORANGE, GREEN, PURPLE, GREY, INK, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#8A8A8A",
+    "#222222",
+    "#56B4E9",
+)
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
+SERIES: tuple[tuple[str, str], ...] = ((GREY, "/"), (BLUE, ""), (ORANGE, "."), (GREEN, "x"), (PURPLE, "-"), (SKY, "|"))
+
+
+def escape(text: str) -> str:
+    """Return text that plotly shows letter by letter; it would read < and & as markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def layout(height: int, *, x: Mapping[str, Any]) -> dict[str, Any]:
+    """Return axes and margins that all plots share; zooming is off so that a finger scrolls the page."""
+    axis = {"fixedrange": True, "gridcolor": "#E3E3E3", "linecolor": GREY, "zeroline": False, "automargin": True}
+    return {
+        "height": height,
+        "font": {"family": FONT, "size": 12, "color": INK},
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "showlegend": False,
+        "dragmode": False,
+        "xaxis": axis | {"showline": True, "ticks": "outside", "ticklen": 4} | dict(x),
+        "yaxis": axis,
+    }
+
+
+def labels(places: Sequence[int], names: Sequence[str], length: int) -> dict[str, Any]:
+    """Return an upright axis with names instead of numbers."""
+    return {
+        "tickvals": list(places),
+        "ticktext": [escape(shorten(name, length)) for name in names],
+        "fixedrange": True,
+        "automargin": True,
+        "showgrid": False,
+        "zeroline": False,
+        "ticklabelstandoff": 6,
+    }
+
+
+def steps(edges: Sequence[Any], shares: Sequence[float]) -> dict[str, Any]:
+    """Return the outline of a histogram."""
+    # starts and ends on the ground, so that the outermost bins have walls
+    heights = percents(shares)
+    line = {"color": BLUE, "width": 2, "shape": "hv"}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [edges[0], *edges],
+        "y": [0, *heights, 0],
+        "line": line,
+        "hovertemplate": "%{y}%",
+    }
+
+
+def thin(copies: int) -> dict[str, Any]:
+    """Return the line of one copy, thinner where there are many."""
+    return {"color": ORANGE, "width": 1.4 if copies <= 10 else 0.8, "shape": "hv", "dash": "3px,2px"}
+
+
+def hatched(colour: str, shape: str) -> dict[str, Any]:
+    """Return the filling of a bar."""
+    pattern = {"shape": shape, "fillmode": "replace", "fgcolor": colour, "bgcolor": "#FFFFFF", "size": 6}
+    pattern |= {"solidity": 0.4}
+    return {"color": colour, "pattern": pattern, "line": {"color": colour, "width": 1.2}}
+
+
+def percents(shares: Sequence[float]) -> list[float]:
+    """Return shares as percentages."""
+    return [tidy(100 * share) for share in shares]
+
+
+def tidy(value: float) -> float:
+    """Return a number with no more digits than a plot can show."""
+    return float(f"{value:.6g}")
+
 
 LABEL = 24
 MOST_TERMS = 24
@@ -81,28 +167,26 @@ def risk(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float 
         {
             "type": "bar",
             "orientation": "h",
-            "name": drawing.escape(name),
-            "x": [drawing.tidy(100 * share) if share is not None and is_number(share) else None for share in shares],
+            "name": escape(name),
+            "x": [tidy(100 * share) if share is not None and is_number(share) else None for share in shares],
             "y": places,
             "text": [percent(share) for share in shares],
             "textposition": "outside",
             "cliponaxis": False,
             "hovertemplate": "%{text}",
-            "marker": drawing.hatched(*drawing.SERIES[k % len(drawing.SERIES)]),
+            "marker": hatched(*SERIES[k % len(SERIES)]),
         }
         for k, (name, shares) in enumerate(series.items())
     ]
     height = 64 + len(groups) * (17 * len(series) + 12)
-    layout = drawing.layout(
-        height, x={"title": {"text": "% of the group's records"}, "range": [0, 130 * top], "nticks": 5}
-    )
-    layout |= {"yaxis": drawing.labels(places, groups, LABEL // 2), "bargap": 0.25, "barmode": "group"}
+    layout_ = layout(height, x={"title": {"text": "% of the group's records"}, "range": [0, 130 * top], "nticks": 5})
+    layout_ |= {"yaxis": labels(places, groups, LABEL // 2), "bargap": 0.25, "barmode": "group"}
     # plotly stacks a group from below; readers start at the top
     said = [
         f"{group}: " + ", ".join(f"{name} {percent(shares[row])}" for name, shares in series.items())
         for row, group in enumerate(groups)
     ]
-    return Figure(title, bars[::-1], layout, f"{title}. " + "; ".join(said) + ".", caption, height)
+    return Figure(title, bars[::-1], layout_, f"{title}. " + "; ".join(said) + ".", caption, height)
 
 
 def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_units: bool) -> Figure:
@@ -110,13 +194,13 @@ def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_uni
     data: list[dict[str, Any]] = []
     units = [1.0 if own_units else float(term["original"]["se"]) for term in terms]
     for side, colour, symbol, dash, shift in (
-        ("original", drawing.BLUE, "circle", "solid", 0.16),
-        ("synthetic", drawing.ORANGE, "diamond-open", "dot", -0.16),
+        ("original", BLUE, "circle", "solid", 0.16),
+        ("synthetic", ORANGE, "diamond-open", "dot", -0.16),
     ):
         x: list[float | None] = []
         y: list[float | None] = []
         for row, term, unit in zip(rows, terms, units, strict=True):
-            x += [drawing.tidy(term[side]["low"] / unit), drawing.tidy(term[side]["high"] / unit), None]
+            x += [tidy(term[side]["low"] / unit), tidy(term[side]["high"] / unit), None]
             y += [row + shift, row + shift, None]
         line = {"color": colour, "width": 2.5, "dash": dash}
         data.append({"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"})
@@ -124,12 +208,11 @@ def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_uni
             {
                 "type": "scatter",
                 "mode": "markers",
-                "x": [drawing.tidy(term[side]["estimate"] / unit) for term, unit in zip(terms, units, strict=True)],
+                "x": [tidy(term[side]["estimate"] / unit) for term, unit in zip(terms, units, strict=True)],
                 "y": [row + shift for row in rows],
                 "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
                 "text": [
-                    drawing.escape(f"{plain_term(str(term.get('term', '')))}, {side}: {interval(term[side])}")
-                    for term in terms
+                    escape(f"{plain_term(str(term.get('term', '')))}, {side}: {interval(term[side])}") for term in terms
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
             }
@@ -140,11 +223,11 @@ def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_uni
     title = "Coefficient" if own_units else "Coefficient ÷ its standard error"
     axis = {
         "title": {"text": title},
-        "range": [drawing.tidy(min(ends) - room), drawing.tidy(max(ends) + room)],
+        "range": [tidy(min(ends) - room), tidy(max(ends) + room)],
         "nticks": 7,
     }
-    layout = drawing.layout(height, x=axis | {"zeroline": True, "zerolinecolor": drawing.INK, "zerolinewidth": 1})
-    layout["yaxis"] = drawing.labels(rows, [plain_term(str(term.get("term", ""))) for term in terms], LABEL) | {
+    layout_ = layout(height, x=axis | {"zeroline": True, "zerolinecolor": INK, "zerolinewidth": 1})
+    layout_["yaxis"] = labels(rows, [plain_term(str(term.get("term", ""))) for term in terms], LABEL) | {
         "range": [-0.6, len(terms) - 0.4],
     }
     overlaps = [term["ci_overlap"] for term in terms if is_number(term.get("ci_overlap"))]
@@ -155,18 +238,15 @@ def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_uni
         caption += (
             " Everything is divided by the coefficient's standard error in the original, so that all fit one axis."
         )
-    return Figure(name, data, layout, alt, caption + note, height)
+    return Figure(name, data, layout_, alt, caption + note, height)
 
 
 def _density(shape: Histogram) -> Figure:
-    edges: list[Any] = (
-        [day(edge) for edge in shape.edges] if shape.scale == "date" else [drawing.tidy(e) for e in shape.edges]
-    )
+    edges: list[Any] = [day(edge) for edge in shape.edges] if shape.scale == "date" else [tidy(e) for e in shape.edges]
     data = [
-        drawing.steps(edges, shape.original)
-        | {"fill": "tozeroy", "fillcolor": "rgba(0,114,178,0.28)", "name": "original"},
+        steps(edges, shape.original) | {"fill": "tozeroy", "fillcolor": "rgba(0,114,178,0.28)", "name": "original"},
         *(
-            drawing.steps(edges, copy) | {"name": f"copy {k}", "line": drawing.thin(len(shape.copies))}
+            steps(edges, copy) | {"name": f"copy {k}", "line": thin(len(shape.copies))}
             for k, copy in enumerate(shape.copies, start=1)
         ),
     ]
@@ -175,10 +255,10 @@ def _density(shape: Histogram) -> Figure:
         axis |= {"dtick": 1}
     if shape.scale == "log":
         ticks = _log_ticks(shape)
-        axis |= {"tickvals": [drawing.tidy(math.log1p(tick - shape.origin)) for tick in ticks]}
+        axis |= {"tickvals": [tidy(math.log1p(tick - shape.origin)) for tick in ticks]}
         axis |= {"ticktext": [_short(tick) for tick in ticks], "tickangle": 0}
-    layout = drawing.layout(210, x=axis)
-    layout["yaxis"] |= {"ticksuffix": "%", "rangemode": "tozero", "nticks": 5}
+    layout_ = layout(210, x=axis)
+    layout_["yaxis"] |= {"ticksuffix": "%", "rangemode": "tozero", "nticks": 5}
     original, copies = shape.summaries
     say = day if shape.scale == "date" else number
     alt = (
@@ -190,7 +270,7 @@ def _density(shape: Histogram) -> Figure:
     caption = f"{shape.column.kind}{scale}, % of records"
     if shape.zeros is not None:
         caption += f"; exactly 0: {percent(shape.zeros[0])} of the original, {percent(shape.zeros[1])} of the copies"
-    return Figure(shape.column.name, data, layout, alt, caption, 210)
+    return Figure(shape.column.name, data, layout_, alt, caption, 210)
 
 
 def _bars(shape: Shares) -> Figure:
@@ -202,27 +282,27 @@ def _bars(shape: Shares) -> Figure:
     bar = {"type": "bar", "orientation": "h", "y": places, "hovertemplate": "%{x}%"}
     whiskers = {
         "type": "data",
-        "array": drawing.percents(above),
-        "arrayminus": drawing.percents(below),
-        "color": drawing.INK,
+        "array": percents(above),
+        "arrayminus": percents(below),
+        "color": INK,
         "width": 3,
     }
     data: list[dict[str, Any]] = [
         bar
         | {
             "name": "copies",
-            "x": drawing.percents(means),
+            "x": percents(means),
             "error_x": whiskers,
-            "marker": drawing.hatched(drawing.ORANGE, "/"),
+            "marker": hatched(ORANGE, "/"),
         },
-        bar | {"name": "original", "x": drawing.percents(original), "marker": drawing.hatched(drawing.BLUE, "")},
+        bar | {"name": "original", "x": percents(original), "marker": hatched(BLUE, "")},
     ]
     height = max(210, 60 + 30 * len(places))
-    layout = drawing.layout(height, x={"ticksuffix": "%", "rangemode": "tozero", "nticks": 6})
-    layout |= {"yaxis": drawing.labels(places, shape.levels[: shape.common], LABEL - 6), "bargap": 0.3}
+    layout_ = layout(height, x={"ticksuffix": "%", "rangemode": "tozero", "nticks": 6})
+    layout_ |= {"yaxis": labels(places, shape.levels[: shape.common], LABEL - 6), "bargap": 0.3}
     gap = max((abs(o - m) for o, m in zip(original, means, strict=True)), default=0.0)
     alt = f"Shares of {shape.column.name}: the copies' average and the original differ by at most {percent(gap)}."
-    return Figure(shape.column.name, data, layout, alt, f"{shape.column.kind}, % of records", height)
+    return Figure(shape.column.name, data, layout_, alt, f"{shape.column.kind}, % of records", height)
 
 
 def _log_ticks(shape: Histogram) -> list[float]:

@@ -1,17 +1,181 @@
-"""How risky the copies are: what each intruder finds, before and after, overall and by risk group."""
+"""How risky the copies are: all intruders side by side, before and after, overall and by risk group."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report.content import ReportContent, Table, entries, find
-from synthdp.report.intrusion import BEFORE, chance, described, identity_sections, own_intruders
+from synthdp.report import plots
+from synthdp.report.charts import Marks, dots
+from synthdp.report.content import Block, ReportContent, Table, entries, find
 from synthdp.report.names import ATTACKS
 from synthdp.report.plots import Figure
 from synthdp.report.plots import risk as risk_plot
-from synthdp.report.words import GROUP_ORDER, NOT_COMPUTED, is_number, listing, number, percent
+from synthdp.report.words import GROUP_ORDER, NOT_COMPUTED, counted, is_number, listing, number, percent
 
 DASH = "–"
+BEFORE = "Before (original itself)"
+
+
+def as_matches(section: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a section whose links are called matches, as all other attacks call them.
+
+    An intruder by likelihood always names one record, so there are no true matches apart from expected ones.
+    """
+    if not is_number(section.get("expected_links")):
+        return section
+    names = {
+        "expected_links": "expected_match",
+        "expected_links_rate": "expected_match_rate",
+        "mean_posterior": "mean_individual",
+        "max_posterior": "max_individual",
+    }
+
+    def renamed(line: Mapping[str, Any]) -> dict[str, Any]:
+        return {names.get(key, key): value for key, value in line.items()}
+
+    return renamed(section) | {"per_group": [renamed(line) for line in entries(section.get("per_group"))]}
+
+
+def identity_sections(risk: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    """Return the identity attacks that have figures, by their title."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, section in (risk or {}).items():
+        # the section "original" is the baseline, and counting it as an attack would make the release look worse
+        if name.startswith("identity") and isinstance(section, Mapping):
+            matches = as_matches(section)
+            if is_number(matches.get("expected_match")):
+                found[ATTACKS.get(name, (name, ""))[0]] = matches
+    return found
+
+
+def own_intruders(content: ReportContent) -> dict[str, Mapping[str, Any]]:
+    """Return the sections of the intruders that the user described."""
+    found = find(content.metrics, "risk", "intruders")
+    return (
+        {str(name): one for name, one in found.items() if isinstance(one, Mapping)}
+        if isinstance(found, Mapping)
+        else {}
+    )
+
+
+def described(content: ReportContent, name: str) -> str:
+    """Return what an intruder of the user's own knows, in words."""
+    intruder = content.intruders.get(name)
+    if intruder is None:
+        return "An intruder described in the configuration (evaluation.intruders)."
+    known = "all key columns" if intruder.keys is None else listing(list(intruder.keys))
+    said = [f"Knows {known}" + (f", but {listing(list(intruder.error))} with error" if intruder.error else "")]
+    if intruder.copies == "one":
+        said.append("holds a single copy (the figures are means over which one it is)")
+    if not intruder.member:
+        said.append("does not know whether the person is in the file")
+    if intruder.attack != "identity":
+        said.append(f"goes about it by “{ATTACKS[intruder.attack][0].lower()}”")
+    return "; ".join(said) + "."
+
+
+def overview(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> Figure | None:
+    """Return expected matches of every intruder, beside the original and what chance gives.
+
+    Parameters
+    ----------
+    shown
+        Sections by title, the original first where it is known; intruders of the user's own are added.
+    """
+    own = {f"“{name}”": one for name, one in own_intruders(content).items() if is_number(one.get("expected_match"))}
+    rows = {**shown, **own}
+    if len(rows) <= (BEFORE in rows):
+        return None
+    sections = list(rows.values())
+    marks = [
+        Marks("expected matches", [one.get("expected_match") for one in sections], plots.ORANGE, "diamond"),
+        Marks("true matches", [one.get("true_match") for one in sections], plots.BLUE, "circle-open"),
+        Marks("what chance may give", [chance(one) for one in sections], plots.INK, "line-ns-open"),
+    ]
+    before = shown.get(BEFORE, {}).get("expected_match")
+    records = len(content.comparison.original)
+    caption = f"Of {counted(records, 'record')}."
+    caption += f" In the original itself, {number(before)} are expected to be found." if is_number(before) else ""
+    return dots("Who is found by whom", list(rows), marks, axis="records", caption=caption)
+
+
+def chance(section: Mapping[str, Any]) -> Any:
+    """Return the 95% point of what the same attack finds on permuted rows, in records."""
+    found = section.get("true_match_chance")
+    return found if found is not None else section.get("expected_links_chance")
+
+
+def intruders(content: ReportContent) -> Table | None:
+    """Return what the user's own intruders achieve."""
+    rows = tuple(
+        (name, *_cells(one)) for name, one in own_intruders(content).items() if is_number(one.get("expected_match"))
+    )
+    head = ("Intruder", "Expected matches", "True matches", "… by chance up to", "Average chance")
+    return Table("Intruders of your own", head, rows, "lrrrr") if rows else None
+
+
+def _cells(section: Mapping[str, Any]) -> tuple[str, ...]:
+    def said(value: Any, rate: Any) -> str:
+        return f"{number(value)} ({percent(rate)})" if is_number(rate) else number(value)
+
+    true = section.get("true_match")
+    return (
+        said(section.get("expected_match"), section.get("expected_match_rate")),
+        said(true, section.get("true_match_rate")) if true is not None else DASH,
+        number(found) if (found := chance(section)) is not None else DASH,
+        percent(section.get("mean_individual")),
+    )
+
+
+def likelihood(content: ReportContent) -> Table | None:
+    """Return what intruders find who need no tolerance."""
+    measures: Sequence[tuple[str, str, Any]] = (
+        ("Expected correct links, in records", "expected_links", number),
+        ("… as a share of all records", "expected_links_rate", percent),
+        ("… that chance alone may give (95% point)", "expected_links_chance", number),
+        ("… from the key columns that no copy changed", "expected_links_kept", number),
+        ("… as the intruder would predict them", "predicted_links", number),
+        ("Average probability given to the right record", "mean_posterior", percent),
+        ("Highest for any one record", "max_posterior", percent),
+        ("People who are extreme in truth, and looked for", "claims", number),
+        ("… found if the intruder holds one copy only", "one_copy", number),
+    )
+    found = {
+        ATTACKS[name][0]: section
+        for name in ATTACKS
+        if is_number(find(section := find(content.metrics, "risk", name), "expected_links"))
+    }
+    rows = tuple(
+        (words, *(say(one[key]) if key in one else DASH for one in found.values()))
+        for words, key, say in measures
+        if any(key in one for one in found.values())
+    )
+    return Table("Intruders who need no tolerance", ("Measure", *found), rows, "l" + "r" * len(found)) if rows else None
+
+
+def together(content: ReportContent) -> Block | None:
+    """Return the risk of this and all earlier releases of the same data, None where this is the first."""
+    section = find(content.metrics, "risk", "releases")
+    if not isinstance(section, Mapping):
+        return None
+    earlier = [str(when) for when in section.get("earlier") or ()]
+    words = (
+        f"{counted(len(earlier), 'earlier release')} of the same data ({listing([when[:10] for when in earlier])}) can "
+        f"be laid beside this one: {number(section.get('copies'))} copies altogether, over which masks average out. "
+        "The gate judged both this release alone and all together."
+    )
+    alone, both = identity_sections(find(content.metrics, "risk")), identity_sections(section)
+    rows = tuple(
+        (title, which, *_cells(one))
+        for title, joint in both.items()
+        for which, one in (("this one alone", alone.get(title)), ("all together", joint))
+        if one is not None
+    )
+    head = ("Attack", "Releases", "Expected matches", "True matches", "… by chance up to", "Average chance")
+    tables = (Table("This release and all together", head, rows, "llrrrr"),) if rows else ()
+    return Block("Together with earlier releases", words, (), tables)
+
+
 EVERYONE = "all records"
 ABSENT_RATE = "no unique match"
 
@@ -159,10 +323,10 @@ def _share(line: Mapping[str, Any], key: str, counted: bool) -> float | None:
 
 def _group_cells(line: Mapping[str, Any]) -> tuple[str, ...]:
     cells: list[str] = []
-    for _, key, counted, _ in GROUP_MEASURES:
-        share = _share(line, key, counted)
+    for _, key, people, _ in GROUP_MEASURES:
+        share = _share(line, key, people)
         text = percent(share) if share is not None else DASH if key not in line else NOT_COMPUTED
-        cells.append(f"{number(line.get(key))} ({text})" if counted and share is not None else text)
+        cells.append(f"{number(line.get(key))} ({text})" if people and share is not None else text)
     return tuple(cells)
 
 

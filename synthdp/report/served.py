@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report import drawing
+from synthdp.report import plots
+from synthdp.report.charts import Marks, dots, heatmap, pairs
 from synthdp.report.content import ReportContent, Table, entries, find
-from synthdp.report.dots import Marks, dots
-from synthdp.report.heatmap import heatmap, pairs
 from synthdp.report.plots import Figure
 from synthdp.report.words import NOT_COMPUTED, counted, is_number, listing, number, percent, plain_term
 
@@ -133,12 +132,12 @@ def _columns(tables: Sequence[Mapping[str, Any]]) -> Figure | None:
         Marks(
             "copies",
             [table["s_pmse"] for table in shown],
-            drawing.ORANGE,
+            plots.ORANGE,
             "diamond",
             [find(table, "low", "s_pmse") for table in shown],
             [find(table, "high", "s_pmse") for table in shown],
         ),
-        Marks("two halves of the original", [noise(table) for table in shown], drawing.BLUE, "line-ns-open"),
+        Marks("two halves of the original", [noise(table) for table in shown], plots.BLUE, "line-ns-open"),
     ]
     left = f" {number(len(worst) - len(shown))} columns served better are not drawn." if len(worst) > len(shown) else ""
     caption = (

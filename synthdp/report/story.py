@@ -1,12 +1,13 @@
-"""What was done, what is promised and how it was made: the report's tables without statistics."""
+"""What was done, what is promised, how it was made, and whether the model's chains can be trusted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 from synthdp.privacy.events import LARGEST_USEFUL_MU
 from synthdp.privacy.guarantees import NOT_PRIVATE
-from synthdp.report.content import ReportContent, Table, find
+from synthdp.report.content import ReportContent, Table, entries, find
 from synthdp.report.words import (
     GROUP_ORDER,
     MASK_DRAWS,
@@ -18,7 +19,35 @@ from synthdp.report.words import (
     number,
     percent,
 )
-from synthdp.schema import Column, Kind
+from synthdp.table.schema import Column, Kind
+
+WORST = "Of the entry that fares worst"
+
+
+def chains(content: ReportContent) -> Table | None:
+    """Return R-hat and effective sample sizes of every fit by chains; None where the model has none.
+
+    One row per fit: of the original, or of each completed original.
+    """
+    rows = [row for row in entries(find(content.metrics, "chain")) if "r_hat" in row]
+    if not rows:
+        return None
+    head = ("Fit", "Sweeps", "R-hat", "Bulk effective sample size", "Tail")
+    return Table(
+        f"How far the chains agree. {WORST}: R-hat near 1, and sizes of 60 or more, are what a release needs",
+        head,
+        tuple(_line(number_of, row) for number_of, row in enumerate(rows, start=1)),
+        "lrrrr",
+    )
+
+
+def _line(place: int, row: Mapping[str, Any]) -> tuple[str, ...]:
+    fitted = row.get("imputation")
+    what = f"{row.get('model', row.get('column', place))}" + (f", completed file {fitted}" if fitted else "")
+    size = number(row["sweeps"]) if "sweeps" in row else "–"
+    shown = (number(row[name]) if name in row else "–" for name in ("ess", "tail_ess"))
+    return (what, size, f"{float(row['r_hat']):.3f}", *shown)
+
 
 FALSE_ALARMS = 0.05
 

@@ -21,22 +21,21 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from synthdp.applicability import holds
-from synthdp.designs import Design
 from synthdp.imputation.copula import model as copula
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.programs.settings import Pymc
-from synthdp.imputation.regression import Regression
+from synthdp.imputation.pymc.program import Pymc
+from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
-from synthdp.masking.columns import MaskDraw
-from synthdp.microdata import Microdata
-from synthdp.schema import Role, Settings
+from synthdp.masking.mask import MaskDraw
 from synthdp.seeding import Streams
 from synthdp.synthesis import ruling
-from synthdp.synthesis.completing import incomplete, started, with_roles
 from synthdp.synthesis.constraints import TREES, binding
-from synthdp.synthesis.nesting import sample
-from synthdp.synthesis.protocol import Advance, Plan, Release
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.nesting import incomplete, sample, started, with_roles
+from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.table.applies import holds
+from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Role, Settings
 
 MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula] | type[Pymc]] = {
     "regression": Regression,

@@ -15,21 +15,20 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from synthdp import expressions
-from synthdp.applicability import needs
-from synthdp.derived import recompute
-from synthdp.evidence import Evidence, LevelEvidence
-from synthdp.imputation.grouped import Decide, Grouped
-from synthdp.imputation.protocol import ImputationModel, Task
-from synthdp.imputation.regression import Regression
-from synthdp.masking.columns import ColumnMask
-from synthdp.masking.protocol import Mask, MaskSettings, Target
-from synthdp.microdata import Codes, Floats, Microdata
-from synthdp.schema import Role
-from synthdp.synthesis.cells import flat
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.quick import Booleans, Conditions, quick_conditions
+from synthdp.imputation.cells import flat
+from synthdp.imputation.model import ImputationModel, Task
+from synthdp.imputation.regression.association import Regression
+from synthdp.imputation.regression.grouped import Decide, Grouped
+from synthdp.masking.evidence import Evidence, LevelEvidence
+from synthdp.masking.mask import ColumnMask, Mask, MaskSettings, Target
+from synthdp.synthesis.constraints import Booleans, Conditions, quick_conditions
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.truncation import writer
+from synthdp.table import expressions
+from synthdp.table.applies import needs
+from synthdp.table.derived import recompute
+from synthdp.table.microdata import Codes, Floats, Microdata
+from synthdp.table.schema import Role
 from synthdp.tagging.groups import decided, names_of
 
 Chosen = tuple[MaskSettings | None, ...]
@@ -41,8 +40,8 @@ def ruled_by(plan: Plan) -> tuple[str, ...]:
     Examples
     --------
     >>> from synthdp.masking.gaussian import Gaussian
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> from synthdp.tagging.groups import Rules, tag
     >>> data = resolve(pd.DataFrame({"x": [1.5, 2.5, 9.0]}), {"x": Variable(role="replace")})
     >>> tags = tag(data, Rules(rules={"high": "x > 5"}))

@@ -1,7 +1,10 @@
-"""The sampler behind DA-MI and MI: fit once, then draw every copy from its own named streams."""
+"""The sampler behind DA-MI and MI.
+
+What a model is fitted to, fit once, then every copy drawn from its own named streams.
+"""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -9,25 +12,96 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pandas as pd
 
-from synthdp.applicability import blanked, visits
-from synthdp.designs import Design
-from synthdp.evidence import Evidence
-from synthdp.imputation.gibbs import drift
-from synthdp.imputation.grouped import Groupable, Grouped
-from synthdp.imputation.protocol import Chained, ImputationModel, Movable, Parameters, Posterior, Task
-from synthdp.masking.columns import ColumnMask, MaskDraw, Residuals, residual_maker
-from synthdp.microdata import Codes, Floats
+from synthdp.imputation import predictors
+from synthdp.imputation.cells import completed, flat, released
+from synthdp.imputation.model import Chained, ImputationModel, Movable, Parameters, Posterior, Task
+from synthdp.imputation.predictors import Predictors
+from synthdp.imputation.regression.gibbs import drift
+from synthdp.imputation.regression.grouped import Groupable, Grouped
+from synthdp.masking.evidence import Evidence
+from synthdp.masking.mask import ColumnMask, MaskDraw, MaskSettings, Residuals, Target, residual_maker
 from synthdp.seeding import Streams
-from synthdp.synthesis.cells import completed, flat, released
-from synthdp.synthesis.constraints import binding, constrained
-from synthdp.synthesis.protocol import Advance, Plan
-from synthdp.synthesis.quick import quick_check
+from synthdp.synthesis.constraints import binding, constrained, quick_check
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.plan import Advance, Plan
+from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
-from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncation import Truncated, truncates, writer
-from synthdp.synthesis.trying import Tried, mended
+from synthdp.table.applies import blanked, holds, visits
+from synthdp.table.links import Link
+from synthdp.table.microdata import Codes, Floats, Microdata
+from synthdp.table.schema import Column
 
-__all__ = ["Drawn", "Settings", "draw_copies", "in_order", "prepare"]
+__all__ = ["Drawn", "Settings", "draw_copies", "in_order", "links_of", "masks_of", "predictors_of", "prepare"]
+
+
+def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
+    """Return what the model is fitted to, and the mask of every replaced column."""
+    data = plan.data
+    links = links_of(data)
+    masks = masks_of(plan, links)
+    replaced = data.schema.replaced()
+    working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
+    applies = {c.name: holds(c, data.frame) for c in replaced if c.applies_when is not None}
+    seen = predictors_of(plan, masks, data, model.exclude, model.splines, ruled=ruled(plan, model))
+    return Task(data, seen, working, links, sweeps, applies), masks
+
+
+def links_of(data: Microdata) -> dict[str, Link]:
+    """Return the working scale of every replaced number."""
+    return {c.name: Link.of(data, c.name) for c in data.schema.replaced() if not c.kind.categorical}
+
+
+def masks_of(plan: Plan, links: Mapping[str, Link]) -> dict[str, ColumnMask]:
+    """Return the mask of every replaced column, groups and all."""
+    return {c.name: _column_mask(plan, c, links.get(c.name)) for c in plan.data.schema.replaced()}
+
+
+def predictors_of(
+    plan: Plan,
+    masks: Mapping[str, ColumnMask],
+    data: Microdata,
+    exclude: Sequence[str],
+    splines: int,
+    *,
+    ruled: bool = False,
+) -> Predictors:
+    """Return what a model sees of the kept columns of the data, and of the strength of the plan's masks.
+
+    Parameters
+    ----------
+    ruled
+        Whether the draws know that the strength is a function of the values (see ``ruling``): then the model does not
+        see the group.
+    """
+    tags = plan.tags
+    grouped, graded = (any(test(mask) for mask in masks.values()) for test in (ColumnMask.grouped, ColumnMask.graded))
+    return predictors.build(
+        data,
+        exclude=exclude,
+        splines=splines,
+        groups=np.asarray(tags.labels.cat.codes, dtype=np.int64) if grouped and not ruled else None,
+        # the model sees no more of the counts than the masks do
+        neighbours=np.maximum(tags.neighbours, min(m.fewest() for m in masks.values() if m.graded()))
+        if graded
+        else None,
+    )
+
+
+def _working(data: Microdata, column: Column, link: Link | None) -> Floats:
+    if link is not None:
+        return link.forward(data.numbers(column.name))
+    codes = data.codes(column.name)
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
+    by_group: dict[str, MaskSettings] = {
+        group: block[column.name] for group, block in plan.masks_by_group.items() if column.name in block
+    }
+    target = Target(column, link, plan.tags.neighbours)
+    return ColumnMask.plan(target, plan.masks.get(column.name), by_group, plan.tags.labels.to_numpy(dtype=object))
+
 
 Result = TypeVar("Result")
 # what W says about the replaced columns

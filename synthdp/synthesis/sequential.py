@@ -22,14 +22,14 @@ import pandas as pd
 from pydantic import Discriminator, Field, Tag
 from threadpoolctl import threadpool_limits
 
-from synthdp.designs import Design, rule_for
-from synthdp.imputation.forward import NormLogit, Regressions
+from synthdp.imputation.regression.forward import NormLogit, Regressions
 from synthdp.imputation.trees.cart import Cart
-from synthdp.schema import Settings
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import TREES, binding, constrained
-from synthdp.synthesis.protocol import Advance, Plan, Release
-from synthdp.synthesis.truncated_sequence import TruncatedSequence
+from synthdp.synthesis.design import Design, rule_for
+from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.truncation import TruncatedSequence
+from synthdp.table.schema import Settings
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -1,4 +1,4 @@
-"""θ under constraints: learnt from the records and from what the model drew in vain.
+"""θ under constraints: learnt from the records and from what the model drew in vain, for joint draws and for sequences.
 
 Copies are drawn from p(x | z, w, θ) restricted to where the constraints C hold (see ``constraints``), so the records
 must be taken for draws of the same restricted law, with the likelihood
@@ -26,6 +26,11 @@ Cost: a turn is one fit to n·(1 + r) rows and one draw of about as many, r the 
 References
 ----------
 Rao, Lin, Dunson (2016), Data augmentation for models based on rejection sampling, Biometrika 103(2), 319-335.
+
+    θ | records and rejected          every column's regression, of the longer table
+    rejected | θ                      for each record: forward draws up to the first that keeps the constraints
+
+θ is a draw for every copy, never an estimate: the regressions are proper, whatever ``proper`` says.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,14 +41,14 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from synthdp.applicability import blanked, holds
-from synthdp.imputation.protocol import ImputationModel, Movable, Parameters, Posterior, Task
-from synthdp.imputation.regression import Regression
-from synthdp.microdata import Codes, Floats
-from synthdp.synthesis.cells import flat, released
-from synthdp.synthesis.pace import SMALLEST, Pace, settle
-from synthdp.synthesis.quick import Check
-from synthdp.synthesis.trying import MOST_REJECTED, Tried, believed, breaking, tries
+from synthdp.imputation.cells import flat, released
+from synthdp.imputation.model import ImputationModel, Movable, Parameters, Posterior, Task
+from synthdp.imputation.regression.association import Regression
+from synthdp.imputation.regression.forward import ColumnModel, Regressions
+from synthdp.synthesis.constraints import Check
+from synthdp.synthesis.rejection import MOST_REJECTED, SMALLEST, Pace, Tried, Tries, believed, breaking, settle, tries
+from synthdp.table.applies import blanked, holds
+from synthdp.table.microdata import Codes, Floats
 
 # the same random numbers for every θ: what differs between two probes is θ; nothing that is released depends on it
 PROBE_SEED, PROBE_RECORDS = 0, 500
@@ -201,3 +206,77 @@ def _movable(parameters: Parameters) -> Movable:
     if not isinstance(parameters, Movable):
         raise TypeError(f"{type(parameters).__name__} cannot be learnt under constraints")
     return parameters
+
+
+Theta = dict[str, ColumnModel]
+
+
+@dataclass(frozen=True, repr=False)
+class TruncatedSequence:
+    """The posterior of all regressions given records that all keep the constraints.
+
+    Parameters
+    ----------
+    regressions
+        Fitted to the records alone.
+    rejected, pace
+        As :class:`~synthdp.synthesis.truncation.Truncated` has them.
+    """
+
+    regressions: Regressions
+    constraints: tuple[str, ...]
+    rejected: Tried
+    pace: Pace = field(default_factory=Pace)
+
+    @classmethod
+    def of(cls, regressions: Regressions, constraints: tuple[str, ...], *, rng: np.random.Generator) -> Self:
+        """Return the posterior, its chain run until it has settled.
+
+        Raises
+        ------
+        Seldom
+            When the model hardly ever draws what is asked for.
+        """
+        nothing = Tried(np.empty(0, dtype=np.int64), {}, regressions.data.frame.head(0))
+        found = cls(regressions, constraints, nothing)
+
+        def turn(rejected: Tried) -> tuple[Tried, Floats]:
+            theta, new = found.turn(rejected, rng=rng)
+            return new, np.concatenate([column.numbers() for column in theta.values()])
+
+        first = believed(lambda: _drawn(regressions, rng=rng), partial(found.reject, rng=rng))[1]
+        rejected, pace = settle(first, turn)
+        return replace(found, rejected=rejected, pace=pace)
+
+    def __repr__(self) -> str:
+        return f"TruncatedSequence({self.rejected})"
+
+    def draw(self, *, rng: np.random.Generator) -> pd.DataFrame:
+        """Return a copy: θ drawn some turns further along the chain, then the records until they keep them."""
+        rejected = self.rejected
+        for _ in range(self.pace.apart):
+            theta, rejected = self.turn(rejected, rng=rng)
+        last = self._tried(theta, rng=rng).last()
+        return last.table().take(np.argsort(last.rows)).set_axis(self.regressions.data.frame.index)
+
+    def turn(self, rejected: Tried, *, rng: np.random.Generator) -> tuple[Theta, Tried]:
+        """Return θ drawn given what was rejected, and what θ rejects."""
+        longer = self.regressions.longer(rejected.rows, rejected.table())
+        return believed(lambda: _drawn(longer, rng=rng), partial(self.reject, rng=rng))
+
+    def reject(self, theta: Theta, *, rng: np.random.Generator) -> Tried:
+        """Draw every record until the constraints hold, and return the draws before that one."""
+        return self._tried(theta, rng=rng, most=MOST_REJECTED).vain()
+
+    def _tried(self, theta: Theta, *, rng: np.random.Generator, most: float = np.inf) -> Tries:
+        def draw(rows: Codes) -> Tried:
+            copy = self.regressions.some(rows)
+            for column in theta.values():
+                column.draw(copy, rng=rng)
+            return Tried(rows, {}, copy.frame)
+
+        return tries(np.arange(len(self.regressions.data)), draw, breaking(self.constraints), most=most)
+
+
+def _drawn(regressions: Regressions, *, rng: np.random.Generator) -> Theta:
+    return {name: regressions.fit(name, rng=rng) for name in regressions.visits}

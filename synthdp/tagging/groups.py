@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, field_validator
 
-from synthdp import expressions
 from synthdp.errors import InputError
-from synthdp.microdata import Codes, Microdata
-from synthdp.schema import Settings
+from synthdp.table import expressions
+from synthdp.table.microdata import Codes, Microdata
+from synthdp.table.schema import Settings
 
 Booleans = npt.NDArray[np.bool_]
 LOW, MEDIUM, HIGH = "low", "medium", "high"
@@ -54,7 +54,7 @@ class Rules(Settings):
     Parameters
     ----------
     rules
-        Conditions by group name, from the most specific to the most general (see :mod:`synthdp.expressions`).
+        Conditions by group name, from the most specific to the most general (see :mod:`synthdp.table.expressions`).
     public
         As for :class:`Neighbours`.
 
@@ -129,14 +129,14 @@ def tag(data: Microdata, settings: Neighbours | Rules | None) -> Tags:
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> data = resolve(pd.DataFrame({"age": [30, 31, 32, 90]}), {"age": Variable(key=True, tolerance=2)})
     >>> tag(data, Neighbours(k=2)).labels.tolist()
     ['low', 'low', 'low', 'medium']
     """
     # the compiled kernel takes half a second to load, and the config needs only the settings above
-    from synthdp.neighbours import count_neighbours, encode_keys
+    from synthdp.tagging.neighbours import count_neighbours, encode_keys
 
     keys = data.schema.keys()
     (within,) = encode_keys([data.frame], keys)

@@ -10,11 +10,10 @@ from pydantic import Field, TypeAdapter
 from scipy.integrate import quad
 from scipy.stats import kstest, laplace
 
-from synthdp.masking.columns import ColumnMask
-from synthdp.masking.protocol import Target
-from synthdp.masking.registry import AnyMask
+from synthdp.config.settings import AnyMask
+from synthdp.masking.mask import ColumnMask, Target
 from synthdp.privacy import events
-from synthdp.schema import Column, Kind, Role
+from synthdp.table.schema import Column, Kind, Role
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCK = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)[0]

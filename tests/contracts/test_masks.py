@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
-from synthdp.links import Link
+from synthdp.config.settings import MASKS
+from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.protocol import AdditiveMask, Target
-from synthdp.masking.registry import MASKS
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.masking.transition import Transition
-from synthdp.schema import Column, Kind, Role
+from synthdp.masking.mask import AdditiveMask, Target
+from synthdp.table.links import Link
+from synthdp.table.schema import Column, Kind, Role
 
 N = 40_000
 

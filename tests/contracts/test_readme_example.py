@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from synthdp.config import parse
-from synthdp.intake import prepare
+from synthdp.stages.intake import prepare
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,19 +6,18 @@ import pytest
 from scipy import stats
 
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.forward import NormLogit
-from synthdp.imputation.regression import Regression
+from synthdp.imputation.regression.association import Regression
+from synthdp.imputation.regression.forward import NormLogit
 from synthdp.imputation.trees.masked import MaskedCart
+from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.masking.transition import Transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.private.maskings import KNoise, KPram
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.maskings import KNoise, KPram
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, Rules, tag
 
 MASKS = {"age": Gaussian(sd=0.7), "sex": ShiftedNormal(alpha=1.0), "smoker": Transition(keep=0.8)}

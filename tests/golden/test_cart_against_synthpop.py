@@ -13,11 +13,11 @@ from shared_data import SHARED
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import evaluate_propensity
 from synthdp.imputation.trees.cart import Cart
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 FOLDER = SHARED / "published" / "synthpop"

@@ -25,11 +25,10 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from synthdp import dp
-from synthdp.dp.laws import laplace_normal_pdf
+from synthdp.dp.noise import laplace_normal_pdf
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.anonymity import evaluate_anonymity
-from synthdp.microdata import resolve
-from synthdp.privacy.accounting import conversions
+from synthdp.evaluation.risk.uniqueness import evaluate_anonymity
+from synthdp.privacy.accounting import closed_forms
 from synthdp.privacy.mechanisms import (
     BoundedLaplace,
     Bounds,
@@ -40,11 +39,11 @@ from synthdp.privacy.mechanisms import (
     Simulated,
     sensitivity,
 )
-from synthdp.privacy.mechanisms.bounded import bounded_scale
-from synthdp.privacy.mechanisms.gaussian import analytic_ratio, classical_ratio, exact_delta
-from synthdp.schema import Variable
-from synthdp.synthesis.private.group_sizes import expected_group_size
-from synthdp.synthesis.private.maskings import KNoise, KPram, group_edges
+from synthdp.privacy.mechanisms.additive import analytic_ratio, classical_ratio, exact_delta
+from synthdp.privacy.mechanisms.shaped import bounded_scale
+from synthdp.synthesis.maskings import KNoise, KPram, expected_group_size, group_edges
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 COUNTS = (32, 100, 121, 81, 62, 79, 84, 57, 31, 9, 2, 1)
 """The published counts of 659 ages in bins of 5 years from 19 to 79; the file itself is not public."""
@@ -180,11 +179,11 @@ def test_T9_the_sum_of_two_laplace_noises_has_log_ratio_below_1():
 
 
 def test_T10_groups_zcdp_and_the_table_of_variances():
-    assert conversions.group(1.0, 1e-5, 2) == pytest.approx((2, 3.7183e-5), rel=1e-4)
-    assert conversions.group(1.0, 1e-5, 5) == pytest.approx((5, 8.5791e-4), rel=1e-4)
+    assert closed_forms.group(1.0, 1e-5, 2) == pytest.approx((2, 3.7183e-5), rel=1e-4)
+    assert closed_forms.group(1.0, 1e-5, 5) == pytest.approx((5, 8.5791e-4), rel=1e-4)
     for epsilon in (0.1, 1.0, 5.0):
-        rho = conversions.rho_of_epsilon(epsilon, 1e-5)
-        assert conversions.epsilon_of_rho(rho, 1e-5) == pytest.approx(epsilon)
+        rho = closed_forms.rho_of_epsilon(epsilon, 1e-5)
+        assert closed_forms.epsilon_of_rho(rho, 1e-5) == pytest.approx(epsilon)
         assert rho == pytest.approx((math.sqrt(epsilon + math.log(1e5)) - math.sqrt(math.log(1e5))) ** 2)
     table = {
         0.1: (2312.57, 2347.21, 945.54),
@@ -195,7 +194,7 @@ def test_T10_groups_zcdp_and_the_table_of_variances():
     for epsilon, row in table.items():
         # the classical formula is no proof at ε = 1; its value is in the table all the same
         classical = 2 * math.log(1.25e5) / epsilon**2
-        concentrated = conversions.gaussian_sd_of_epsilon(1.0, epsilon, 1e-5) ** 2
+        concentrated = closed_forms.gaussian_sd_of_epsilon(1.0, epsilon, 1e-5) ** 2
         assert (concentrated, classical, analytic_ratio(epsilon, 1e-5) ** 2) == pytest.approx(row, rel=4e-4)
     # the last table of section 5.3
     assert analytic_ratio(0.5, 1e-5) ** 2 == pytest.approx(49.447, abs=5e-4)

@@ -18,8 +18,8 @@ import pytest
 from scipy import integrate, stats
 
 from synthdp.privacy.mechanisms import DiscreteLaplace, KNorm, Laplace, Sensitivity, Simulated, gamma, sensitivity
-from synthdp.privacy.mechanisms.gaussian import analytic_ratio, exact_delta
-from synthdp.privacy.mechanisms.norms import gauge
+from synthdp.privacy.mechanisms.additive import analytic_ratio, exact_delta
+from synthdp.privacy.mechanisms.shaped import gauge
 from synthdp.privacy.tradeoff import Pair
 from synthdp.synthesis.private.histograms import DpSparseHistogram
 

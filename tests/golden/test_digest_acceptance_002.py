@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.privacy.accounting import accountants, composition, conversions, events
+from synthdp.privacy import events
+from synthdp.privacy.accounting import accountants, closed_forms
 from synthdp.privacy.tradeoff import (
     Gaussian,
     Laplace,
@@ -22,15 +23,15 @@ from synthdp.privacy.tradeoff import (
     compose,
     dp_tv,
     exponential,
+    gallery,
     gaussian_limit,
     intersect,
     pure,
     randomised_response,
     regret,
     total_variation,
-    utility,
 )
-from synthdp.privacy.tradeoff.families import largest_tv
+from synthdp.privacy.tradeoff.curves import largest_tv
 
 ALPHA = np.linspace(0, 1, 401)
 
@@ -71,7 +72,7 @@ def test_1_dp_tv_is_the_intersection_and_its_eta_has_ends():
         assert dp_tv(e, d, eta)(ALPHA) == pytest.approx(both(ALPHA), abs=1e-13)
         largest = d + (1 - d) * (math.exp(e) - 1) / (math.exp(e) + 1)
         assert largest_tv(e, d) == pytest.approx(largest)
-        assert composition.widest_variation(e, d) == pytest.approx(largest)
+        assert closed_forms.widest_variation(e, d) == pytest.approx(largest)
         assert dp_tv(e, d, largest)(ALPHA) == pytest.approx(approximate(e, d)(ALPHA), abs=1e-12)
         assert dp_tv(e, d, d)(ALPHA) == pytest.approx(total_variation(d)(ALPHA), abs=1e-12)
 
@@ -123,14 +124,14 @@ def test_1_dual_view():
 
 
 def test_2_basic():
-    assert composition.basic([(0.6, 0.05)] * 5) == pytest.approx((3.0, 0.25))
+    assert closed_forms.basic([(0.6, 0.05)] * 5) == pytest.approx((3.0, 0.25))
 
 
 @pytest.mark.parametrize("k", range(1, 7))
 def test_2_optimal_composition_by_formula_by_enumeration_and_by_pld(k):
     e, d = 0.6, 0.05
-    pair = dominating(e, d, composition.widest_variation(e, d))
-    region = composition.optimal(e, d, k)
+    pair = dominating(e, d, closed_forms.widest_variation(e, d))
+    region = closed_forms.optimal(e, d, k)
     for i, (at, found) in enumerate(region.pairs):
         inner = sum(math.comb(k, m) * (math.exp((k - m) * e) - math.exp((k - 2 * i + m) * e)) for m in range(i))
         assert at == pytest.approx((k - 2 * i) * e)
@@ -144,7 +145,7 @@ def test_2_optimal_composition_by_formula_by_enumeration_and_by_pld(k):
 def test_2_dp_tv_composition_by_formula_by_enumeration_and_by_pld(k):
     """The corrected Theorem 29; its two printed forms disagree with each other and with the enumeration."""
     e, d, eta = 0.6, 0.05, 0.2
-    pair, region = dominating(e, d, eta), composition.total_variation(e, d, eta, k)
+    pair, region = dominating(e, d, eta), closed_forms.total_variation(e, d, eta, k)
     silent = 1 - (eta - d) / (1 - d) * (math.exp(e) + 1) / (math.exp(e) - 1)
     assert len(region.pairs) == k + 1
     for at, found in region.pairs:
@@ -176,12 +177,12 @@ def test_2_simplified_composition_of_unequal_releases():
         drift + math.sqrt(2 * spread * math.log(1 / slack)),
         drift + math.sqrt(2 * spread * math.log(math.e + math.sqrt(spread) / slack)),
     )
-    found = composition.simplified(given, slack)
+    found = closed_forms.simplified(given, slack)
     assert found == pytest.approx((least, 1 - (1 - slack) * (1 - 1e-3) * (1 - 1e-4)))
 
 
 def test_2_gdp_and_tensor_products():
-    assert composition.gaussian([0.6, 0.8]) == pytest.approx(1.0)
+    assert closed_forms.gaussian([0.6, 0.8]) == pytest.approx(1.0)
     assert compose(Gaussian(0.6), Gaussian(0.8))(ALPHA) == pytest.approx(Gaussian(1.0)(ALPHA), abs=1e-6)
     one, two = randomised_response(0.7, 3), approximate(0.4, 0.02)
     twin = Pair(np.outer(one.p, two.p).ravel(), np.outer(one.q, two.q).ravel())
@@ -205,7 +206,7 @@ def test_2_central_limit_with_its_band():
 def test_2_groups():
     """k e^{(k−1)ε} δ; k e^{k−1} δ is printed."""
     for e, d, k in ((0.6, 0.01, 3), (1.0, 1e-5, 2), (0.1, 1e-3, 5)):
-        total, slack = conversions.group(e, d, k)
+        total, slack = closed_forms.group(e, d, k)
         assert total == pytest.approx(k * e)
         assert slack == pytest.approx(d * sum(math.exp(j * e) for j in range(k)))
         assert slack <= k * math.exp((k - 1) * e) * d
@@ -213,17 +214,17 @@ def test_2_groups():
 
 def test_3_histogram():
     for k, e, n in ((10, 1.0, 50), (64, 0.3, 1000)):
-        assert utility.histogram_error(e, k) == pytest.approx(8 * k / e**2)
-        assert utility.histogram_error(e, k, records=n) == pytest.approx(8 * k / (n * e) ** 2)
+        assert gallery.histogram_error(e, k) == pytest.approx(8 * k / e**2)
+        assert gallery.histogram_error(e, k, records=n) == pytest.approx(8 * k / (n * e) ** 2)
     noise = np.random.default_rng(3).laplace(scale=2 / 0.5, size=(100_000, 4))
     squares = (noise**2).sum(axis=1)
-    assert utility.histogram_error(0.5, 4) == pytest.approx(squares.mean(), abs=4 * squares.std() / math.sqrt(100_000))
+    assert gallery.histogram_error(0.5, 4) == pytest.approx(squares.mean(), abs=4 * squares.std() / math.sqrt(100_000))
 
 
 def test_3_mean():
-    found = utility.mean_error(0.5, 1e-5, records=200, diameter=3.0, dimension=4)
+    found = gallery.mean_error(0.5, 1e-5, records=200, diameter=3.0, dimension=4)
     assert found == pytest.approx(2 * 4 * math.log(1.25e5) * 9 / (200**2 * 0.25))
-    assert utility.mean_error_analytic(0.5, 1e-5, records=200, diameter=3.0, dimension=4) < found
+    assert gallery.mean_error_analytic(0.5, 1e-5, records=200, diameter=3.0, dimension=4) < found
 
 
 def test_3_median():
@@ -233,15 +234,15 @@ def test_3_median():
     ranks = np.array([abs(np.sign(c - x).sum()) / 2 for c in range(1, m + 1)])
     for t in (1, 4, 10, 20):
         exact = weights[ranks >= t].sum() / weights.sum()
-        assert utility.median_probability(x, e, m, t) == pytest.approx(exact)
-        assert exact <= utility.median_bound(e, m, t)
-        assert utility.median_bound(e, m, t) == pytest.approx(min(1, m * math.exp(-e * t / 2)))
+        assert gallery.median_probability(x, e, m, t) == pytest.approx(exact)
+        assert exact <= gallery.median_bound(e, m, t)
+        assert gallery.median_bound(e, m, t) == pytest.approx(min(1, m * math.exp(-e * t / 2)))
 
 
 def test_3_randomised_response():
     for e, m in ((1.0, 2), (2.0, 7)):
-        assert utility.random_answer(e, m) == pytest.approx(m / (math.exp(e) + m - 1))
+        assert gallery.random_answer(e, m) == pytest.approx(m / (math.exp(e) + m - 1))
     for bias in (0.1, 0.25, 0.49):
-        assert utility.biased_epsilon(bias) == pytest.approx(math.log((0.5 + bias) / (0.5 - bias)))
+        assert gallery.biased_epsilon(bias) == pytest.approx(math.log((0.5 + bias) / (0.5 - bias)))
         for n, t in ((1000, 0.05), (10**5, 0.1)):
-            assert utility.proportion_bound(bias, n, t) == pytest.approx(min(1, 1 / (16 * bias**2 * t**2 * n)))
+            assert gallery.proportion_bound(bias, n, t) == pytest.approx(min(1, 1 / (16 * bias**2 * t**2 * n)))

@@ -17,10 +17,11 @@ import pytest
 from shared_data import SHARED
 from typer.testing import CliRunner
 
-from synthdp import io, pipeline
+from synthdp import pipeline
 from synthdp.cli import app
 from synthdp.config import load
 from synthdp.evaluation.gate.limits import OFF
+from synthdp.table import io
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = SHARED / "published" / "matching"

@@ -10,8 +10,8 @@ from shared_data import SHARED
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import IdentityRisk, evaluate_identity, evaluate_original
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 FOLDER = SHARED / "published" / "matching"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published matching files are not on this machine")

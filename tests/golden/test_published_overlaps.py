@@ -7,7 +7,7 @@ of Jiang, Raftery, Steele, Wang 2022, JASA 117(537)).
 import numpy as np
 import pytest
 
-from synthdp.evaluation.utility.overlap import ci_overlap
+from synthdp.evaluation.utility.analyses import ci_overlap
 
 # term: printed overlap of DA-MI and CART; intervals of the original, DA-MI, CART
 TABLE = {

@@ -8,9 +8,10 @@ import pytest
 from scipy import stats
 from shared_data import SHARED
 
+from reports.csrg_copula import study
+from reports.sd2011 import study as sd2011
 from synthdp.errors import InputError
-from synthdp.microdata import resolve
-from synthdp.studies import csrg_copula, csrg_copula_page, sd2011
+from synthdp.table.microdata import resolve
 
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the shared data, which are not here")
 
@@ -19,7 +20,7 @@ def expected_information_se(frame: pd.DataFrame, analysis: str, beta: np.ndarray
     """Return standard errors from the expected information, as R's glm does; the study's are from the observed."""
     age = frame["Age_raw"]
     rows = frame if analysis == "work" else frame[(frame["BaselineILD"] == 0) & frame["OneYearILD"].notna()]
-    design = rows[list(csrg_copula.TERMS)].assign(Age_raw=(rows["Age_raw"] - age.mean()) / age.std())
+    design = rows[list(study.TERMS)].assign(Age_raw=(rows["Age_raw"] - age.mean()) / age.std())
     matrix = np.column_stack([np.ones(len(rows)), design.to_numpy(np.float64)])
     eta = matrix @ beta
     weights = stats.norm.pdf(eta) ** 2 / (stats.norm.cdf(eta) * stats.norm.sf(eta))
@@ -29,10 +30,10 @@ def expected_information_se(frame: pd.DataFrame, analysis: str, beta: np.ndarray
 @needs_data
 @pytest.mark.parametrize(("analysis", "published"), [("work", "work_disability"), ("ild", "ild")])
 def test_complete_cases_are_the_authors(analysis, published):
-    people = csrg_copula.patients(SHARED).frame
-    complete = people.dropna(subset=list(csrg_copula.TERMS)).reset_index(drop=True)
+    people = study.patients(SHARED).frame
+    complete = people.dropna(subset=list(study.TERMS)).reset_index(drop=True)
     expected = json.loads((SHARED / "published" / "pseudo_csrg_results.json").read_text())[f"complete_case_{published}"]
-    found = csrg_copula.estimates(complete, complete, analysis)
+    found = study.estimates(complete, complete, analysis)
     se = expected_information_se(complete, analysis, found.values)
     for place, term in enumerate(found.names[1:], start=1):
         wanted = expected["Age_std" if term == "Age_raw" else term]
@@ -43,12 +44,12 @@ def test_complete_cases_are_the_authors(analysis, published):
 
 @needs_data
 def test_overlap_of_an_interval_with_itself_is_one():
-    people = csrg_copula.patients(SHARED)
-    filled = people.frame.fillna({name: people.frame[name].median() for name in csrg_copula.TERMS})
+    people = study.patients(SHARED)
+    filled = people.frame.fillna({name: people.frame[name].median() for name in study.TERMS})
     copies = tuple(filled.assign(Age_raw=filled["Age_raw"] + shift) for shift in np.linspace(-1, 1, 15))
-    parts = [csrg_copula.estimates(copy, people.frame, "work") for copy in copies]
-    pooled = csrg_copula.combine(parts, rule="reiter2004", nests=5)
-    found = csrg_copula.overlaps(people, copies, {"work": np.column_stack([pooled.low, pooled.high])[1:]})
+    parts = [study.estimates(copy, people.frame, "work") for copy in copies]
+    pooled = study.combine(parts, rule="reiter2004", nests=5)
+    found = study.overlaps(people, copies, {"work": np.column_stack([pooled.low, pooled.high])[1:]})
     assert found == pytest.approx({"work_mean": 1.0, "work_lowest": 1.0})
 
 
@@ -58,7 +59,7 @@ def test_the_page_has_a_line_for_every_setting():
     risk = {f"{a}_{k}_{t}": 1.0 for a in ("copies", "averaged") for k in ("expected", "true") for t in (3, 5)}
     results = {"rows": [row | risk], "original": risk, "benchmarks_overlap": {"mean": 0.98, "lowest": 0.9}}
     settings = {"records": 698, "incomplete": 100, "imputations": 5, "copies": 3, "seeds": 1}
-    text = csrg_copula_page.page(results, settings)
+    text = study.page(results, settings)
     assert "| some | yes | 0.900 | 0.900 |" in text
     assert "overlap by\n0.980 on average" in text
 
@@ -96,7 +97,7 @@ def test_kept_columns_are_compared_whatever_the_order_of_rows():
     assert not sd2011._unchanged(frame, [copy.assign(b="x")], roles)
 
 
-@pytest.mark.parametrize("read", [csrg_copula.patients, sd2011.survey])
+@pytest.mark.parametrize("read", [study.patients, sd2011.survey])
 def test_without_the_file_it_is_said_where_to_put_it(read, tmp_path):
     with pytest.raises(InputError, match="no such file; say where the shared data are with --data"):
         read(tmp_path)

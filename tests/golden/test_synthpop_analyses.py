@@ -10,10 +10,10 @@ from scipy import stats
 from shared_data import SHARED
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.overlap import ci_overlap, evaluate_analyses
+from synthdp.evaluation.utility.analyses import ci_overlap, evaluate_analyses
 from synthdp.inference.analyses import Analysis
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from synthdp.cli import app
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity, propensity
-from synthdp.microdata import resolve
+from synthdp.table.microdata import resolve
 
 FOLDER = SHARED / "published" / "synthpop"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published synthpop files are not here")

@@ -22,29 +22,29 @@ def rules() -> Iterable[str]:
 
 def functions() -> Iterable[str]:
     """Return the functions of expressions by name."""
-    from synthdp.expressions import FUNCTIONS, SPECIAL
+    from synthdp.table.expressions import FUNCTIONS, SPECIAL
 
     return (*FUNCTIONS, *SPECIAL)
 
 
 def measures() -> Iterable[str]:
     """Return the measures of risk by name."""
-    from synthdp.evaluation.risk.registry import risks
+    from synthdp.evaluation.risk.attacks import risks
 
     return risks(())
 
 
 def readable() -> Iterable[str]:
     """Return the endings of files that can be read."""
-    from synthdp.io.reading import COLUMNAR, SEPARATORS
-    from synthdp.io.statistical import READERS
+    from synthdp.table.io.reading import COLUMNAR, SEPARATORS
+    from synthdp.table.io.statistical import READERS
 
     return (*SEPARATORS, *COLUMNAR, *READERS)
 
 
 def guesses() -> Iterable[str]:
     """Return the methods that ``init`` knows."""
-    from synthdp.guessing.proposal import Method
+    from synthdp.config.proposal import Method
 
     return get_args(Method)
 

@@ -5,12 +5,12 @@ import inspect
 import numpy as np
 import pytest
 
+from reports.audits import study
+from reports.audits.study import planted
 from synthdp.privacy import mechanisms
 from synthdp.privacy.audit import judge
-from synthdp.privacy.audit.shipped import shipped
+from synthdp.privacy.audit.cases import shipped
 from synthdp.privacy.mechanisms import Secure
-from synthdp.studies import audits
-from synthdp.studies.planted import planted
 
 
 def test_every_mechanism_has_a_case():
@@ -18,7 +18,7 @@ def test_every_mechanism_has_a_case():
     for name in mechanisms.__all__:
         found = getattr(mechanisms, name)
         if inspect.isclass(found) and hasattr(found, "release") and not getattr(found, "_is_protocol", False):
-            assert name in names, f"{name} is not audited: add a case to privacy/audit/shipped.py"
+            assert name in names, f"{name} is not audited: add a case to privacy/audit/cases.py"
 
 
 @pytest.mark.slow
@@ -42,9 +42,9 @@ def test_secure_noise_leaves_out_what_it_refuses():
 
 @pytest.mark.slow
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(audits, "SECURE_SHARE", 4)
-    monkeypatch.setattr(audits, "planted", lambda: planted()[:2])
-    results = audits.run(out=tmp_path, replications=4000)
+    monkeypatch.setattr(study, "SECURE_SHARE", 4)
+    monkeypatch.setattr(study, "planted", lambda: planted()[:2])
+    results = study.run(out=tmp_path, replications=4000)
     assert len(results["planted"]) == 2
     assert not any(row["refuted"] for row in results["simulated"] + results["secure"])
     assert "Wrong on purpose" in (tmp_path / "README.md").read_text()

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.imputation.binary import BinaryPosterior
-from synthdp.imputation.joint import JointModel
-from synthdp.imputation.linear import LinearPosterior
+from synthdp.imputation.families.normal import LinearPosterior
+from synthdp.imputation.families.unordered import BinaryPosterior
+from synthdp.imputation.regression.joint import JointModel
 
 pytestmark = pytest.mark.slow
 

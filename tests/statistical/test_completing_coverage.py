@@ -5,15 +5,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from synthdp.imputation.regression import Regression
-from synthdp.inference.nested import reiter2004
-from synthdp.inference.rules import Replicates, reiter2003
+from synthdp.imputation.regression.association import Regression
+from synthdp.inference.rules import Replicates, reiter2003, reiter2004
 from synthdp.masking.gaussian import Gaussian
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.studies import copula_sbc
+from reports.copula_sbc import study
 
 REPORT = Path(__file__).parents[2] / "reports" / "copula_sbc" / "results.json"
 REPLICATIONS = 60
@@ -16,13 +16,13 @@ REPLICATIONS = 60
 
 @pytest.mark.slow
 def test_ranks_of_the_truth_are_uniform(monkeypatch):
-    monkeypatch.setattr(copula_sbc, "EVERY", 20)
-    monkeypatch.setattr(copula_sbc, "BURN", 150)
-    one = partial(copula_sbc.one_replication, seed=3, n=40)
+    monkeypatch.setattr(study, "EVERY", 20)
+    monkeypatch.setattr(study, "BURN", 150)
+    one = partial(study.one_replication, seed=3, n=40)
     ranks = np.asarray([one(r) for r in range(REPLICATIONS)])
-    assert ranks.shape[1] == len(copula_sbc.names())
+    assert ranks.shape[1] == len(study.names())
     # five bins of four ranks each: twelve expected in each
-    for name, column in zip(copula_sbc.names(), ranks.T, strict=True):
+    for name, column in zip(study.names(), ranks.T, strict=True):
         counts = np.bincount(column // 4, minlength=5)
         assert stats.chisquare(counts).pvalue > 0.001, name
 
@@ -31,16 +31,16 @@ def test_the_committed_study_passes():
     found = json.loads(REPORT.read_text())
     assert found["settings"]["replications"] >= 500
     assert set(found["results"]) == {"exact", "smallest_p"}
-    assert [row["name"] for row in found["results"]["exact"]] == copula_sbc.names()
-    assert min(row["p"] for row in found["results"]["exact"]) == found["results"]["smallest_p"] > copula_sbc.LEAST_P
+    assert [row["name"] for row in found["results"]["exact"]] == study.names()
+    assert min(row["p"] for row in found["results"]["exact"]) == found["results"]["smallest_p"] > study.LEAST_P
 
 
 def test_the_truth_and_a_state_of_the_chain_have_the_same_quantities():
-    latent, truth = copula_sbc.draw_data(n=40, rng=np.random.default_rng(5))
-    cells = copula_sbc.watched_cells(latent)
-    found = copula_sbc.quantities(truth, latent, cells)
-    assert len(found) == len(copula_sbc.names())
-    named = dict(zip(copula_sbc.names(), found, strict=True))
+    latent, truth = study.draw_data(n=40, rng=np.random.default_rng(5))
+    cells = study.watched_cells(latent)
+    found = study.quantities(truth, latent, cells)
+    assert len(found) == len(study.names())
+    named = dict(zip(study.names(), found, strict=True))
     sd = np.sqrt(np.diag(truth.sigma))
     assert named["scale: continuous"] == sd[0]
     assert named["r: continuous, binary"] == pytest.approx(truth.sigma[0, 2] / (sd[0] * sd[2]))
@@ -55,9 +55,9 @@ def test_the_truth_and_a_state_of_the_chain_have_the_same_quantities():
 @pytest.mark.slow
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
     for name, value in (("EVERY", 2), ("BURN", 5)):
-        monkeypatch.setattr(copula_sbc, name, value)
-    copula_sbc.run(out=tmp_path, jobs=1, replications=5)
+        monkeypatch.setattr(study, name, value)
+    study.run(out=tmp_path, jobs=1, replications=5)
     assert "Smallest p" in (tmp_path / "README.md").read_text()
     results = json.loads((tmp_path / "results.json").read_text())["results"]
     assert set(results) == {"exact", "smallest_p"}
-    assert [row["name"] for row in results["exact"]] == copula_sbc.names()
+    assert [row["name"] for row in results["exact"]] == study.names()

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from synthdp.datasets.copula import mixed_copula, with_missing
-from synthdp.microdata import resolve
+from reports.copula_coverage import study
+from reports.copulas import FixedLength, mixed_copula, with_missing
 from synthdp.seeding import Streams
-from synthdp.studies import copula_coverage
-from synthdp.studies.copula_fitting import FixedLength
-from synthdp.synthesis.completing import completer
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.tasks import links_of, masks_of, predictors_of
+from synthdp.synthesis.nesting import completer
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import links_of, masks_of, predictors_of
+from synthdp.table.microdata import resolve
 from synthdp.tagging.groups import tag
 
 N, DATA_SETS, IMPUTATIONS = 800, 20, 15
@@ -19,8 +18,8 @@ COLUMNS = ("x", "z", "b1", "b2", "o")
 
 def imputed(holes, streams):
     """Return completed originals, as ``missing: impute`` makes them."""
-    data = resolve(holes, copula_coverage.VARIABLES)
-    plan = Plan(data, tag(data, None), copula_coverage.masks_of(*copula_coverage.STRENGTHS[0]))
+    data = resolve(holes, study.VARIABLES)
+    plan = Plan(data, tag(data, None), study.masks_of(*study.STRENGTHS[0]))
     model, masks = FixedLength(), masks_of(plan, links_of(data))
     complete, _ = completer(
         model,

@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from shared_data import SHARED
 
-from synthdp.datasets.copula import SOMETIMES_MISSING, mixed_copula, mixed_copula_truth, with_missing
+from reports.copula_coverage import study
+from reports.copula_groups import study as copula_groups
+from reports.copula_margins import study as copula_margins
+from reports.copulas import SOMETIMES_MISSING, mixed_copula, mixed_copula_truth, with_missing
+from reports.estimators import truth_vector
+from reports.runner import DRAWS, replicate_in_batches
 from synthdp.errors import InputError
-from synthdp.studies import copula_coverage, copula_groups, copula_margins
-from synthdp.studies.covering import truth_vector
-from synthdp.studies.resuming import DRAWS, replicate_in_batches
 
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -32,7 +34,7 @@ def doubled(r: int) -> np.ndarray:
 class TestDesign:
     def test_closed_forms_are_what_a_large_file_gives(self):
         frame = mixed_copula(200_000, rng=np.random.default_rng(1))
-        found = copula_coverage.estimate(frame)
+        found = study.estimate(frame)
         truth = truth_vector(mixed_copula_truth())
         assert tuple(truth.index) == found.names
         # least squares and shares were simulated too: their own error is a fifth of this file's
@@ -71,8 +73,8 @@ class TestResuming:
 
 @pytest.mark.slow
 def test_a_slice_of_the_coverage_study_covers():
-    draws = np.asarray([copula_coverage.one_replication(r, seed=97) for r in range(4)])
-    rows = pd.DataFrame(copula_coverage.summarise(draws))
+    draws = np.asarray([study.one_replication(r, seed=97) for r in range(4)])
+    rows = pd.DataFrame(study.summarise(draws))
     assert set(rows["variant"]) == {"complete", "missing"}
     for _, part in rows[rows["scheme"] == "synthetic"].groupby("variant"):
         # the coverages of one data set go together: as if each data set had one
@@ -83,10 +85,10 @@ def test_a_slice_of_the_coverage_study_covers():
 @pytest.mark.parametrize("variant", ["complete", "missing"])
 def test_the_committed_coverage_is_nominal(variant):
     record = committed("copula_coverage")
-    rows = pd.DataFrame(copula_coverage.masked(record["results"]["rows"]))
-    assert set(zip(rows["sd"], rows["alpha"], rows["keep"], strict=True)) == set(copula_coverage.STRENGTHS)
+    rows = pd.DataFrame(study.masked(record["results"]["rows"]))
+    assert set(zip(rows["sd"], rows["alpha"], rows["keep"], strict=True)) == set(study.STRENGTHS)
     assert record["settings"]["replications"] >= 2000
-    assert rows.loc[rows["variant"] == variant, "coverage"].between(*copula_coverage.BAND).all()
+    assert rows.loc[rows["variant"] == variant, "coverage"].between(*study.BAND).all()
 
 
 def test_the_committed_groups_are_compared_at_the_same_overlap():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from reports.dp_intervals import study
 from synthdp import dp
 from synthdp.privacy.mechanisms import Simulated
-from synthdp.studies import dp_intervals
 
 pytestmark = pytest.mark.slow
 
@@ -60,8 +60,8 @@ def test_counts_and_sums_cover_the_file(adjacency):
 
 
 def test_the_study_finds_what_its_page_says():
-    draws = np.asarray([dp_intervals.one_replication(r, seed=3) for r in range(60)])
-    rows = dp_intervals.summarise(draws)
+    draws = np.asarray([study.one_replication(r, seed=3) for r in range(60)])
+    rows = study.summarise(draws)
     error = 4 * np.sqrt(0.05 * 0.95 / 60)
     assert all(row["coverage"] > 0.95 - error for row in rows)
     slope = next(row for row in rows if row["statistic"] == "ols slope" and row["epsilon"] == 0.3)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.imputation.families import hamiltonian
+from synthdp.imputation.families import sampling
 from synthdp.imputation.families.counts import NegativeBinomial
-from synthdp.imputation.families.multinomial import Multinomial
+from synthdp.imputation.families.normal import Semicontinuous
 from synthdp.imputation.families.ordered import Ordered
-from synthdp.imputation.families.semicontinuous import Semicontinuous
+from synthdp.imputation.families.unordered import Multinomial
 
 pytestmark = pytest.mark.slow
 
@@ -116,5 +116,5 @@ def test_the_family_is_calibrated(name):
 @pytest.mark.parametrize("name", ["ordered probit", "multinomial", "negative binomial"])
 def test_the_family_is_calibrated_with_few_records_and_trajectories(name, monkeypatch):
     """Few records leave levels empty and posteriors skewed, which is where trajectories take over."""
-    monkeypatch.setattr(hamiltonian, "MOST_INDEPENDENT_STEPS", 0)
+    monkeypatch.setattr(sampling, "MOST_INDEPENDENT_STEPS", 0)
     assert smallest_p(calibrate(*CASES[name](), seed=32, n=6, replications=200)) > SMALLEST_P

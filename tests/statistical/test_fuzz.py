@@ -9,9 +9,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from synthdp import io
 from synthdp.config import Config, load, parse
 from synthdp.errors import InputError
+from synthdp.table import io
 
 pytestmark = pytest.mark.slow
 

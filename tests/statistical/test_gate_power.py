@@ -18,9 +18,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from synthdp import api, io
+from reports.gate.cases import N, cases, fine, gaussian, shell
+from synthdp import api
 from synthdp.cli import app
-from synthdp.studies.gate_cases import N, cases, fine, gaussian, shell
+from synthdp.table import io
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +113,7 @@ import os, signal, sys
 from pathlib import Path
 from synthdp import pipeline
 from synthdp.config import load
-from synthdp.evaluation.gate.judging import Averages
+from synthdp.evaluation.gate.averages import Averages
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from synthdp.studies.gate import STABLE, Cell, verdict_of
-from synthdp.studies.gate_cases import cases
+from reports.gate.cases import cases
+from reports.gate.study import STABLE, Cell, verdict_of
 
 RESULTS = Path(__file__).parents[2] / "reports" / "gate" / "results.json"
 MOST_HARMLESS, LEAST_PLANTED, LEAST_STABLE = 0.02, 0.95, 0.95
@@ -16,7 +16,7 @@ MOST_HARMLESS, LEAST_PLANTED, LEAST_STABLE = 0.02, 0.95, 0.95
 @pytest.fixture(scope="module")
 def committed() -> dict[str, Any]:
     if not RESULTS.exists():
-        pytest.skip("reports/gate/results.json is not there yet: run python -m synthdp.studies gate")
+        pytest.skip("reports/gate/results.json is not there yet: run python -m reports gate")
     found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
     return found
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
-from synthdp.imputation.encoding import AsIndicators, AsNumber
 from synthdp.imputation.families.counts import NegativeBinomialDraw
-from synthdp.imputation.families.multinomial import MultinomialDraw
 from synthdp.imputation.families.normal import NormalDraw
 from synthdp.imputation.families.ordered import OrderedDraw
-from synthdp.imputation.gibbs import GibbsParameters, Node
-from synthdp.links import Link
+from synthdp.imputation.families.unordered import MultinomialDraw
+from synthdp.imputation.predictors import AsIndicators, AsNumber
+from synthdp.imputation.regression.gibbs import GibbsParameters, Node
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
+from synthdp.table.links import Link
 
 pytestmark = pytest.mark.slow
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synthdp.datasets.designs import right_model
+from synthdp.datasets.known_truth import right_model
 from synthdp.imputation import predictors
+from synthdp.masking.categorical import ShiftedNormal
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Rules, tag
 
 pytestmark = pytest.mark.slow

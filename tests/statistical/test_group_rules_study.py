@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.studies import group_rules as study
+from reports.group_rules import study
 
 pytestmark = pytest.mark.slow
 

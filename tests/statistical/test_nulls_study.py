@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.studies import nulls
+from reports.nulls import study
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +26,13 @@ def ratio(rows: pd.DataFrame, **wanted: str) -> float:
 
 
 def test_right_nulls_give_one_in_a_slice():
-    cases = tuple(case for case in nulls.CASES if case.data == "tables" and case.right and case.null != "pairs")
-    draws = np.asarray([nulls.one_replication(r, seed=96, cases=cases) for r in range(12)])
-    for row in nulls.summarise(draws, cases):
+    cases = tuple(case for case in study.CASES if case.data == "tables" and case.right and case.null != "pairs")
+    draws = np.asarray([study.one_replication(r, seed=96, cases=cases) for r in range(12)])
+    for row in study.summarise(draws, cases):
         assert abs(row["mean_ratio"] - 1) < 4 * row["mc_error"], row
 
 
-@pytest.mark.parametrize("model", nulls.MODELS)
+@pytest.mark.parametrize("model", study.MODELS)
 def test_committed_plug_in_full_synthesis(rows, model):
     null = "formula, plug-in" if model == "logit" else "permutation, plug-in"
     assert 0.9 <= ratio(rows, data="tables", synthesis="full, plug-in", model=model, null=null) <= 1.1

@@ -11,16 +11,16 @@ from typer.testing import CliRunner
 
 from synthdp.cli import app
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evidence import GaussianEvidence, LevelEvidence
-from synthdp.imputation.programs.own import OwnPymc
+from synthdp.imputation.pymc.own import OwnPymc
+from synthdp.masking.categorical import Transition
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.transition import Transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import prepare
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 pm = pytest.importorskip("pymc")

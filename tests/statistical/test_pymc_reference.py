@@ -6,14 +6,14 @@ from scipy import stats
 
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.latent import Latent, Shape
-from synthdp.imputation.families.binary import Binary
+from synthdp.imputation.families.normal import LinearPosterior
 from synthdp.imputation.families.ordered import Ordered
-from synthdp.imputation.linear import LinearPosterior
-from synthdp.imputation.programs import sampling
-from synthdp.imputation.programs.draws import COMPILE, quiet
-from synthdp.imputation.programs.families import Outcome
-from synthdp.imputation.programs.settings import Pymc
-from synthdp.microdata import Floats
+from synthdp.imputation.families.unordered import Binary
+from synthdp.imputation.pymc import sampling
+from synthdp.imputation.pymc.families import Outcome
+from synthdp.imputation.pymc.program import Pymc
+from synthdp.imputation.pymc.sampling import COMPILE, quiet
+from synthdp.table.microdata import Floats
 
 pm = pytest.importorskip("pymc")
 az = pytest.importorskip("arviz")

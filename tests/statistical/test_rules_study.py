@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from reports.rules import study
+from reports.rules.designs import CASES
 from synthdp.inference.rules import RULES
-from synthdp.studies import rules
-from synthdp.studies.rules_designs import CASES
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def committed() -> pd.DataFrame:
 def test_every_rule_that_fits_covers(committed):
     fits = committed[committed["standing"] == "fits"]
     assert set(fits["rule"]) >= {rule for _, rule, standing in CASES if standing == "fits"}
-    assert fits["coverage"].between(*rules.BAND).all()
+    assert fits["coverage"].between(*study.BAND).all()
 
 
 def test_every_rule_was_tried_in_its_design(committed):
@@ -69,7 +69,7 @@ def test_every_rule_was_tried_in_its_design(committed):
 def test_wrong_rules_matter(committed):
     """In every design but one some rule that does not fit leaves the band, for some estimand."""
     wrong = committed[committed["standing"] == "wrong"]
-    outside = wrong[~wrong["coverage"].between(*rules.BAND)]
+    outside = wrong[~wrong["coverage"].between(*study.BAND)]
     assert set(wrong["design"]) - set(outside["design"]) == {"masked, W drawn 5 times, r = 4"}
 
 
@@ -81,8 +81,8 @@ def test_draws_of_w_that_copies_share_show_in_the_variance(committed):
 
 
 def test_a_slice_agrees_with_what_is_committed(committed):
-    draws = np.asarray([rules.one_replication(r, seed=99) for r in range(SLICE)])
-    found = pd.DataFrame(rules.summarise(draws))
+    draws = np.asarray([study.one_replication(r, seed=99) for r in range(SLICE)])
+    found = pd.DataFrame(study.summarise(draws))
     assert found[["design", "rule", "estimand"]].equals(committed[["design", "rule", "estimand"]])
     # the three estimands of one case are nearly independent: their mean has at most the error of a single one
     mean = found.groupby(["design", "rule"])["coverage"].mean()

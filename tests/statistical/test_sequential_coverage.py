@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from synthdp.imputation.forward import NormLogit
+from synthdp.imputation.regression.forward import NormLogit
 from synthdp.inference.rules import Replicates, reiter2003
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow

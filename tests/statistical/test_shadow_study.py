@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from synthdp.studies.shadow import LEAKS, METHODS, SIZES, Cell, play
+from reports.shadow.study import LEAKS, METHODS, SIZES, Cell, play
 
 RESULTS = Path(__file__).parents[2] / "reports" / "shadow" / "results.json"
 
@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parents[2] / "reports" / "shadow" / "results.json"
 @pytest.fixture(scope="module")
 def committed() -> list[dict[str, Any]]:
     if not RESULTS.exists():
-        pytest.skip("reports/shadow/results.json is not there yet: run python -m synthdp.studies shadow")
+        pytest.skip("reports/shadow/results.json is not there yet: run python -m reports shadow")
     found: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["cases"]
     return found
 
@@ -45,7 +45,7 @@ def test_committed_harmless_files_are_harmless_when_they_are_large(committed: li
     by_size = {n: [one for one in of(committed, "harmless") if one["case"].endswith(f", n = {n}")] for n in SIZES}
     fewest = min(sum(one["games"] for one in found) for found in by_size.values())
     if fewest < 20:
-        pytest.skip(f"only {fewest} games of a size are played so far: run python -m synthdp.studies shadow")
+        pytest.skip(f"only {fewest} games of a size are played so far: run python -m reports shadow")
     games, held = (sum(one[key] for one in by_size[SIZES[-1]]) for key in ("games", "holds_half"))
     assert held >= stats.binom.ppf(0.001, games, 0.95)
     means = [sum(one["auc"] for one in by_size[n]) / len(by_size[n]) for n in SIZES]

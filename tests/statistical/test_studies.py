@@ -7,7 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.studies import authors, coverage, kinds, registry_page, tuning
+from reports.authors import study
+from reports.coverage import study as coverage
+from reports.kinds import study as kinds
+from reports.registry import study as registry_page
+from reports.tuning import study as tuning
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +118,6 @@ def test_committed_simulation_agrees_with_the_rerun_of_the_authors_programs():
 
 
 def test_authors_slice_ranks_the_methods():
-    rows = pd.DataFrame([row for r in range(2) for row in authors.one_replication(r, seed=97)])
+    rows = pd.DataFrame([row for r in range(2) for row in study.one_replication(r, seed=97)])
     here = rows[(rows["copies"] == 5) & (rows["share"] == 1)].groupby("method")["overlap"].mean()
     assert here["norm+logit"] < here["DA-MI"]

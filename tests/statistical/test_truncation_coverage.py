@@ -9,16 +9,15 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from synthdp.imputation.forward import NormLogit
-from synthdp.imputation.regression import Regression
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
-from synthdp.studies import constraints as study
-from synthdp.synthesis.pace import memory
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.tasks import prepare
-from synthdp.synthesis.truncated_sequence import TruncatedSequence
-from synthdp.synthesis.truncation import Truncated, writer
+from reports.constraints import study
+from synthdp.imputation.regression.association import Regression
+from synthdp.imputation.regression.forward import NormLogit
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.rejection import memory
+from synthdp.synthesis.sampler import prepare
+from synthdp.synthesis.truncation import Truncated, TruncatedSequence, writer
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow

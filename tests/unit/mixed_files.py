@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import resolve
-from synthdp.schema import Column, Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Variable
 
 Z = 1.959963984540054
 few_large = settings(

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from synthdp.errors import InputError
-from synthdp.privacy.accounting import accountants, composition, conversions, events
-from synthdp.privacy.accounting.calibration import least_noise
-from synthdp.privacy.accounting.composition import Region
-from synthdp.privacy.mechanisms.gaussian import exact_delta
+from synthdp.privacy import events
+from synthdp.privacy.accounting import accountants, closed_forms
+from synthdp.privacy.accounting.accountants import least_noise
+from synthdp.privacy.accounting.closed_forms import Region
+from synthdp.privacy.mechanisms.additive import exact_delta
 
 
 def dominating_pair(epsilon, delta, eta):
@@ -36,8 +37,8 @@ def enumerated(pairs, epsilon):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.6, 0.05), (0.1, 0.0), (2.0, 1e-4)])
 @pytest.mark.parametrize("k", [1, 2, 3, 6])
 def test_optimal_composition_is_enumeration(epsilon, delta, k):
-    pair = dominating_pair(epsilon, delta, composition.widest_variation(epsilon, delta))
-    region = composition.optimal(epsilon, delta, k)
+    pair = dominating_pair(epsilon, delta, closed_forms.widest_variation(epsilon, delta))
+    region = closed_forms.optimal(epsilon, delta, k)
     assert [e for e, _ in region.pairs] == pytest.approx([(k - 2 * i) * epsilon for i in range(k // 2 + 1)])
     for at, found in region.pairs:
         assert found == pytest.approx(enumerated([pair] * k, at), abs=1e-13)
@@ -52,7 +53,7 @@ def test_optimal_composition_is_enumeration(epsilon, delta, k):
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 6])
 def test_total_variation_composition_is_enumeration(epsilon, delta, eta, k):
     pair = dominating_pair(epsilon, delta, eta)
-    region = composition.total_variation(epsilon, delta, eta, k)
+    region = closed_forms.total_variation(epsilon, delta, eta, k)
     assert len(region.pairs) == k + 1
     event = events.Repeated(events.TotalVariation(epsilon, delta, eta), k)
     for at, found in region.pairs:
@@ -62,27 +63,27 @@ def test_total_variation_composition_is_enumeration(epsilon, delta, eta, k):
 
 @pytest.mark.parametrize("k", [1, 4, 7])
 def test_total_variation_at_its_largest_is_optimal(k):
-    eta = composition.widest_variation(0.6, 0.05)
-    wide = dict(composition.total_variation(0.6, 0.05, eta, k).pairs)
-    for at, found in composition.optimal(0.6, 0.05, k).pairs:
+    eta = closed_forms.widest_variation(0.6, 0.05)
+    wide = dict(closed_forms.total_variation(0.6, 0.05, eta, k).pairs)
+    for at, found in closed_forms.optimal(0.6, 0.05, k).pairs:
         assert min(abs(d - found) for e, d in wide.items() if abs(e - at) < 1e-9) < 1e-12
 
 
 def test_knowing_the_variation_helps():
-    narrow = composition.total_variation(0.6, 0.05, 0.15, 5)
-    assert narrow.delta(1.8) < composition.optimal(0.6, 0.05, 5).delta(1.8)
+    narrow = closed_forms.total_variation(0.6, 0.05, 0.15, 5)
+    assert narrow.delta(1.8) < closed_forms.optimal(0.6, 0.05, 5).delta(1.8)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_loss_distribution_of_unequal_events_is_enumeration(seed):
     rng = np.random.default_rng(seed)
     given = [(float(e), float(d)) for e, d in zip(rng.uniform(0.1, 1, 4), rng.uniform(0, 0.02, 4), strict=True)]
-    pairs = [dominating_pair(e, d, composition.widest_variation(e, d)) for e, d in given]
+    pairs = [dominating_pair(e, d, closed_forms.widest_variation(e, d)) for e, d in given]
     event = events.Composed(tuple(events.Approximate(e, d) for e, d in given))
     for at in (0.0, 0.5, 1.1):
         exact = enumerated(pairs, at)
         assert exact - 1e-12 <= accountants.delta(event, at) <= exact + 3e-4
-    slack, (total, both) = 0.01, composition.simplified(given, 0.01)
+    slack, (total, both) = 0.01, closed_forms.simplified(given, 0.01)
     assert both == pytest.approx(1 - (1 - slack) * np.prod([1 - d for _, d in given]))
     assert enumerated(pairs, total) <= both
 
@@ -97,8 +98,8 @@ def test_randomised_response_loss(levels):
 
 
 def test_region_reads_between_its_points():
-    region = composition.optimal(0.5, 0.001, 4)
-    pair = dominating_pair(0.5, 0.001, composition.widest_variation(0.5, 0.001))
+    region = closed_forms.optimal(0.5, 0.001, 4)
+    pair = dominating_pair(0.5, 0.001, closed_forms.widest_variation(0.5, 0.001))
     for at in np.linspace(0, 2.2, 12):
         exact = enumerated([pair] * 4, float(at))
         assert region.delta(float(at)) >= exact - 1e-13
@@ -106,7 +107,7 @@ def test_region_reads_between_its_points():
         assert reached == math.inf or reached >= at - 1e-6 or region.delta(reached) <= exact + 1e-12
     assert region.epsilon(1e-9) == math.inf
     assert region.epsilon(0.99) == 0.0
-    odd = composition.optimal(0.5, 0.0, 3)
+    odd = closed_forms.optimal(0.5, 0.0, 3)
     assert odd.delta(0.0) >= enumerated([dominating_pair(0.5, 0.0, math.tanh(0.25))] * 3, 0.0)
     assert odd.epsilon(0.0) == pytest.approx(1.5)
     assert odd.delta(9.0) == 0.0
@@ -114,15 +115,15 @@ def test_region_reads_between_its_points():
 
 
 def test_basic_gaussian_concentrated_parallel_and_group():
-    assert composition.basic([(0.1, 0.0), (0.2, 1e-6)]) == pytest.approx((0.3, 1e-6))
-    assert composition.gaussian([3.0, 4.0]) == 5.0
-    assert composition.concentrated([0.1, 0.2]) == pytest.approx(0.3)
+    assert closed_forms.basic([(0.1, 0.0), (0.2, 1e-6)]) == pytest.approx((0.3, 1e-6))
+    assert closed_forms.gaussian([3.0, 4.0]) == 5.0
+    assert closed_forms.concentrated([0.1, 0.2]) == pytest.approx(0.3)
     parts = [(0.1, 1e-6), (0.5, 0.0), (0.3, 1e-7)]
-    assert composition.parallel(parts, touched=1) == (0.5, 1e-6)
-    assert composition.parallel(parts, touched=2) == pytest.approx((0.8, 1.1e-6))
-    assert conversions.group(1.0, 1e-5, 2) == pytest.approx((2, 3.7183e-5), rel=1e-4)
-    assert conversions.group(1.0, 1e-5, 5) == pytest.approx((5, 8.5791e-4), rel=1e-4)
-    assert conversions.group(1.0, 0.5, 9)[1] == 1.0
+    assert closed_forms.parallel(parts, touched=1) == (0.5, 1e-6)
+    assert closed_forms.parallel(parts, touched=2) == pytest.approx((0.8, 1.1e-6))
+    assert closed_forms.group(1.0, 1e-5, 2) == pytest.approx((2, 3.7183e-5), rel=1e-4)
+    assert closed_forms.group(1.0, 1e-5, 5) == pytest.approx((5, 8.5791e-4), rel=1e-4)
+    assert closed_forms.group(1.0, 0.5, 9)[1] == 1.0
 
 
 # --- conversions ---
@@ -135,11 +136,11 @@ def test_basic_gaussian_concentrated_parallel_and_group():
 def test_zcdp_variance_table(epsilon, printed, right):
     lot = math.log(1e5)
     wrong = (math.sqrt(2 * lot) + math.sqrt(2 * lot + epsilon)) ** 2 / epsilon**2
-    sd = conversions.gaussian_sd_of_epsilon(1.0, epsilon, 1e-5)
+    sd = closed_forms.gaussian_sd_of_epsilon(1.0, epsilon, 1e-5)
     assert wrong == pytest.approx(printed, rel=1e-4)
     assert sd**2 == pytest.approx(right, rel=3e-4)
     # through the conversion it reaches ε exactly, the printed one far less
-    assert conversions.epsilon_of_rho(1 / (2 * sd**2), 1e-5) == pytest.approx(epsilon)
+    assert closed_forms.epsilon_of_rho(1 / (2 * sd**2), 1e-5) == pytest.approx(epsilon)
     assert exact_delta(sd, epsilon) <= 1e-5
 
 
@@ -147,40 +148,42 @@ def test_zcdp_variance_table(epsilon, printed, right):
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 20.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 def test_zcdp_round_trip_on_the_private_side(method, epsilon, delta):
-    rho = conversions.rho_of_epsilon(epsilon, delta, method=method)
-    back = conversions.epsilon_of_rho(rho, delta, method=method)
+    rho = closed_forms.rho_of_epsilon(epsilon, delta, method=method)
+    back = closed_forms.epsilon_of_rho(rho, delta, method=method)
     assert epsilon * (1 - 1e-6) <= back <= epsilon * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("rho", [1e-4, 0.1, 2.0])
 def test_tight_conversion_lies_between_exact_and_simple(rho):
     mu = math.sqrt(2 * rho)
-    tight = conversions.epsilon_of_rho(rho, 1e-6, method="tight")
-    assert conversions.epsilon_of_mu(mu, 1e-6) <= tight <= conversions.epsilon_of_rho(rho, 1e-6)
+    tight = closed_forms.epsilon_of_rho(rho, 1e-6, method="tight")
+    assert closed_forms.epsilon_of_mu(mu, 1e-6) <= tight <= closed_forms.epsilon_of_rho(rho, 1e-6)
 
 
 def test_tight_conversion_by_grid():
     rho, delta = 0.1, 1e-6
     order = 1 + np.exp(np.linspace(-3, 8, 200_001))
     twin = order * rho + (-np.log(delta * (order - 1)) + order * np.log1p(-1 / order)) / (order - 1)
-    assert conversions.epsilon_of_rho(rho, delta, method="tight") == pytest.approx(twin.min(), rel=1e-7)
-    assert conversions.epsilon_of_rho(rho, delta, xi=0.2) == pytest.approx(0.2 + conversions.epsilon_of_rho(rho, delta))
-    assert conversions.rho_of_pure(0.2) == pytest.approx(0.02)
+    assert closed_forms.epsilon_of_rho(rho, delta, method="tight") == pytest.approx(twin.min(), rel=1e-7)
+    assert closed_forms.epsilon_of_rho(rho, delta, xi=0.2) == pytest.approx(
+        0.2 + closed_forms.epsilon_of_rho(rho, delta)
+    )
+    assert closed_forms.rho_of_pure(0.2) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 6.0])
 @pytest.mark.parametrize("delta", [1e-10, 1e-3])
 def test_gdp_both_ways(mu, delta):
-    epsilon = conversions.epsilon_of_mu(mu, delta)
-    assert conversions.delta_of_mu(mu, epsilon) <= delta
+    epsilon = closed_forms.epsilon_of_mu(mu, delta)
+    assert closed_forms.delta_of_mu(mu, epsilon) <= delta
     if epsilon > 0:
-        assert conversions.delta_of_mu(mu, epsilon * (1 - 1e-6)) > delta
-        assert conversions.mu_of_epsilon(epsilon, delta) == pytest.approx(mu, rel=1e-6)
-    assert conversions.delta_of_mu(mu, 0.3) == pytest.approx(exact_delta(1 / mu, 0.3))
+        assert closed_forms.delta_of_mu(mu, epsilon * (1 - 1e-6)) > delta
+        assert closed_forms.mu_of_epsilon(epsilon, delta) == pytest.approx(mu, rel=1e-6)
+    assert closed_forms.delta_of_mu(mu, 0.3) == pytest.approx(exact_delta(1 / mu, 0.3))
 
 
 def test_total_variation_alone_may_be_enough():
-    assert conversions.epsilon_of_mu(0.001, 0.1) == 0.0
+    assert closed_forms.epsilon_of_mu(0.001, 0.1) == 0.0
 
 
 # --- accountants ---
@@ -188,7 +191,7 @@ def test_total_variation_alone_may_be_enough():
 
 def test_gaussian_composition_is_exact_in_every_accountant():
     event = events.Repeated(events.Gaussian(0.1), 100)
-    exact = conversions.epsilon_of_mu(1.0, 1e-5)
+    exact = closed_forms.epsilon_of_mu(1.0, 1e-5)
     assert accountants.cost(event, 1e-5) == accountants.Cost(exact, 1e-5, "gaussian")
     mixed = events.Composed((event, events.Laplace(1e-3)))
     found = accountants.cost(mixed, 1e-5)
@@ -232,13 +235,13 @@ def test_zcdp_events_use_zcdp():
     event = events.Composed((events.ZeroConcentrated(0.01), events.Gaussian(0.1), events.Pure(0.1)))
     found = accountants.cost(event, 1e-6)
     assert found.method == "concentrated"
-    assert found.epsilon == pytest.approx(conversions.epsilon_of_rho(0.02, 1e-6, method="tight"))
+    assert found.epsilon == pytest.approx(closed_forms.epsilon_of_rho(0.02, 1e-6, method="tight"))
     assert accountants.rho(event) == pytest.approx(0.02)
     assert accountants.rho(events.Approximate(0.1, 1e-9)) is None
     with pytest.raises(InputError, match="only zCDP is known"):
         accountants.delta(event, 1.0)
     assert accountants.cost(events.DiscreteGaussian(10.0, 1), 1e-6).epsilon == pytest.approx(
-        conversions.epsilon_of_mu(0.1, 1e-6), rel=1e-2
+        closed_forms.epsilon_of_mu(0.1, 1e-6), rel=1e-2
     )
 
 
@@ -267,7 +270,7 @@ def test_renyi_accountant_knows_its_limits():
 def test_calibration_ends_on_the_private_side():
     event = lambda sd: events.Repeated(events.Gaussian(1 / sd), 7)  # noqa: E731
     sd = least_noise(event, epsilon=0.8, delta=1e-6)
-    exact = math.sqrt(7) / conversions.mu_of_epsilon(0.8, 1e-6)
+    exact = math.sqrt(7) / closed_forms.mu_of_epsilon(0.8, 1e-6)
     assert exact <= sd <= exact * (1 + 2e-6)
     assert accountants.epsilon(event(sd), 1e-6) <= 0.8
     assert least_noise(lambda s: events.Repeated(events.Laplace(1 / s), 4), epsilon=2.0) == pytest.approx(2, rel=2e-6)
@@ -289,7 +292,7 @@ def test_hundredfold_composition_is_quick():
         accountants.cost(event, 1e-6)
         assert time.process_time() - began < 2
     began = time.process_time()
-    composition.optimal(0.1, 1e-9, 100)
+    closed_forms.optimal(0.1, 1e-9, 100)
     assert time.process_time() - began < 2
 
 
@@ -298,19 +301,19 @@ def test_hundredfold_composition_is_quick():
 
 def test_bad_input():
     with pytest.raises(InputError, match="at least one release needed, found 0"):
-        composition.basic([])
+        closed_forms.basic([])
     with pytest.raises(InputError, match="at least one release needed, found 0"):
-        composition.optimal(0.1, 0.0, 0)
+        closed_forms.optimal(0.1, 0.0, 0)
     with pytest.raises(InputError, match="changes 1 or 2 parts, found 3"):
-        composition.parallel([(0.1, 0.0)], touched=3)
+        closed_forms.parallel([(0.1, 0.0)], touched=3)
     with pytest.raises(InputError, match="changes 1 or 2 parts, found 0"):
         accountants.cost(events.Parallel((events.Laplace(0.1),), 0))
     with pytest.raises(InputError, match=r"eta: must lie between delta and 0\.291313"):
-        composition.total_variation(0.6, 0.0, 0.4, 2)
+        closed_forms.total_variation(0.6, 0.0, 0.4, 2)
     with pytest.raises(InputError, match="slack: must lie strictly"):
-        composition.simplified([(0.1, 0.0)], 0.0)
+        closed_forms.simplified([(0.1, 0.0)], 0.0)
     with pytest.raises(InputError, match="group: at least one record needed, found 0"):
-        conversions.group(0.1, 0.0, 0)
+        closed_forms.group(0.1, 0.0, 0)
     with pytest.raises(InputError, match="times must not be below 0, found -1"):
         accountants.cost(events.Repeated(events.Laplace(0.1), -1))
     with pytest.raises(InputError, match="Laplace: numbers of an event must be finite"):
@@ -318,4 +321,4 @@ def test_bad_input():
     with pytest.raises(InputError, match="give the parts equal budgets"):
         accountants.cost(events.Parallel(tuple(events.Laplace(0.1 + i / 100) for i in range(40)), 2))
     with pytest.raises(InputError, match="rho: must be"):
-        conversions.epsilon_of_rho(0.0, 1e-5)
+        closed_forms.epsilon_of_rho(0.0, 1e-5)

@@ -8,22 +8,22 @@ import pandas as pd
 import pytest
 import yaml
 
-from synthdp.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
 from synthdp.config import Config, parse
+from synthdp.config.settings import MASKS
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Check, Thresholds, Verdict
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check, undecided
 from synthdp.evaluation.risk.exposure import evaluate_exposure
-from synthdp.gating import MOST_TRIED, advise_on, judge
-from synthdp.intake import prepare
-from synthdp.masking.registry import MASKS
-from synthdp.masking.transition import Transition
-from synthdp.microdata import Microdata
-from synthdp.planning import plan_of
-from synthdp.schema import Role
+from synthdp.masking.categorical import Transition
 from synthdp.seeding import Streams
+from synthdp.stages.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
+from synthdp.stages.gating import MOST_TRIED, advise_on, judge
+from synthdp.stages.intake import prepare
+from synthdp.stages.planning import plan_of
+from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Role
 
 N = 150
 UNGATED = dict.fromkeys(Thresholds.model_fields) | {"draws": 12}

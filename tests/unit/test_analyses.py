@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from synthdp.errors import InputError, Unfinished
 from synthdp.inference.analyses import Analysis, columns_used
-from synthdp.inference.models import likelihood
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.inference.models import generalised
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 N = 400
 
@@ -284,7 +284,7 @@ def test_rare_outcome_is_not_separation() -> None:
 
 
 def test_no_convergence_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(likelihood, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(generalised, "NEWTON_STEPS", 1)
     with pytest.raises(Unfinished, match=r"^analyses.a: the logit fit did not converge; rescale or simplify"):
         analysis("logit", "vote ~ age + sex").estimate(people())
     assert capsys.readouterr() == ("", "")

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synthdp.evaluation.assessment import SPLITS, spread_of
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.analysis_spread import SPLITS, spread_of
 from synthdp.inference.analyses import Analysis
-from synthdp.microdata import resolve
 from synthdp.report.utility import _spread
+from synthdp.table.microdata import resolve
 
 OLS = Analysis(name="a", model="ols", formula="y ~ x")
 

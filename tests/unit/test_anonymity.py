@@ -9,11 +9,16 @@ from scipy import stats
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk import anonymity
-from synthdp.evaluation.risk.anonymity import describe, evaluate_anonymity
-from synthdp.evaluation.risk.population import evaluate_population, inverse_size, population_risk
-from synthdp.microdata import resolve
-from synthdp.schema import Column, Schema, Variable
+from synthdp.evaluation.risk import uniqueness
+from synthdp.evaluation.risk.uniqueness import (
+    describe,
+    evaluate_anonymity,
+    evaluate_population,
+    inverse_size,
+    population_risk,
+)
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Schema, Variable
 
 NOMINAL = Column(name="ill", kind="nominal", role="replace", key=False)
 ORDINAL = Column(name="grade", kind="ordinal", role="replace", key=False)
@@ -59,7 +64,7 @@ rows = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4)), min_size=1, max
 def test_measures_are_their_definitions(drawn, chunk) -> None:
     cells, values = np.asarray(drawn, dtype=np.int64).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(anonymity, "CHUNK", chunk)
+        patch.setattr(uniqueness, "CHUNK", chunk)
         found = describe(cells, {NOMINAL: values, ORDINAL: values})
     sizes = [int((cells == cell).sum()) for cell in np.unique(cells)]
     assert found["k"] == min(sizes)

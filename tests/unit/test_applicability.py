@@ -11,23 +11,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shared_data import SHARED
 
-from synthdp import api, applicability
+from synthdp import api
+from synthdp.cli.starting import write_config
 from synthdp.config import json_schema, parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, scan
-from synthdp.guessing.command import write_config
-from synthdp.imputation.regression import RegressionParameters, RegressionPosterior
-from synthdp.intake import prepare
+from synthdp.imputation.regression.association import RegressionParameters, RegressionPosterior
 from synthdp.masking.gaussian import Gaussian
-from synthdp.microdata import resolve
 from synthdp.pipeline import check, plan_of, run
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.stages.intake import prepare
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import prepare as prepare_task
+from synthdp.table import applies as applicability
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 SECRET = 2**100 + 7

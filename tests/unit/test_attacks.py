@@ -14,20 +14,18 @@ from shared_data import SHARED
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import Figures, Plain
-from synthdp.evaluation.risk.attacks import NOTABLE_RISK, attack, records_at_risk
+from synthdp.evaluation.risk.attacks import IDENTITY, NOTABLE_RISK, attack, records_at_risk, risks
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.identity import attack_by_matching, chance_hits, evaluate_identity
-from synthdp.evaluation.risk.intruders import evaluate_intruder
-from synthdp.evaluation.risk.knowledge import Intruder
+from synthdp.evaluation.risk.intruders import Intruder, evaluate_intruder
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.evaluation.risk.linking import evaluate_linked
-from synthdp.evaluation.risk.registry import IDENTITY, risks
 from synthdp.evaluation.risk.scatter import numeric_law, transition
+from synthdp.evaluation.risk.scoring import score_rows
 from synthdp.evaluation.risk.traces import trace
-from synthdp.microdata import Microdata, resolve
-from synthdp.neighbours.scoring import score_rows
-from synthdp.schema import Schema, Variable
 from synthdp.seeding import Streams
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Schema, Variable
 
 CSRG = SHARED / "pseudo_csrg.csv"
 AGE = {"kind": "continuous", "role": "replace", "key": True}

@@ -13,11 +13,17 @@ from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, combine
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.attribute import default_targets, evaluate_attribute
-from synthdp.evaluation.risk.attribution import attribution_probability, guess, targeted, targeted_outsider
-from synthdp.evaluation.risk.disclosive import disclosive, warn
+from synthdp.evaluation.risk.attribution import (
+    attribution_probability,
+    disclosive,
+    guess,
+    targeted,
+    targeted_outsider,
+    warn,
+)
 from synthdp.evaluation.risk.regressing import attack_by_regression
-from synthdp.microdata import resolve
-from synthdp.schema import Column, Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Variable
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=300)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from synthdp.errors import InputError
-from synthdp.privacy.accounting import events
+from synthdp.privacy import events
 from synthdp.privacy.audit import check_curve, epsilon_bound, judge, repeated
 from synthdp.privacy.audit.bounds import at_least, at_most
 from synthdp.privacy.tradeoff import (
@@ -19,7 +19,7 @@ from synthdp.privacy.tradeoff import (
     pure,
     randomised_response,
 )
-from synthdp.privacy.tradeoff.claims import promised
+from synthdp.privacy.tradeoff.duality import promised
 
 ALPHA = np.linspace(0, 1, 101)
 

@@ -21,12 +21,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthdp import io, pipeline
+from synthdp import pipeline
+from synthdp.cli import starting
 from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.guessing import dialects
-from synthdp.io import columnar, delimited, gathering, memory, statistical
+from synthdp.table import io
+from synthdp.table.io import delimited, gathering, memory, reading, statistical
 
 ROOT = Path(__file__).parents[2]
 SEED = 2**90 + 17
@@ -39,7 +40,7 @@ def small_batches(monkeypatch):
     """Make every reader take many batches of a small file."""
     monkeypatch.setattr(delimited, "BLOCK", 256)
     monkeypatch.setattr(delimited, "BLOCKS", 2)
-    monkeypatch.setattr(columnar, "BATCH", 7)
+    monkeypatch.setattr(reading, "BATCH", 7)
     monkeypatch.setattr(statistical, "CELLS", 40)
 
 
@@ -369,7 +370,7 @@ def test_a_run_is_the_same_whether_text_is_plain_or_codes(tmp_path, request):
 
 LIMITED = """
 import resource, sys
-from synthdp.io import delimited
+from synthdp.table.io import delimited
 delimited.BLOCK = 2**16
 from pathlib import Path
 import synthdp.cli
@@ -420,9 +421,9 @@ def test_init_says_that_a_file_is_too_large_at_once(tmp_path, monkeypatch):
     path.write_text("a,b\n" + "1,x\n" * 500)
     monkeypatch.setattr(memory, "available", lambda: 1000)
     asked = []
-    monkeypatch.setattr(dialects, "_likely", asked.append)
+    monkeypatch.setattr(starting, "_likely", asked.append)
     with pytest.raises(io.TooLarge, match="too large for the memory"):
-        dialects.read(path)
+        starting.read(path)
     assert not asked
 
 
@@ -441,7 +442,7 @@ def test_a_disk_that_fails_in_the_middle_of_a_file(tmp_path, monkeypatch):
                 raise OSError(5, "Zebulon")
             return super().read(8)
 
-    monkeypatch.setattr("synthdp.io.streams.open_file", lambda _: File(b"a,b\n1,x\n"))
+    monkeypatch.setattr("synthdp.table.io.streams.open_file", lambda _: File(b"a,b\n1,x\n"))
     with pytest.raises(Unfinished, match=r"cannot be read") as caught:
         io.read(path)
     assert "Zebulon" not in str(caught.value)

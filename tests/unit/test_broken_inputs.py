@@ -27,9 +27,9 @@ ROOT = Path(__file__).parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from synthdp import io  # noqa: E402
 from synthdp.cli import app  # noqa: E402
 from synthdp.evaluation.gate.limits import OFF  # noqa: E402
+from synthdp.table import io  # noqa: E402
 
 PAGE = ROOT / "reports" / "broken_inputs" / "README.md"
 SECRETS = ("Zebulon42", "987654.321", "987654")

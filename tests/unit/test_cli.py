@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from synthdp import __version__, pipeline, release
 from synthdp.cli import app, terminal
 from synthdp.errors import InputError, Unfinished
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 ROOT = Path(__file__).parents[2]
 SECRET = "Zebulon"
@@ -64,7 +64,7 @@ def calls(monkeypatch):
     """Stand in for the pipeline and remember what it was asked to do."""
     seen = {}
 
-    homes = {"demo": importlib.import_module("synthdp.demo")}
+    homes = {"demo": importlib.import_module("synthdp.cli.starting")}
 
     def stand_in(name, answer):
         def call(*args, **settings):
@@ -363,7 +363,7 @@ def test_analyse_refuses_bad_options(published, options, words):
 
 
 def test_the_help_of_analyse_lists_every_model():
-    from synthdp.inference.models.settings import MODELS
+    from synthdp.inference.models.fit import MODELS
 
     shown = invoke("analyse", "--help").stdout
     assert [model for model in MODELS if model not in shown] == []

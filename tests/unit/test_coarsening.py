@@ -5,17 +5,19 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from synthdp import api, cautions, io, release
-from synthdp.coarsening import coarsen, period_start
+from synthdp import api, release
 from synthdp.config import load, parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.foreign import File, harmonise
-from synthdp.intake import prepare
-from synthdp.microdata import numbers, resolve
-from synthdp.neighbours.averaging import average
 from synthdp.pipeline import check, plan_of, run
-from synthdp.schema import Kind, Variable
+from synthdp.stages import planning
+from synthdp.stages.intake import prepare
+from synthdp.table import io
+from synthdp.table.coarsening import coarsen, period_start
+from synthdp.table.foreign import File, harmonise
+from synthdp.table.microdata import numbers, resolve
+from synthdp.table.schema import Kind, Variable
+from synthdp.tagging.neighbours import average
 
 
 def frame(n: int = 60) -> pd.DataFrame:
@@ -189,7 +191,7 @@ def test_design_columns_are_carried_and_the_cluster_is_no_predictor():
         assert list(copy.columns) == list(frame().columns)
         for name in ("weight", "household", "code"):
             assert copy[name].equals(frame()[name])
-    assert cautions.of(data)[-1] == (
+    assert planning.of(data)[-1] == (
         "Columns of the survey's design are released as they are: code (strata), household (cluster), weight "
         "(weights). An analysis takes account of them in its standard errors where it names them (weights, strata, "
         "cluster)."

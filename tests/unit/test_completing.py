@@ -13,18 +13,18 @@ from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.regression import Regression
+from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.trees.masked import MaskedCart
+from synthdp.masking.categorical import ShiftedNormal
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.microdata import resolve
-from synthdp.planning import plan_of as checked
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis.completing import completer, incomplete
+from synthdp.stages.planning import plan_of as checked
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.nesting import completer, incomplete
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 SEED = 0xC0FFEE_5EED_0000_0000_1234

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from synthdp.config import Config, json_schema, load, parse
 from synthdp.errors import InputError
-from synthdp.schema import Variable
+from synthdp.table.schema import Variable
 
 NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}

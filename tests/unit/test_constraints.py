@@ -6,14 +6,14 @@ import pytest
 
 from synthdp import api
 from synthdp.errors import InputError, Unfinished
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
-from synthdp.synthesis import constraints, pace
+from synthdp.synthesis import constraints, rejection
 from synthdp.synthesis.constraints import MOST_ROUNDS, constrained, violated
 from synthdp.synthesis.imputed import Mi
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan, Release
+from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 RULE = "yrs_married <= age - 18"
 VARIABLES = {name: Variable(role="replace") for name in ("age", "yrs_married")}
@@ -30,7 +30,7 @@ METHODS = {
 @pytest.fixture(autouse=True)
 def short_chains(monkeypatch):
     """How well θ is drawn does not matter here: ``tests/statistical/test_truncation.py`` looks at that."""
-    monkeypatch.setattr(pace, "LENGTHS", (6,))
+    monkeypatch.setattr(rejection, "LENGTHS", (6,))
 
 
 def couples(n: int = 200) -> pd.DataFrame:

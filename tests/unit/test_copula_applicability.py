@@ -4,18 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.applicability import broken, settled
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.model import Copula
+from synthdp.masking.categorical import Transition
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.transition import Transition
-from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.tasks import prepare
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import prepare
+from synthdp.table.applies import broken, settled
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 QUICK = Copula(least_ess=2, most_r_hat=5)

@@ -5,9 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from synthdp.imputation.copula import blocks, convergence, loops, rows
-from synthdp.imputation.copula.chain import Sampler
-from synthdp.imputation.copula.covariance import Covariance, correlations
+from synthdp.imputation.copula import fitting, normals, rows
+from synthdp.imputation.copula.chain import Covariance, Sampler, correlations
 from synthdp.imputation.copula.latent import ONE_SIDED, SOME_OPEN, TWO_SIDED, Latent, Shape, truncated_at
 
 MIXED = Shape.of(5, ((3, 2),))
@@ -86,22 +85,22 @@ class TestLoops:
         p = np.concatenate(
             [10.0 ** -np.arange(1, 300, 7), np.linspace(0.001, 0.999, 77), 1 - 10.0 ** -np.arange(1, 14)]
         )
-        np.testing.assert_allclose([loops.quantile(x) for x in p], ndtri(p), rtol=1e-13, atol=1e-15)
-        assert loops.quantile(0.0) == -np.inf
-        assert loops.quantile(1.0) == np.inf
+        np.testing.assert_allclose([normals.quantile(x) for x in p], ndtri(p), rtol=1e-13, atol=1e-15)
+        assert normals.quantile(0.0) == -np.inf
+        assert normals.quantile(1.0) == np.inf
 
     def test_the_distribution_is_scipys(self):
         x = np.concatenate([np.linspace(-36.9, 8, 4001), [-np.inf, np.inf, -50.0, 50.0]])
-        np.testing.assert_allclose([loops.cumulative(v) for v in x], ndtr(x), rtol=2e-7)
+        np.testing.assert_allclose([normals.cumulative(v) for v in x], ndtr(x), rtol=2e-7)
         near = np.linspace(-7, 7, 2001)
-        np.testing.assert_allclose([loops.cumulative(v) for v in near], ndtr(near), rtol=5e-9, atol=1e-15)
+        np.testing.assert_allclose([normals.cumulative(v) for v in near], ndtr(near), rtol=5e-9, atol=1e-15)
 
     @pytest.mark.parametrize(
         ("low", "high"), [(-np.inf, np.inf), (-1, 0.5), (2, np.inf), (8, 9), (-np.inf, -12), (40, 41), (-60, -50)]
     )
     def test_a_truncated_normal_stays_inside_and_agrees_with_numpy(self, low, high):
         u = np.linspace(0.01, 0.99, 23)
-        drawn = np.array([loops.truncated(float(low), float(high), x) for x in u])
+        drawn = np.array([normals.truncated(float(low), float(high), x) for x in u])
         assert ((drawn >= low) & (drawn <= high)).all()
         np.testing.assert_allclose(drawn, truncated_at(np.full(23, float(low)), np.full(23, float(high)), u), rtol=1e-6)
         if abs(low) < 30 and abs(high) < 30:
@@ -137,12 +136,12 @@ class TestLoops:
     def test_single_precision_probabilities_and_quantiles_are_scipys(self):
         x = np.concatenate([np.linspace(-12, 8, 4001), [-np.inf, np.inf]]).astype(np.float32)
         found, work = np.empty_like(x), np.empty_like(x)
-        blocks.cumulatives(x, found, work)
+        normals.cumulatives(x, found, work)
         np.testing.assert_allclose(found[:-2], ndtr(x[:-2].astype(np.float64)), rtol=5e-6)
         np.testing.assert_allclose(found[-2:], [0, 1], atol=1e-30)
         p = np.concatenate([np.linspace(0.001, 0.999, 2001), 10 ** -np.linspace(3, 10.8, 500)]).astype(np.float32)
         found, work = np.empty_like(p), np.empty_like(p)
-        blocks.quantiles(p, found, work)
+        normals.quantiles(p, found, work)
         np.testing.assert_allclose(found, ndtri(p.astype(np.float64)), rtol=1e-6, atol=1e-6)
 
     @pytest.mark.parametrize(("low", "high"), [(-np.inf, -9.0), (7.0, np.inf), (-30, -20), (-np.inf, -5.5), (-7, -6.4)])
@@ -151,7 +150,7 @@ class TestLoops:
         a, b, x = (np.full(200, value, dtype=np.float32) for value in (low, high, 0.0))
         two_sided = bool(np.isfinite(low) and np.isfinite(high))
         flipped = low > 0
-        blocks.draw_inside(200, a, b, x, u.copy(), 1.0, two_sided, np.empty((5, 200), dtype=np.float32))
+        normals.draw_inside(200, a, b, x, u.copy(), 1.0, two_sided, np.empty((5, 200), dtype=np.float32))
         v = 1 - u if flipped else u
         expected = truncated_at(np.full(200, float(low)), np.full(200, float(high)), v.astype(np.float64))
         np.testing.assert_allclose(x, expected, rtol=3e-6)
@@ -163,21 +162,21 @@ class TestLoops:
         before = stats.truncnorm.rvs(-0.4, 1.5, size=size, random_state=rng).astype(np.float32)
         after = before.copy()
         u = rng.random(size).astype(np.float32)
-        blocks.draw_inside(size, a, b, after, u, 0.1, True, np.empty((5, size), dtype=np.float32))
+        normals.draw_inside(size, a, b, after, u, 0.1, True, np.empty((5, size), dtype=np.float32))
         assert stats.kstest(after, stats.truncnorm(-0.4, 1.5).cdf).pvalue > 0.001
         assert np.corrcoef(before, after)[0, 1] < -0.9
 
     def test_uniforms_are_never_one(self):
         # words whose next number is 2³² − 1
         found = np.empty(1, dtype=np.float32)
-        blocks.uniforms(np.array([[0], [1], [1], [0xFFFFFFFF]], dtype=np.uint32), found)
+        normals.uniforms(np.array([[0], [1], [1], [0xFFFFFFFF]], dtype=np.uint32), found)
         assert 1 - 2e-7 < found[0] < 1
 
     def test_uniforms_are_xoshiros(self):
         words = np.random.default_rng(17).integers(0, 2**32, (4, 100), dtype=np.uint32)
         twin, found = words.copy(), np.empty(100, dtype=np.float32)
         for count in (100, 37, 100):
-            blocks.uniforms(words, found[:count])
+            normals.uniforms(words, found[:count])
             np.testing.assert_array_equal(found[:count], twin_of_uniforms(twin, count).astype(np.float32))
         assert 0 < found.min() < found.max() < 1
 
@@ -443,28 +442,28 @@ class TestConvergence:
         rng = np.random.default_rng(10)
         noise = rng.standard_normal((2, 200))
         draws = noise + 0.7 * np.roll(noise, 1, axis=1) + 0.4 * np.roll(noise, 2, axis=1)
-        assert convergence.bulk_ess(draws[:, :, None])[0] == pytest.approx(direct_ess(draws), rel=1e-9)
+        assert fitting.bulk_ess(draws[:, :, None])[0] == pytest.approx(direct_ess(draws), rel=1e-9)
 
     def test_an_autoregression_has_the_size_theory_gives(self):
         rng = np.random.default_rng(11)
         x = np.zeros((2, 4000, 3))
         for t in range(1, 4000):
             x[:, t] = 0.6 * x[:, t - 1] + rng.standard_normal((2, 3))
-        assert convergence.bulk_ess(x) == pytest.approx(8000 * 0.4 / 1.6, rel=0.2)
-        assert (convergence.r_hat(x) < 1.01).all()
+        assert fitting.bulk_ess(x) == pytest.approx(8000 * 0.4 / 1.6, rel=0.2)
+        assert (fitting.r_hat(x) < 1.01).all()
 
     def test_chains_apart_in_place_or_spread_are_told(self):
         rng = np.random.default_rng(12)
         x = rng.standard_normal((2, 300, 3))
         x[1, :, 1] += 1.0
         x[1, :, 2] *= 3.0
-        found = convergence.r_hat(x)
+        found = fitting.r_hat(x)
         assert found[0] < 1.02
         assert found[1] > 1.1
         assert found[2] > 1.1
 
     def test_a_constant_has_no_size(self):
-        assert np.isnan(convergence.bulk_ess(np.ones((2, 50, 1)))[0])
+        assert np.isnan(fitting.bulk_ess(np.ones((2, 50, 1)))[0])
 
     def test_they_are_arvizs(self):
         arviz = pytest.importorskip("arviz")
@@ -472,8 +471,8 @@ class TestConvergence:
         draws = rng.standard_normal((4, 501, 6)).cumsum(axis=1) * np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0])
         draws += rng.standard_normal((4, 501, 6)) * np.array([1.0, 1.0, 0.5, 1.0, 3.0, 0.1])
         draws[:, :, 1] = np.exp(2 * draws[:, :, 1])
-        for ours, name in ((convergence.bulk_ess, "bulk"), (convergence.tail_ess, "tail")):
+        for ours, name in ((fitting.bulk_ess, "bulk"), (fitting.tail_ess, "tail")):
             theirs = [float(arviz.ess(draws[:, :, k], method=name)) for k in range(6)]
             np.testing.assert_allclose(ours(draws), theirs, rtol=1e-9)
         theirs = [float(arviz.rhat(draws[:, :, k], method="rank")) for k in range(6)]
-        np.testing.assert_allclose(convergence.r_hat(draws), theirs, rtol=1e-9)
+        np.testing.assert_allclose(fitting.r_hat(draws), theirs, rtol=1e-9)

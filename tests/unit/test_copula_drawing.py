@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.drawing import CopulaParameters, Walk
 from synthdp.imputation.copula.margins import HEAP, LevelMargin, NumberMargin
 from synthdp.imputation.copula.model import Copula
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
-from synthdp.synthesis.protocol import Plan
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import prepare
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 N = 3000

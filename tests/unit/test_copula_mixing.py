@@ -7,12 +7,12 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import ndtr, ndtri
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.coding import Coding, Item
 from synthdp.imputation.copula.drawing import CopulaParameters
+from synthdp.imputation.copula.latent import Mixture, first_shift
 from synthdp.imputation.copula.margins import LevelMargin, NumberMargin
-from synthdp.imputation.copula.mixing import Mixture, first_shift
-from synthdp.schema import Column, Kind, Role
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
+from synthdp.table.schema import Column, Kind, Role
 
 NOTHING = np.zeros(0, dtype=np.int64)
 

@@ -7,16 +7,16 @@ import pytest
 from synthdp.errors import Unfinished
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.regression import Regression
+from synthdp.imputation.regression.association import Regression
+from synthdp.masking.categorical import Transition
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.transition import Transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.report.summary import notes_on
 from synthdp.seeding import Streams
-from synthdp.summary import notes_on
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.tasks import prepare
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import prepare
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, Rules, tag
 
 QUICK = Copula(least_ess=2, most_r_hat=5)

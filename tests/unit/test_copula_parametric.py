@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from synthdp.imputation.copula.parametric import (
-    FAMILIES,
-    ParametricMargin,
-    weighted_beta,
-    weighted_gamma,
-    weighted_normal,
-)
+from synthdp.imputation.copula.margins import FAMILIES, ParametricMargin, weighted_beta, weighted_gamma, weighted_normal
 
 LIMITS = {"normal": (-np.inf, np.inf), "gamma": (2.0, np.inf), "beta": (-1.0, 3.0)}
 

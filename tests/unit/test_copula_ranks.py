@@ -5,18 +5,17 @@ import pandas as pd
 import pytest
 from scipy import integrate
 
-from synthdp.imputation.copula.convergence import bulk_ess
+from synthdp.imputation.copula.fitting import bulk_ess
 from synthdp.imputation.copula.latent import Latent, Shape
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.copula.ranks import Order, RankSampler
-from synthdp.imputation.copula.stretching import stretch
+from synthdp.imputation.copula.ranks import Order, RankSampler, stretch
 from synthdp.masking.gaussian import Gaussian
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.tasks import prepare
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import prepare
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 SHAPE = Shape.of(2)

@@ -7,18 +7,16 @@ import pytest
 from scipy import stats
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation.copula.arranging import Arrangement
-from synthdp.imputation.copula.blocks import uniforms
 from synthdp.imputation.copula.coding import Coding, Item
-from synthdp.imputation.copula.drawing import BLOCK, CopulaParameters
-from synthdp.imputation.copula.knots import Knots, heights
+from synthdp.imputation.copula.drawing import BLOCK, TILE, CopulaParameters, run_rows
 from synthdp.imputation.copula.latent import truncated_at
-from synthdp.imputation.copula.levels import ROOM, move_levels, move_utility
 from synthdp.imputation.copula.margins import LevelMargin, NumberMargin
-from synthdp.imputation.copula.records import TILE, run_rows
-from synthdp.imputation.copula.steps import CHOICE, FARTHEST_START, INTERVAL, LEVELS, NUMBER, UTILITY
-from synthdp.schema import Column, Kind, Role
+from synthdp.imputation.copula.moves import ROOM, move_levels, move_utility
+from synthdp.imputation.copula.normals import uniforms
+from synthdp.imputation.copula.steps import CHOICE, FARTHEST_START, INTERVAL, LEVELS, NUMBER, UTILITY, Knots, heights
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
+from synthdp.table.schema import Column, Kind, Role
 
 NOTHING = np.zeros(0, dtype=np.int64)
 KINDS = (Kind.CONTINUOUS, Kind.ORDINAL, Kind.NOMINAL)

@@ -9,7 +9,7 @@ from synthdp.config import load
 from synthdp.datasets import (
     ANALYSES,
     anes96,
-    designs,
+    known_truth,
     registry,
     right_model,
     right_model_truth,
@@ -18,9 +18,9 @@ from synthdp.datasets import (
     wrong_model,
     wrong_model_truth,
 )
-from synthdp.intake import prepare
 from synthdp.pipeline import check
-from synthdp.schema import Kind
+from synthdp.stages.intake import prepare
+from synthdp.table.schema import Kind
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL_SEED = 1996
@@ -163,7 +163,7 @@ def test_analyses_of_a_large_draw_find_the_truth(design, draw, truth):
 
 def test_quadrature_has_converged(monkeypatch):
     coarse = right_model_truth()
-    monkeypatch.setattr(designs, "QUADRATURE_NODES", 36)
+    monkeypatch.setattr(known_truth, "QUADRATURE_NODES", 36)
     fine = right_model_truth()
     for name, terms in coarse.items():
         for term, value in terms.items():
@@ -172,7 +172,7 @@ def test_quadrature_has_converged(monkeypatch):
 
 def test_ordinary_standard_errors_are_right_for_the_right_model():
     # sandwich against model-based variance in the population: coverage on the original data is nominal
-    population = designs._population(24)
+    population = known_truth._population(24)
     for names, outcome, logistic in ((("x", "b1", "b2", "z"), "y", False), (("x", "z"), "b1", True)):
         design = population.design(*names)
         matrix = np.column_stack(list(design.values()))

@@ -2,12 +2,13 @@
 
 import pytest
 
-from synthdp import datasets, io, release
+from synthdp import datasets, release
+from synthdp.cli.starting import PUBLIC_SEED, QUICK_COPIES, demo, settings
 from synthdp.config import load
-from synthdp.demo import PUBLIC_SEED, QUICK_COPIES, demo, settings
 from synthdp.errors import InputError
 from synthdp.pipeline import check
 from synthdp.seeding import SMALLEST_SECRET_SEED
+from synthdp.table import io
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,19 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from synthdp import api, derived, io
+from synthdp import api
 from synthdp.config import parse
 from synthdp.datasets import anes96
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.expressions import evaluate
-from synthdp.intake import prepare
-from synthdp.microdata import resolve
 from synthdp.pipeline import check, plan_of, run
-from synthdp.schema import Role, Variable
 from synthdp.seeding import Streams
+from synthdp.stages.intake import prepare
 from synthdp.synthesis.making import complete, make
+from synthdp.table import derived, io
+from synthdp.table.expressions import evaluate
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Role, Variable
 
 SECRET = 2**100 + 7
 FORMULA = "log(popul + 0.1)"

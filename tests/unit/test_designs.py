@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from synthdp import api, pipeline, release
 from synthdp.cli import app
 from synthdp.config import load
-from synthdp.designs import Design, rule_for
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.inference.designs import unfit
+from synthdp.inference.pooling import unfit
 from synthdp.inference.rules import RULES
+from synthdp.synthesis.design import Design, rule_for
 
 PARTIAL = Design(replaced="some", proper=True, copies=5)
 PLUG_IN = Design(replaced="all", proper=False, copies=5)

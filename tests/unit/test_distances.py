@@ -8,13 +8,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.associations import cramers_v, evaluate_associations, mutual_information, pearson
+from synthdp.evaluation.comparison import Comparison, Halves, halves
 from synthdp.evaluation.utility.classes import classify
-from synthdp.evaluation.utility.distances import evaluate_distributions, kolmogorov_smirnov, wasserstein
-from synthdp.evaluation.utility.spread import Halves, halves
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.evaluation.utility.distances import (
+    cramers_v,
+    evaluate_associations,
+    evaluate_distributions,
+    kolmogorov_smirnov,
+    mutual_information,
+    pearson,
+    wasserstein,
+)
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 
 def rng(seed=1):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reports.dp_agreement import study
 from synthdp.privacy.accounting import accountants
-from synthdp.studies import dp_agreement
 
 REPORT = Path(__file__).parents[2] / "reports" / "dp_agreement"
 
@@ -15,10 +15,8 @@ REPORT = Path(__file__).parents[2] / "reports" / "dp_agreement"
 @pytest.mark.slow
 def test_agreement_on_a_few_settings(tmp_path, monkeypatch):
     shutil.copy(REPORT / "diffprivlib.json", tmp_path)
-    monkeypatch.setattr(
-        dp_agreement, "speed", lambda: {"secure": 1, "opendp_alone": 2, "ratio": 0.5, "hundred_fold": 1}
-    )
-    rows = dp_agreement.run(out=tmp_path, replications=2, seed=5)["rows"]
+    monkeypatch.setattr(study, "speed", lambda: {"secure": 1, "opendp_alone": 2, "ratio": 0.5, "hundred_fold": 1})
+    rows = study.run(out=tmp_path, replications=2, seed=5)["rows"]
     assert len(rows) == 23
     for row in rows:
         if row["same_claim"]:
@@ -39,12 +37,12 @@ def test_the_committed_table_is_the_full_one():
 
 
 def test_without_the_peer_there_are_no_rows(tmp_path):
-    assert list(dp_agreement.stored_comparisons(tmp_path / "none.json")) == []
+    assert list(study.stored_comparisons(tmp_path / "none.json")) == []
 
 
 @pytest.mark.slow
 def test_secure_noise_is_no_slower_than_opendp_alone():
-    accountants.cost(dp_agreement.events.Laplace(0.1), 1e-6)
-    fast = dp_agreement.speed(4000)
+    accountants.cost(study.events.Laplace(0.1), 1e-6)
+    fast = study.speed(4000)
     assert fast["ratio"] <= 1.2
     assert fast["hundred_fold"] < 2

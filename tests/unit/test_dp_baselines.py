@@ -4,11 +4,10 @@ import json
 
 import pytest
 
+from reports.dp_baselines import cases, study
+from reports.dp_baselines import page as pages
+from synthdp.config.settings import PRIVATE
 from synthdp.errors import InputError
-from synthdp.studies import dp_baselines as study
-from synthdp.studies import dp_baselines_cases as cases
-from synthdp.studies import dp_baselines_page as pages
-from synthdp.synthesis.private.registry import PRIVATE
 
 FEW = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_mst", cases.TREE, "CART")
 

@@ -7,11 +7,11 @@ import pytest
 from shared_data import SHARED
 
 from synthdp import dp
-from synthdp.dp.budgets import Budget
+from synthdp.dp.declarations import Budget
 from synthdp.dp.regression import _sds, _unit
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Simulated
-from synthdp.privacy.mechanisms.gaussian import exact_delta
+from synthdp.privacy.mechanisms.additive import exact_delta
 
 
 def source(*seed):
@@ -253,7 +253,7 @@ def test_refusals(call, sentence):
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared data sets are not here")
 def test_adassp_is_as_published_where_it_is_quick():
-    from synthdp.studies.adassp import as_published
+    from reports.adassp.study import as_published
 
     published = json.loads((SHARED / "published" / "adassp_wang2018.json").read_text(encoding="utf-8"))
     for name in ("energy", "wine"):
@@ -263,7 +263,7 @@ def test_adassp_is_as_published_where_it_is_quick():
 
 
 def test_study_says_which_file_is_missing(tmp_path):
-    from synthdp.studies.adassp import load
+    from reports.adassp.study import load
 
     with pytest.raises(InputError, match=r"uci/wine.csv.gz is not there"):
         load(tmp_path, "wine")

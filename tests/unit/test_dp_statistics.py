@@ -6,12 +6,10 @@ from scipy import integrate, stats
 
 import synthdp
 from synthdp import dp
-from synthdp.dp.bounding import bounded
-from synthdp.dp.budgets import Budget
 from synthdp.dp.counting import discrete_laplace_reach
-from synthdp.dp.laws import laplace_normal_cdf, laplace_normal_pdf, laplace_normal_quantile
-from synthdp.dp.noise import Noise
-from synthdp.dp.products import release_products, sensitivities
+from synthdp.dp.declarations import Budget, bounded
+from synthdp.dp.least_squares import release_products, sensitivities
+from synthdp.dp.noise import Noise, laplace_normal_cdf, laplace_normal_pdf, laplace_normal_quantile
 from synthdp.dp.quantiles import _scores
 from synthdp.errors import InputError
 from synthdp.privacy import events

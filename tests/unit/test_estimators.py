@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reports.estimators import design, least_squares, logistic, ordered_probit, probit
 from synthdp.inference.analyses import Analysis
-from synthdp.studies.estimators import design, least_squares, logistic, ordered_probit, probit
 
 RNG = np.random.default_rng(7)
 N = 400

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from synthdp.links import Link
+from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian as GaussianMask
-from synthdp.masking.protocol import Target
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.masking.transition import Transition
+from synthdp.masking.mask import Target
 from synthdp.privacy.events import (
     LARGEST_USEFUL_MU,
     Gaussian,
@@ -22,7 +20,8 @@ from synthdp.privacy.events import (
     compose_copies,
     statement,
 )
-from synthdp.schema import Column
+from synthdp.table.links import Link
+from synthdp.table.schema import Column
 
 positive = st.floats(0.01, 10)
 

@@ -11,8 +11,8 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk import exposure
 from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
-from synthdp.microdata import resolve
-from synthdp.schema import Schema, Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Schema, Variable
 
 NAMES = ["a", "b", "c", "d"]
 

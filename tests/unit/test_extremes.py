@@ -11,8 +11,8 @@ import pytest
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.extremes import RANKS, ExtremesRisk, evaluate_extremes
-from synthdp.microdata import Floats, resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import Floats, resolve
+from synthdp.table.schema import Variable
 
 COPIES = 5
 

@@ -5,20 +5,16 @@ import pytest
 from scipy import integrate, special, stats
 
 from synthdp.errors import Unfinished
-from synthdp.evidence import GaussianEvidence, LevelEvidence
-from synthdp.imputation.families import counts, hamiltonian, levels
-from synthdp.imputation.families.binary import Binary, BinaryDraw
+from synthdp.imputation.families import counts, sampling
+from synthdp.imputation.families import family as family_module
 from synthdp.imputation.families.counts import CountTarget, NegativeBinomial, NegativeBinomialDraw
-from synthdp.imputation.families.hamiltonian import HamiltonianSampler
-from synthdp.imputation.families.intervals import log_interval
-from synthdp.imputation.families.laplace import IndependenceSampler
-from synthdp.imputation.families.multinomial import Multinomial, MultinomialDraw, MultinomialTarget
-from synthdp.imputation.families.newton import find_mode
-from synthdp.imputation.families.normal import Normal, NormalDraw
-from synthdp.imputation.families.ordered import Ordered, OrderedDraw, OrderedTarget
-from synthdp.imputation.families.protocol import LevelDraw, NormalLike
-from synthdp.imputation.families.semicontinuous import Semicontinuous, SemicontinuousDraw
-from synthdp.links import Link
+from synthdp.imputation.families.family import LevelDraw, NormalLike
+from synthdp.imputation.families.normal import Normal, NormalDraw, Semicontinuous, SemicontinuousDraw
+from synthdp.imputation.families.ordered import Ordered, OrderedDraw, OrderedTarget, log_interval
+from synthdp.imputation.families.sampling import HamiltonianSampler, IndependenceSampler, find_mode
+from synthdp.imputation.families.unordered import Binary, BinaryDraw, Multinomial, MultinomialDraw, MultinomialTarget
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
+from synthdp.table.links import Link
 
 DRAWS = 3000
 ENOUGH = 20_000
@@ -258,7 +254,7 @@ def test_blocks_change_memory_and_not_results(monkeypatch):
         return found
 
     whole = results()
-    monkeypatch.setattr(levels, "CELLS_AT_ONCE", 777)
+    monkeypatch.setattr(family_module, "CELLS_AT_ONCE", 777)
     for one, other in zip(whole, results(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8)
 
@@ -355,7 +351,7 @@ def test_posterior_draws_have_the_moments_of_the_grid(family, d, y, sampler, mon
     }[y]
     prior = np.array([3.0, 2.0])[:d]
     if sampler == "trajectories":
-        monkeypatch.setattr(hamiltonian, "MOST_INDEPENDENT_STEPS", 0)
+        monkeypatch.setattr(sampling, "MOST_INDEPENDENT_STEPS", 0)
     fitted = family.fit(design, outcome, prior, rng=rng)
     assert isinstance(fitted.sampler, HamiltonianSampler if sampler == "trajectories" else IndependenceSampler)
     count = DRAWS if sampler == "independent" else 600

@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import io, pipeline
+from synthdp import pipeline
 from synthdp.config import load
 from synthdp.errors import InputError
-from synthdp.foreign import File, Findings, harmonise
-from synthdp.io.labels import Labels
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table import io
+from synthdp.table.foreign import File, Findings, harmonise
+from synthdp.table.io.labels import Labels
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 SECRET = "Zebulon"
 N = 40

@@ -13,11 +13,12 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from synthdp import io, pipeline
+from synthdp import pipeline
 from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.io import memory, reading
+from synthdp.table import io
+from synthdp.table.io import memory, reading
 
 SECRET = "Zebulon"
 SEED = 2**90 + 11

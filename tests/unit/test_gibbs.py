@@ -4,24 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
-from synthdp.imputation import regression as regression_module
-from synthdp.imputation.chaining import State
-from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts
-from synthdp.imputation.families.binary import BinaryDraw
-from synthdp.imputation.families.multinomial import MultinomialDraw
 from synthdp.imputation.families.normal import NormalDraw
-from synthdp.imputation.gibbs import GibbsParameters, Node, drift
-from synthdp.imputation.regression import Regression
-from synthdp.imputation.splines import basis, knots_of
+from synthdp.imputation.families.unordered import BinaryDraw, MultinomialDraw
+from synthdp.imputation.predictors import AsIndicators, AsNumber, AsTwoParts, basis, knots_of
+from synthdp.imputation.regression import association as regression_module
+from synthdp.imputation.regression.association import Regression
+from synthdp.imputation.regression.gibbs import GibbsParameters, Node, State, drift
+from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.masking.transition import Transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 N = 40_000

@@ -3,18 +3,16 @@
 import numpy as np
 import pytest
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels, log_sum
-from synthdp.imputation import grouped
-from synthdp.imputation.encoding import AsIndicators, AsNumber, AsTwoParts
-from synthdp.imputation.families.binary import BinaryDraw
-from synthdp.imputation.families.multinomial import Multinomial
-from synthdp.imputation.families.normal import NormalDraw
-from synthdp.imputation.families.semicontinuous import SemicontinuousDraw
-from synthdp.imputation.gibbs import GibbsParameters, Node
-from synthdp.imputation.grouped import Grouped, draw_consistent
-from synthdp.imputation.grouped_chain import GroupedChain
-from synthdp.imputation.joint import JointModel
-from synthdp.imputation.regression import RegressionParameters
+from synthdp.imputation.families.normal import NormalDraw, SemicontinuousDraw
+from synthdp.imputation.families.unordered import BinaryDraw, Multinomial
+from synthdp.imputation.predictors import AsIndicators, AsNumber, AsTwoParts
+from synthdp.imputation.regression import grouped
+from synthdp.imputation.regression.association import RegressionParameters
+from synthdp.imputation.regression.gibbs import GibbsParameters, Node
+from synthdp.imputation.regression.grouped import Grouped, draw_consistent
+from synthdp.imputation.regression.grouped_chain import GroupedChain
+from synthdp.imputation.regression.joint import JointModel
+from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels, log_sum
 
 N = 20_000
 MEAN, SD = 0.3, 1.0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from synthdp.errors import InputError
-from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, Rules, tag
 
 KEYS = {

@@ -6,12 +6,12 @@ import pytest
 import yaml
 from shared_data import SHARED
 
+from synthdp.cli.starting import date_form
 from synthdp.config import parse
-from synthdp.config.text import Loader
-from synthdp.guessing import identifiers, keys, kinds, missing, names, propose, scales, skips, tell, to_yaml
-from synthdp.guessing.dialects import date_form
-from synthdp.guessing.writing import scalar
-from synthdp.schema import Kind, Role
+from synthdp.config.proposal_text import propose, scalar, tell, to_yaml
+from synthdp.config.reading import Loader
+from synthdp.table.guess import identifiers, kinds, missing
+from synthdp.table.schema import Kind, Role
 
 RNG = np.random.default_rng(20240607)
 N = 400
@@ -86,7 +86,7 @@ def test_rare_levels_are_not_written_and_the_person_is_told():
     ],
 )
 def test_scales(levels, order):
-    assert scales.in_order(levels) == order
+    assert kinds.in_order(levels) == order
 
 
 @pytest.mark.parametrize(
@@ -125,22 +125,22 @@ def test_tolerance_is_at_least_half_a_step():
     ],
 )
 def test_missing_codes(values, codes):
-    found = missing.find({"x": np.asarray(values, dtype=float)}).get("x", ())
+    found = missing.find_codes({"x": np.asarray(values, dtype=float)}).get("x", ())
     assert [code.value for code in found] == codes
 
 
 def test_a_code_of_one_column_needs_less_evidence_in_another():
     clear = np.array([-8.0] * 30 + list(range(100)))
     rare = np.array([-8.0, *range(129)])
-    assert "x" not in missing.find({"x": rare})
-    found = missing.find({"clear": clear, "x": rare})
+    assert "x" not in missing.find_codes({"x": rare})
+    found = missing.find_codes({"clear": clear, "x": rare})
     assert [code.value for code in found["x"]] == [-8]
     assert "a code in another column" in found["x"][0].evidence
 
 
 def test_the_evidence_of_a_code_holds_no_other_value():
     values = np.array([999.0] * 20 + [317.0, 411.0, 523.0] * 20)
-    (code,) = missing.find({"x": values})["x"]
+    (code,) = missing.find_codes({"x": values})["x"]
     assert not any(text in code.evidence for text in ("317", "411", "523"))
 
 
@@ -234,12 +234,12 @@ def test_identifiers(values, name, why):
     ],
 )
 def test_topics(name, topic):
-    assert names.topic(name) == topic
+    assert kinds.topic(name) == topic
 
 
 def test_without_a_known_name_uniqueness_decides():
     frame = pd.DataFrame({"a": RNG.integers(0, 50, N), "b": np.repeat([0, 1], N // 2), "c": RNG.integers(0, 40, N)})
-    assert {key.name for key in keys.find(frame, list(frame))[:2]} == {"a", "c"}
+    assert {key.name for key in identifiers.find_keys(frame, list(frame))[:2]} == {"a", "c"}
 
 
 def test_at_most_six_columns_are_replaced():
@@ -351,7 +351,7 @@ def test_many_questions_are_told_of_in_short():
 def test_a_skip_that_holds_exactly():
     smoke = np.where(RNG.random(N) < 0.4, "YES", "NO")
     frame = pd.DataFrame({"smoke": smoke, "number": np.where(smoke == "YES", RNG.integers(1, 40, N), np.nan)})
-    skip = skips.find(frame, ["smoke"])["number"]
+    skip = missing.find_skips(frame, ["smoke"])["number"]
     assert skip.condition() == "smoke == 'NO'"
     assert (skip.exceptions, skip.explained) == (0, 1.0)
     text = to_yaml(propose(frame.assign(age=RNG.integers(18, 90, N), sex=RNG.choice(["F", "M"], N))), "x.csv")
@@ -364,7 +364,7 @@ def test_a_skip_with_exceptions_is_told_with_their_number():
     values = np.where(asked == "YES", 5.0, np.nan)
     values[:2] = 7
     frame = pd.DataFrame({"asked": asked, "x": values, "age": 18 + np.arange(1300) % 70})
-    skip = skips.find(frame, ["asked"])["x"]
+    skip = missing.find_skips(frame, ["asked"])["x"]
     assert (skip.records, skip.exceptions) == (1000, 2)
     text = to_yaml(propose(frame), "x.csv")
     assert "# once those are corrected: applies_when: \"asked != 'NO'\"" in text
@@ -392,7 +392,7 @@ def test_gaps_that_tell_a_replaced_column_are_asked_about():
 
 def test_gaps_at_random_are_no_skip():
     frame = pd.DataFrame({"a": RNG.choice(["x", "y"], N), "b": np.where(RNG.random(N) < 0.5, np.nan, 1.0)})
-    assert skips.find(frame, ["a"]) == {}
+    assert missing.find_skips(frame, ["a"]) == {}
 
 
 def test_what_trees_replace_applies_where_exact_skips_say():

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 from synthdp import release
 from synthdp.cli import app
-from synthdp.designs import Design, rule_for
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import combine
 from synthdp.inference.estimates import Estimates
-from synthdp.microdata import resolve
-from synthdp.release.formulas import formula_of
-from synthdp.release.opening import open_copies, pool_opened
-from synthdp.schema import Variable
+from synthdp.release.reading import open_copies, pool_opened
+from synthdp.release.rule_texts import formula_of
+from synthdp.synthesis.design import Design, rule_for
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 ROWS = 60
 DESIGNS = {

@@ -4,11 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.holdout import clusters, folds, split
-from synthdp.evaluation.utility.spread import halves
-from synthdp.microdata import resolve
-from synthdp.schema import Schema
+from synthdp.evaluation.comparison import Comparison, clusters, folds, halves, split
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Schema
 
 
 def rng(seed=1):

@@ -10,9 +10,9 @@ import pytest
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import evaluate_identity, evaluate_original
-from synthdp.microdata import resolve
-from synthdp.neighbours import average
-from synthdp.schema import Schema, Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Schema, Variable
+from synthdp.tagging.neighbours import average
 
 KEYS = [
     "expected_match",

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from synthdp import pipeline
 from synthdp.cli import app
+from synthdp.cli.starting import METHODS
 from synthdp.config import load
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.guessing.command import METHODS
 
 SECRETS = ("Zebulon", "Quixote", "73.03125")
 N = 300

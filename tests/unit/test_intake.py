@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import intake, io
 from synthdp.config import parse
 from synthdp.errors import InputError
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.stages import intake
+from synthdp.table import io
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 SECRET = "Zebulon"
 ORIGINAL = pd.DataFrame({"age": [31, 42, 53, 64], "town": ["a", "b", "b", SECRET], "id": [1, 2, 3, 4]})

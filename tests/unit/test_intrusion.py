@@ -18,18 +18,17 @@ from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.attacks import attack
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
-from synthdp.intake import prepare
-from synthdp.intrusion.classes import classes_of, told_apart
-from synthdp.intrusion.laws import Line, Logit, lines, logits
-from synthdp.intrusion.posterior import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
-from synthdp.judging import bayes
 from synthdp.masking.gaussian import Gaussian
-from synthdp.microdata import Floats, resolve
-from synthdp.planning import plan_of
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.stages.informed_intruder import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
+from synthdp.stages.intake import prepare
+from synthdp.stages.judging import bayes
+from synthdp.stages.learnt_laws import Line, Logit, classes_of, lines, logits, told_apart
+from synthdp.stages.planning import plan_of
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
+from synthdp.table.microdata import Floats, resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Rules, tag
 
 COPIES = 5

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthdp import io
 from synthdp.errors import InputError, Unfinished
+from synthdp.table import io
 
 SECRET = "Zebulon"
 

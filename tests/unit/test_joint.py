@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence, draw_levels
-from synthdp.imputation.joint import JointModel
+from synthdp.imputation.regression.joint import JointModel
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence, draw_levels
 
 N = 60_000
 

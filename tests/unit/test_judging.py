@@ -10,28 +10,28 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from synthdp import gating, pipeline
-from synthdp.assessing import assess_comparison
+from synthdp import pipeline
 from synthdp.cli import app
 from synthdp.config import Config, parse
-from synthdp.drawing import EARLY_LEVEL, FEWEST_DRAWS, LARGE, count_of
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.gate.tally import Tally
-from synthdp.evaluation.gate.targets import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose
-from synthdp.gating import Judged, judge, judge_copies
-from synthdp.intake import prepare
-from synthdp.judging import published_before
-from synthdp.microdata import resolve
-from synthdp.planning import notes_of, plan_of
 from synthdp.release.held import Earlier
-from synthdp.schema import Variable
+from synthdp.report.summary import headline
 from synthdp.seeding import Streams
-from synthdp.summary import headline
+from synthdp.stages import gating
+from synthdp.stages.assessing import assess_comparison
+from synthdp.stages.draws import EARLY_LEVEL, FEWEST_DRAWS, LARGE, count_of
+from synthdp.stages.gating import Judged, judge, judge_copies
+from synthdp.stages.intake import prepare
+from synthdp.stages.judging import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose, published_before
+from synthdp.stages.planning import notes_of, plan_of
 from synthdp.synthesis.making import make
-from synthdp.synthesis.protocol import Plan, Release
+from synthdp.synthesis.plan import Plan, Release
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 N = 150
 UNGATED = dict.fromkeys(Thresholds.model_fields) | {"draws": FEWEST_DRAWS}
@@ -118,7 +118,7 @@ def test_more_draws_are_made_a_stage_at_a_time(
         reaches.append(max(check.high - check.value for check in checks))
         return next(answers)
 
-    monkeypatch.setattr("synthdp.judging.unsure", doubtful)
+    monkeypatch.setattr("synthdp.stages.judging.unsure", doubtful)
     found = judged(parse(settings(limits={"max_expected_match_rate": 0.03})), people())
     assert found.draws == stages * FEWEST_DRAWS
     # the look between the first and the last asks for wider intervals, and the last is the verdict's own

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synthdp import io, release
+from synthdp import release
 from synthdp.datasets import registry
 from synthdp.evaluation.gate.limits import OFF
+from synthdp.table import io
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthdp.evaluation.utility.lack_of_fit import lack_of_fit
-from synthdp.evaluation.utility.spread import Sizes
+from synthdp.evaluation.comparison import Sizes
+from synthdp.evaluation.utility.analyses import lack_of_fit
 from synthdp.inference.analyses import Estimates
 from synthdp.inference.combining import combine
 

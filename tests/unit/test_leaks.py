@@ -12,20 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import io, pipeline, release
+from synthdp import pipeline, release
+from synthdp.cli.starting import settings
 from synthdp.config import load
 from synthdp.datasets import anes96
-from synthdp.demo import settings
 from synthdp.errors import GateRefused
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
 from synthdp.evaluation.leaks.pairing import beside
-from synthdp.intake import load as read
-from synthdp.intake import prepare
-from synthdp.microdata import resolve
 from synthdp.progress import Silent, Timer
-from synthdp.schema import Column, Schema, Variable
+from synthdp.stages.intake import load as read
+from synthdp.stages.intake import prepare
+from synthdp.table import io
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Schema, Variable
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "data" / "registry_small.yaml"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.privacy.accounting import events
-from synthdp.privacy.accounting.conversions import epsilon_of_rho
+from synthdp.privacy import events
+from synthdp.privacy.accounting.closed_forms import epsilon_of_rho
 from synthdp.privacy.ledger import Account, Ledger, fingerprint
 
 DATA = "a" * 64
@@ -128,7 +128,7 @@ def test_a_damaged_ledger_is_refused(ledger, tmp_path, damage):
 
 
 def test_fields_that_are_not_ours_are_damage(ledger, tmp_path):
-    from synthdp.privacy.keeping import KeptFile
+    from synthdp.files import KeptFile
 
     KeptFile(tmp_path / "ledger.json", "ledger", patience=0).write({"entries": [], "surprise": 1})
     with pytest.raises(InputError, match="damaged"):

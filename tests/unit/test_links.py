@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthdp.links import Link
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.links import Link
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 VALUES = np.array([18.0, 25.5, 31.0, 47.0, 60.5, 88.0, np.nan])
 

@@ -8,23 +8,22 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from synthdp.evidence import GaussianEvidence, LevelEvidence
 from synthdp.imputation import predictors
-from synthdp.imputation.protocol import Task
+from synthdp.imputation.model import Task
 from synthdp.imputation.trees import donors
 from synthdp.imputation.trees.donors import About
 from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.imputation.trees.particles import Paths
-from synthdp.links import Link
+from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.masking.transition import Transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.links import Link
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 

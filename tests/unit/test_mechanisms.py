@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from synthdp.errors import InputError, SynthdpError
-from synthdp.privacy.accounting import events
+from synthdp.privacy import events
 from synthdp.privacy.mechanisms import (
     BoundedLaplace,
     Bounds,
@@ -25,9 +25,9 @@ from synthdp.privacy.mechanisms import (
     SparseVector,
     sensitivity,
 )
-from synthdp.privacy.mechanisms.bounded import bounded_scale
+from synthdp.privacy.mechanisms.additive import analytic_ratio, classical_ratio, exact_delta
 from synthdp.privacy.mechanisms.discrete import discrete_gaussian_delta
-from synthdp.privacy.mechanisms.gaussian import analytic_ratio, classical_ratio, exact_delta
+from synthdp.privacy.mechanisms.shaped import bounded_scale
 
 ONE = Sensitivity(1.0, "l1", "replace")
 ONE_L2 = Sensitivity(1.0, "l2", "replace")
@@ -559,9 +559,9 @@ def test_secure_noise_at_every_scale(value):
 
 
 def test_secure_noise_that_opendp_does_not_confirm_is_a_bug(monkeypatch):
-    from synthdp.privacy.mechanisms import sources
+    from synthdp.privacy.mechanisms import mechanism
 
-    monkeypatch.setattr(sources, "WIDENED", 0.5)
+    monkeypatch.setattr(mechanism, "WIDENED", 0.5)
     with pytest.raises(SynthdpError, match="does not confirm the noise"):
         Laplace(ONE, 1.0).release(1.0, source=Secure())
 

@@ -11,12 +11,12 @@ from sklearn.metrics import roc_auc_score
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk import membership
-from synthdp.evaluation.risk.membership import evaluate_membership
+from synthdp.evaluation.risk import linkability
+from synthdp.evaluation.risk.linkability import evaluate_membership
 from synthdp.evaluation.risk.nearest import encode_records, nearest, stack
 from synthdp.evaluation.risk.rates import auc, mean_difference, residual, roc, tpr_at, wilson
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 VARIABLES = {
     "sex": Variable(kind="binary", levels=("F", "M")),
@@ -208,8 +208,8 @@ def test_noise_hides_and_the_relative_score_is_not_fooled() -> None:
 
 
 def test_a_sample_of_targets_is_said(monkeypatch) -> None:
-    monkeypatch.setattr(membership, "FEWEST_TARGETS", 20)
-    monkeypatch.setattr(membership, "MOST_PAIRS", 50 * 300)
+    monkeypatch.setattr(linkability, "FEWEST_TARGETS", 20)
+    monkeypatch.setattr(linkability, "MOST_DISTANCES", 50 * 300)
     found = evaluate_membership(compare(people(300, 1), people(300, 3)), holdout=people(300, 2), rng=rng())
     assert found["sampled"] is True
     assert found["members"] == 50

@@ -10,11 +10,11 @@ from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import AT_LEAST, NEAR, evaluate_memorised
-from synthdp.intake import prepare
-from synthdp.intrusion.halves import ENOUGH_COPIES, part_of, refitting
-from synthdp.microdata import resolve
-from synthdp.planning import plan_of
-from synthdp.schema import Variable
+from synthdp.stages.draws import ENOUGH_COPIES, part_of, refitting
+from synthdp.stages.intake import prepare
+from synthdp.stages.planning import plan_of
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 LIMIT = 0.02
 VARIABLES = {

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import InputError
-from synthdp.microdata import Microdata, codes, decode, numbers, resolve
-from synthdp.schema import Column, Kind, Role, Schema, Variable
+from synthdp.table.microdata import Microdata, codes, decode, numbers, resolve
+from synthdp.table.schema import Column, Kind, Role, Schema, Variable
 
 SECRET = "Zebulon"
 CONSTANT = "a constant column cannot be replaced; set role: keep or drop."

@@ -6,12 +6,11 @@ import pytest
 from scipy import stats
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.inference.analyses import Analysis, Estimates
-from synthdp.inference.arguments import analysis_of
-from synthdp.inference.models import descriptive, newton
-from synthdp.inference.models.settings import MODELS
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.inference.analyses import Analysis, Estimates, analysis_of
+from synthdp.inference.models import descriptive, fit
+from synthdp.inference.models.fit import MODELS
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 N = 500
 
@@ -313,7 +312,7 @@ def test_separation_is_said_in_every_model(model, formula, weights) -> None:
 def test_no_convergence_is_said(model, monkeypatch) -> None:
     from synthdp.inference.models import generalised
 
-    monkeypatch.setattr(newton, "STEPS", 1)
+    monkeypatch.setattr(fit, "STEPS", 1)
     monkeypatch.setattr(generalised, "STEPS", 1)
     formula, settings = settings_of(model)
     with pytest.raises(Unfinished, match=rf"^analyses.a: the {model} fit did not converge; rescale or simplify"):
@@ -332,11 +331,11 @@ def test_a_fit_that_goes_nowhere_is_unfinished() -> None:
             return np.eye(1)
 
     with pytest.raises(Unfinished, match="the bumpy fit did not converge"):
-        newton.maximise(Bumpy(), np.zeros(1), np.ones(1), where="here", model="bumpy")
+        fit.maximise(Bumpy(), np.zeros(1), np.ones(1), where="here", model="bumpy")
     Bumpy.information = lambda *_: np.full((1, 1), np.nan)
     Bumpy.log_likelihood = lambda *_: 0.0
     with pytest.raises(Unfinished, match="the bumpy fit did not converge"):
-        newton.maximise(Bumpy(), np.zeros(1), np.ones(1), where="here", model="bumpy")
+        fit.maximise(Bumpy(), np.zeros(1), np.ones(1), where="here", model="bumpy")
 
 
 def test_an_impossible_link_is_unfinished() -> None:
@@ -392,7 +391,7 @@ def test_what_the_analysis_says_of_itself() -> None:
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_every_model_can_be_compared_with_the_original(model: str, weights: str | None) -> None:
     from synthdp.evaluation.comparison import Comparison
-    from synthdp.evaluation.utility.overlap import evaluate_analyses
+    from synthdp.evaluation.utility.analyses import evaluate_analyses
 
     original = people()
     same = Comparison(

@@ -9,18 +9,28 @@ import pytest
 from scipy import stats
 from scipy.optimize import nnls
 
-from synthdp.microdata import resolve
+from synthdp.config.settings import PRIVATE
 from synthdp.privacy.accounting.accountants import cost, rho
-from synthdp.privacy.accounting.conversions import rho_of_epsilon
+from synthdp.privacy.accounting.closed_forms import rho_of_epsilon
 from synthdp.privacy.audit import epsilon_bound, repeated
 from synthdp.privacy.mechanisms import Simulated
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private.mst import DpMst, Merged, budget, measured, tables_sensitivity
-from synthdp.synthesis.private.registry import PRIVATE
-from synthdp.synthesis.private.spanning import pair_table, score_sensitivity, scores, spanning_tree
-from synthdp.synthesis.private.tree_model import Looks, Margins, TreeModel, consistent, fitted, nearest
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.private.tree import (
+    Looks,
+    Margins,
+    TreeModel,
+    consistent,
+    fitted,
+    nearest,
+    pair_table,
+    score_sensitivity,
+    scores,
+    spanning_tree,
+)
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 SIZES = (3, 2, 4, 2)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthdp.errors import InputError
-from synthdp.neighbours import Keys, count_neighbours, encode_keys, match
-from synthdp.schema import Column, Kind, Role
+from synthdp.table.schema import Column, Kind, Role
+from synthdp.tagging.neighbours import Keys, count_neighbours, encode_keys, match
 
 SEX = Column(name="sex", kind=Kind.BINARY, role=Role.REPLACE, key=True, levels=("F", "M"))
 SITE = Column(name="site", kind=Kind.NOMINAL, role=Role.KEEP, key=True, levels=(1, 2, 3))

@@ -12,10 +12,10 @@ from scipy import stats
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.overlap import ci_overlap, evaluate_analyses, std_diff
+from synthdp.evaluation.utility.analyses import ci_overlap, evaluate_analyses, std_diff
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.pooling import pool
-from synthdp.microdata import resolve
+from synthdp.table.microdata import resolve
 
 # Jiang (2025), risk-based DA-MI against CART: original, DA-MI and CART intervals, then the two printed overlaps
 PUBLISHED = {

@@ -9,12 +9,12 @@ import statsmodels.api as sm
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.overlap import ci_overlap
+from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.evaluation.utility.panel import REGRESSIONS, Small, Term, draw_panel, evaluate_panel
 from synthdp.inference.combining import combine
 from synthdp.inference.estimates import Estimates
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 N = 240
 REPLACED = {name: Variable(role="replace") for name in ("age", "sex", "site", "pay")}

@@ -11,8 +11,8 @@ from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk import peer
 from synthdp.evaluation.risk.peer import NOT_INSTALLED, evaluate_peer
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 FRAME = pd.DataFrame({"sex": ["F", "M"] * 10, "age": range(20), "job": list("xy") * 10})
 

@@ -14,8 +14,8 @@ from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.persons import any_row, persons_of, repeated_id, tied
 from synthdp.evaluation.risk.persons_together import assigned, evaluate_persons
 from synthdp.evaluation.risk.public import evaluate_public, learn_public
-from synthdp.microdata import Codes, Floats, resolve
-from synthdp.schema import Schema, Variable
+from synthdp.table.microdata import Codes, Floats, resolve
+from synthdp.table.schema import Schema, Variable
 
 
 def rng(seed: int = 3) -> np.random.Generator:

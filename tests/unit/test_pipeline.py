@@ -12,24 +12,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import api, io, pipeline, release
+from synthdp import api, pipeline, release
 from synthdp.config import load, parse
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.risk.attacks import records_at_risk
-from synthdp.evaluation.risk.registry import risks
-from synthdp.gating import judge, judge_copies
-from synthdp.intake import load as read
-from synthdp.judging import TEACHING
-from synthdp.microdata import resolve
-from synthdp.planning import plan_of
+from synthdp.evaluation.risk.attacks import records_at_risk, risks
 from synthdp.progress import Silent, Timer
 from synthdp.release.confidential import json_text
-from synthdp.schema import Variable
+from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
-from synthdp.summary import rows as summary_rows
+from synthdp.stages.gating import judge, judge_copies
+from synthdp.stages.intake import load as read
+from synthdp.stages.judging import TEACHING
+from synthdp.stages.planning import plan_of
+from synthdp.table import io
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "data" / "registry_small.yaml"

@@ -9,11 +9,11 @@ from synthdp.errors import InputError, Unfinished
 from synthdp.inference import pooling
 from synthdp.inference.analyses import Analysis, Estimates
 from synthdp.inference.combining import combine
-from synthdp.inference.models import likelihood
+from synthdp.inference.models import generalised
 from synthdp.inference.pooling import pool
-from synthdp.inference.surveys import Sample, linearised
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.inference.variances import Sample, linearised
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 
 def copies(m: int = 3, n: int = 60) -> list[pd.DataFrame]:
@@ -62,7 +62,7 @@ def test_messages_say_which_copy() -> None:
 
 
 def test_an_unfinished_fit_stays_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likelihood, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(generalised, "NEWTON_STEPS", 1)
     logit = Analysis(name="sign", model="logit", formula="I(y > 0) ~ x + g")
     with pytest.raises(Unfinished, match=r"^copy 1: analyses.sign: the logit fit did not converge"):
         pool(copies(), logit)

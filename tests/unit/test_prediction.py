@@ -8,8 +8,8 @@ import pytest
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.prediction import evaluate_prediction
-from synthdp.microdata import resolve
-from synthdp.schema import Schema
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Schema
 
 N = 300
 

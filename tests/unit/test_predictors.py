@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from synthdp.imputation.predictors import MOST_LEVELS, REGULARISING_SD, build
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 
 def predictors(columns, variables=None, **settings):

@@ -12,27 +12,31 @@ import yaml
 from scipy import stats
 
 from synthdp import config as configs
+from synthdp.config.settings import MASKINGS, PRIVATE
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.intake import prepare
-from synthdp.microdata import resolve
 from synthdp.pipeline import check, run
-from synthdp.planning import plan_of
 from synthdp.privacy.accounting.accountants import cost
 from synthdp.privacy.audit import epsilon_bound, repeated
 from synthdp.privacy.mechanisms import Simulated
-from synthdp.schema import Column, Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis.private import fixed_total as fixed
-from synthdp.synthesis.private.domain import Axis, Domain
-from synthdp.synthesis.private.fixed_total import DpExponential, fixed_total
-from synthdp.synthesis.private.histograms import DpHistogram, DpSparseHistogram, empty_cells, noisy_counts
-from synthdp.synthesis.private.local import LocalNoise
-from synthdp.synthesis.private.margins import DpMargins, noisy_margins
-from synthdp.synthesis.private.maskings import KAnonymity, KNoise, KPram, Pram, classes, group_edges
-from synthdp.synthesis.private.registry import MASKINGS, PRIVATE
-from synthdp.synthesis.private.tables import projected
-from synthdp.synthesis.protocol import Plan
+from synthdp.stages.intake import prepare
+from synthdp.stages.planning import plan_of
+from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Pram, classes, group_edges
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.private import histograms as fixed
+from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise, noisy_margins
+from synthdp.synthesis.private.domain import Axis, Domain, projected
+from synthdp.synthesis.private.histograms import (
+    DpExponential,
+    DpHistogram,
+    DpSparseHistogram,
+    empty_cells,
+    fixed_total,
+    noisy_counts,
+)
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 ALL = {

@@ -7,16 +7,15 @@ import pytest
 from scipy import stats
 
 from synthdp.errors import Unfinished
-from synthdp.evidence import GaussianEvidence, LevelEvidence
-from synthdp.imputation.families.binary import BinaryDraw
 from synthdp.imputation.families.normal import NormalDraw
-from synthdp.imputation.programs import chain
-from synthdp.imputation.programs.candidates import Mixture, choose, effective
-from synthdp.imputation.programs.chain import Chain
-from synthdp.imputation.programs.nodes import Node
-from synthdp.imputation.programs.outcomes import LogNormalDraw, StudentDraw
-from synthdp.links import Link
-from synthdp.microdata import Floats
+from synthdp.imputation.families.unordered import BinaryDraw
+from synthdp.imputation.pymc import joint_draw
+from synthdp.imputation.pymc.columns import Node
+from synthdp.imputation.pymc.families import LogNormalDraw, StudentDraw
+from synthdp.imputation.pymc.joint_draw import Chain, Mixture, choose, effective
+from synthdp.masking.evidence import GaussianEvidence, LevelEvidence
+from synthdp.table.links import Link
+from synthdp.table.microdata import Floats
 
 N = 4_000
 GRID = np.linspace(-12, 60, 400_001)
@@ -145,15 +144,15 @@ class TestCandidates:
         narrow = Node("y", NormalDraw(np.array([[0.0], [1.0]]), 1e-4), Given("x", "square"))
         node = Node("x", STUDENT, Given())
         values = {"x": np.full(N, 0.5), "y": np.full(N, 0.25)}
-        target = chain._Target(node, [narrow], values, told(0.5, 1.0))
+        target = joint_draw._Target(node, [narrow], values, told(0.5, 1.0))
         counts = target.candidates_needed(rng=np.random.default_rng(1))
-        assert counts.max() > chain.CANDIDATES
-        assert set(np.unique(counts)) <= {chain.CANDIDATES * 2**k for k in range(8)}
+        assert counts.max() > joint_draw.CANDIDATES
+        assert set(np.unique(counts)) <= {joint_draw.CANDIDATES * 2**k for k in range(8)}
 
     def test_too_few_that_count_are_named_with_the_cure(self):
         impossible = Node("y", NormalDraw(np.array([[0.0], [1.0]]), 1e-12), Given("x", "square"))
         values = {"x": np.full(N, 0.5), "y": np.full(N, 3.0)}
-        target = chain._Target(Node("x", STUDENT, Given()), [impossible], values, told(0.5, 1.0))
+        target = joint_draw._Target(Node("x", STUDENT, Given()), [impossible], values, told(0.5, 1.0))
         with pytest.raises(Unfinished, match=r"512 candidates for x are too few in 100\.0% of the records.*wider mask"):
             target.candidates_needed(rng=np.random.default_rng(1))
 
@@ -161,8 +160,10 @@ class TestCandidates:
         hopeless = Node("y", NormalDraw(np.array([[0.0], [1.0]]), 0.5), Given("x", "square"))
         y = np.full(N, 0.3)
         y[:10] = 1e4
-        target = chain._Target(Node("x", STUDENT, Given()), [hopeless], {"x": np.full(N, 0.5), "y": y}, told(0.5, 1.0))
-        assert (target.candidates_needed(rng=np.random.default_rng(1))[:10] == chain.MOST_CANDIDATES).all()
+        target = joint_draw._Target(
+            Node("x", STUDENT, Given()), [hopeless], {"x": np.full(N, 0.5), "y": y}, told(0.5, 1.0)
+        )
+        assert (target.candidates_needed(rng=np.random.default_rng(1))[:10] == joint_draw.MOST_CANDIDATES).all()
 
     def test_weights_are_even_at_both_ends(self):
         eta = np.full((N, 1), 0.3)

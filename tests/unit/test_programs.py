@@ -8,20 +8,20 @@ import pytest
 
 from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
-from synthdp.imputation.programs import formulas, sampling, variational
-from synthdp.imputation.programs.built import Built
-from synthdp.imputation.programs.designs import Columns, Everything, Formula
-from synthdp.imputation.programs.draws import Draws
-from synthdp.imputation.programs.families import Outcome
-from synthdp.imputation.programs.own import OwnPymc
-from synthdp.imputation.programs.posterior import true_values
-from synthdp.imputation.programs.settings import Pymc
-from synthdp.links import Link
-from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Variable
-from synthdp.summary import notes_on
+from synthdp.imputation.pymc import sampling
+from synthdp.imputation.pymc import terms as formulas
+from synthdp.imputation.pymc.columns import Columns, Everything, Formula
+from synthdp.imputation.pymc.families import Outcome
+from synthdp.imputation.pymc.own import Built, OwnPymc
+from synthdp.imputation.pymc.posterior import true_values
+from synthdp.imputation.pymc.program import Pymc
+from synthdp.imputation.pymc.sampling import Draws
+from synthdp.report.summary import notes_on
 from synthdp.synthesis.imputed import Mi
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
+from synthdp.table.links import Link
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 pm = pytest.importorskip("pymc")
@@ -251,33 +251,33 @@ class TestSampling:
 
             return falling, np.zeros(2)
 
-        monkeypatch.setattr(variational, "_falling", bent)
+        monkeypatch.setattr(sampling, "_falling", bent)
         with pytest.raises(Unfinished, match=r"ADVI is too far from the posterior of age \(Pareto k"):
-            variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
+            sampling.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
     def test_a_normal_posterior_is_approximated_exactly_whatever_k_says(self, monkeypatch):
         root = np.array([[2.0, 0.0], [1.5, 0.1]])
         inverse = np.linalg.inv(root @ root.T)
         normal = (lambda u: (float(u @ inverse @ u / 2), inverse @ u)), np.ones(2)
-        monkeypatch.setattr(variational, "_falling", lambda model, what: normal)
-        monkeypatch.setattr(variational, "_values", lambda model, thetas: {"theta": thetas})
+        monkeypatch.setattr(sampling, "_falling", lambda model, what: normal)
+        monkeypatch.setattr(sampling, "_values", lambda model, thetas: {"theta": thetas})
         for seed in range(8):
-            found = variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(seed))
+            found = sampling.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(seed))
             assert float(found.row["ess"]) > 950
             covariance = np.cov(found.values["theta"].T)
             # the sd of a sample variance from 1,000 draws
             assert np.allclose(np.diag(covariance), np.diag(root @ root.T), rtol=4.5 * np.sqrt(2 / 1000))
 
     def test_a_posterior_without_a_mode(self, monkeypatch):
-        monkeypatch.setattr(variational, "_falling", lambda model, what: (lambda u: (0.0, 0.0 * u), np.zeros(2)))
+        monkeypatch.setattr(sampling, "_falling", lambda model, what: (lambda u: (0.0, 0.0 * u), np.zeros(2)))
         with pytest.raises(Unfinished, match="the posterior of age has no clear mode"):
-            variational.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
+            sampling.approximate(None, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
     def test_too_many_variables(self):
         with pm.Model() as model:
-            pm.Normal("b", shape=variational.MOST_VARIABLES + 1)
+            pm.Normal("b", shape=sampling.MOST_VARIABLES + 1)
         with pytest.raises(Unfinished, match="ADVI takes at most 300 variables, the model of age has 301"):
-            variational.approximate(model, 1000, 100.0, what="age", rng=np.random.default_rng(1))
+            sampling.approximate(model, 1000, 100.0, what="age", rng=np.random.default_rng(1))
 
     def test_a_number_needs_its_link(self):
         with pytest.raises(TypeError, match="needs its link"):

@@ -10,10 +10,10 @@ from scipy import optimize, stats
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Scores, evaluate_propensity, propensity
-from synthdp.evaluation.utility.propensity import logit as module
-from synthdp.evaluation.utility.propensity.logit import MOST_LEVELS, fit_logistic
-from synthdp.microdata import resolve
-from synthdp.schema import Schema
+from synthdp.evaluation.utility.propensity import classifiers as module
+from synthdp.evaluation.utility.propensity.classifiers import MOST_LEVELS, fit_logistic
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Schema
 
 
 def people(n: int, seed: int) -> pd.DataFrame:

@@ -10,14 +10,19 @@ import statsmodels.formula.api as smf
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity, nulls
-from synthdp.evaluation.utility.propensity.binning import MOST_BINS, binned_columns, widths
-from synthdp.evaluation.utility.propensity.boosting import Boosting
 from synthdp.evaluation.utility.propensity.cart import COMPLEXITY, MAX_DEPTH, MIN_LEAF, MIN_SPLIT, Cart
-from synthdp.evaluation.utility.propensity.logit import Logit
-from synthdp.evaluation.utility.propensity.scores import Scores
-from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack, kept_columns
-from synthdp.microdata import resolve
-from synthdp.schema import Schema, Variable
+from synthdp.evaluation.utility.propensity.classifiers import Boosting, Logit
+from synthdp.evaluation.utility.propensity.nulls import Scores
+from synthdp.evaluation.utility.propensity.stacking import (
+    MOST_BINS,
+    Encoded,
+    Stack,
+    binned_columns,
+    kept_columns,
+    widths,
+)
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Schema, Variable
 
 
 def people(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:

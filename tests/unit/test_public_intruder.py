@@ -12,17 +12,16 @@ import pytest
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.bayes import evaluate_bayes
-from synthdp.evaluation.risk.cells import cells_of, pair_cells
-from synthdp.evaluation.risk.channel import MASK_DRAWS, Channel, channel_of, even_channels, whiten
-from synthdp.evaluation.risk.coding import code_columns, code_kept
+from synthdp.evaluation.risk.channel import MASK_DRAWS, Channel, cells_of, channel_of, even_channels, pair_cells, whiten
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.evaluation.risk.public import TEMPERATURES, evaluate_public, learn_public
-from synthdp.evaluation.risk.public_loops import score_chain
+from synthdp.evaluation.risk.public_columns import code_columns, code_kept
 from synthdp.evaluation.risk.public_posterior import FLOOR, PublicPosterior
 from synthdp.evaluation.risk.public_study import study
+from synthdp.evaluation.risk.scoring import score_chain
 from synthdp.evaluation.risk.traces import unchanged
-from synthdp.microdata import Codes, Floats, resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import Codes, Floats, resolve
+from synthdp.table.schema import Variable
 
 COPIES = 5
 

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.release.fingerprints import decoded, fingerprint
-from synthdp.release.hashing import siphash
+from synthdp.release.fingerprints import decoded, fingerprint, siphash
 from synthdp.release.overlaps import Overlap, overlap
 from synthdp.release.recognising import recognise
 

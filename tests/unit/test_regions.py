@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from reports.regions import study
 from synthdp.errors import InputError
 from synthdp.privacy.tradeoff import Gaussian, Laplace, approximate, compose, pure
 from synthdp.privacy.tradeoff.figures import Region, area, crossing, outline, regions, window
 from synthdp.privacy.tradeoff.gallery import gallery, pictures
-from synthdp.studies import regions as study
 
 ONE, TWO = Region("small", pure(0.3)), Region("large", pure(2.0))
 

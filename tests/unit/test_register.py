@@ -22,15 +22,15 @@ from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds, Verdict, accepted_risks
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check
-from synthdp.gating import advise_on, judge
-from synthdp.intake import prepare
-from synthdp.microdata import resolve
-from synthdp.planning import plan_of
-from synthdp.release import keeping
-from synthdp.release.first_register import row_hashes
+from synthdp.release import shelf
 from synthdp.release.register import INDEX, NAME, Register
-from synthdp.schema import Role, Variable
+from synthdp.release.shelf import row_hashes
 from synthdp.seeding import Streams
+from synthdp.stages.gating import advise_on, judge
+from synthdp.stages.intake import prepare
+from synthdp.stages.planning import plan_of
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Role, Variable
 
 N = 300
 UNGATED = dict.fromkeys(Thresholds.model_fields)
@@ -256,7 +256,7 @@ def test_eight_runs_at_once_are_judged_one_after_another(tmp_path):
 
 
 def test_a_run_waits_and_says_so_until_the_other_one_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "PATIENCE", 0.05)
+    monkeypatch.setattr(shelf, "PATIENCE", 0.05)
     frame, said = table(), []
     register = Register(tmp_path / NAME)
     started, done = threading.Event(), threading.Event()

@@ -6,10 +6,10 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from synthdp.imputation.linear import LinearPosterior
-from synthdp.imputation.regression import Regression
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.imputation.families.normal import LinearPosterior
+from synthdp.imputation.regression.association import Regression
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 SECRET = "Zebulon"
 FRAME = pd.DataFrame(

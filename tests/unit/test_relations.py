@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from shared_data import SHARED
 
-from synthdp import api, cautions
+from synthdp import api
 from synthdp.datasets import anes96, registry
 from synthdp.errors import InputError
-from synthdp.microdata import resolve
-from synthdp.relations import Relation, find
-from synthdp.schema import Variable
+from synthdp.stages import planning
+from synthdp.table.microdata import resolve
+from synthdp.table.relations import Relation, find
+from synthdp.table.schema import Variable
 
 
 def found(frame: pd.DataFrame, replaced: list[str], **more: Variable) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -195,11 +196,11 @@ def test_a_function_is_refused_and_may_be_kept_anyway():
     (copy,) = api.synthesize(frame, anyway, seed=1).copies
     assert copy["made"].equals(frame["made"])
     data = resolve(frame, {"age": Variable(role="replace"), "made": Variable(keep_anyway=True)})
-    assert cautions.of(data)[0].startswith("Allowed: variables.made: kept, but it is a function of age")
+    assert planning.of(data)[0].startswith("Allowed: variables.made: kept, but it is a function of age")
 
 
 def test_a_near_copy_is_a_warning():
     frame = people().assign(made=lambda f: f["age"] + 0.5 * np.random.default_rng(9).normal(size=len(f)))
     api.synthesize(frame, SETTINGS, seed=1)
     data = resolve(frame, {"age": Variable(role="replace")})
-    assert [note[:54] for note in cautions.of(data)] == ["variables.made: kept, but it is nearly a copy of age, "]
+    assert [note[:54] for note in planning.of(data)] == ["variables.made: kept, but it is nearly a copy of age, "]

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import io, release
+from synthdp import files, release
 from synthdp.errors import InputError, Unfinished
-from synthdp.microdata import resolve
-from synthdp.release import attempts, confidential, folder, public
+from synthdp.release import attempts, confidential, public
 from synthdp.release.attempts import Attempt
-from synthdp.schema import Variable
+from synthdp.table import io
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 SECRET = "Zebulon"
 ROWS = 40
@@ -557,7 +558,7 @@ def test_json_of_paths_and_names():
 
 
 def test_leftovers_do_not_hide_the_full_disk(tmp_path, monkeypatch):
-    clear, calls = folder._clear_leftovers, []
+    clear, calls = files._clear_leftovers, []
 
     def fails_the_second_time(out):
         calls.append(out)
@@ -565,7 +566,7 @@ def test_leftovers_do_not_hide_the_full_disk(tmp_path, monkeypatch):
             raise OSError(errno.EIO, "worse")
         clear(out)
 
-    monkeypatch.setattr(folder, "_clear_leftovers", fails_the_second_time)
+    monkeypatch.setattr(files, "_clear_leftovers", fails_the_second_time)
     with pytest.raises(Unfinished, match="the disk is full"), release.prepare_out(tmp_path / "o", resume=False):
         raise OSError(errno.ENOSPC, "full")
     assert len(calls) == 2

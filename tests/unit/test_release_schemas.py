@@ -10,16 +10,17 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from synthdp import io, release
+from synthdp import release
 from synthdp.config import parse
 from synthdp.errors import InputError
-from synthdp.intake import load
-from synthdp.microdata import codes, resolve
-from synthdp.planning import plan_of
-from synthdp.publishing import publish, row_orders
-from synthdp.schema import Column, Schema, Variable
 from synthdp.seeding import Streams
+from synthdp.stages.intake import load
+from synthdp.stages.planning import plan_of
+from synthdp.stages.publishing import publish, row_orders
 from synthdp.synthesis.making import make
+from synthdp.table import io
+from synthdp.table.microdata import codes, resolve
+from synthdp.table.schema import Column, Schema, Variable
 
 RECORDS = 60
 COLUMNS = {

@@ -8,8 +8,8 @@ from synthdp.evaluation.comparison import Comparison, Origin
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.evaluation.risk.releases import level_marginal_of, number_marginal, shown_by_release, spread_out
 from synthdp.evaluation.risk.scatter import FOLDS, numeric_law, transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 N = 400
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
-from synthdp.synthesis.repair import _true_matches, repair
+from synthdp.synthesis.making import _true_matches, repair
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 
 def people(n: int = 60) -> tuple:

@@ -17,16 +17,16 @@ import pytest
 from scipy import stats
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import Microdata, resolve
-from synthdp.report import intrusion, marginals, names, plots, risk, story, utility, words
-from synthdp.report.chains import chains
+from synthdp.report import marginals, names, plots, risk, story, utility, words
 from synthdp.report.content import MaskLine, ReportContent, find
 from synthdp.report.decision import decision
 from synthdp.report.disclosure import disclosures
+from synthdp.report.measures import propensity
 from synthdp.report.page import render, write
-from synthdp.report.propensity import propensity
 from synthdp.report.served import served
-from synthdp.schema import Variable
+from synthdp.report.story import chains
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Variable
 
 N = 300
 EVIL = "</script><script>alert('x')</script>"
@@ -533,7 +533,7 @@ def test_the_baseline_is_not_counted_as_an_attack() -> None:
     metrics["risk"]["original"] = identity(1.0)
     content = make_content(metrics=metrics)
     shown = ["Matching each copy", "Averaging the copies first", "Most likely record"]
-    assert list(risk.sections(content)) == [intrusion.BEFORE, *shown]
+    assert list(risk.sections(content)) == [risk.BEFORE, *shown]
     assert "200 → 20<" in without_library(render(content))
 
 

@@ -10,36 +10,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evaluation.assessment import assess
+from synthdp.evaluation.assessment import UtilitySettings, assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.judging import Averages, Inquiry
+from synthdp.evaluation.gate.averages import Averages, Inquiry
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
-from synthdp.evaluation.risk.anonymity import evaluate_anonymity
+from synthdp.evaluation.risk.attacks import risks
 from synthdp.evaluation.risk.attribute import evaluate_attribute
 from synthdp.evaluation.risk.exposure import evaluate_exposure
-from synthdp.evaluation.risk.knowledge import Intruder
-from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.risk.membership import evaluate_membership
-from synthdp.evaluation.risk.registry import risks
+from synthdp.evaluation.risk.intruders import Intruder
+from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability, evaluate_membership
 from synthdp.evaluation.risk.singling import evaluate_singling
+from synthdp.evaluation.risk.uniqueness import evaluate_anonymity
 from synthdp.evaluation.utility.propensity import Propensity
-from synthdp.evaluation.utility.usefulness import UtilitySettings
 from synthdp.inference.analyses import Analysis
-from synthdp.microdata import resolve
-from synthdp.report import intrusion, risk, utility
+from synthdp.report import risk, utility
+from synthdp.report.charts import MOST_COLUMNS, Marks, dots, heatmap, pairs
 from synthdp.report.content import Block, ReportContent
 from synthdp.report.disclosure import disclosures
-from synthdp.report.dots import Marks, dots
-from synthdp.report.further import further
-from synthdp.report.heatmap import MOST_COLUMNS, heatmap, pairs
+from synthdp.report.measures import further, propensity
 from synthdp.report.page import render
 from synthdp.report.plots import Figure, plotly_js
-from synthdp.report.propensity import propensity
 from synthdp.report.served import served
 from synthdp.report.words import percent
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 N = 160
 INTRUDERS = {
@@ -167,9 +163,9 @@ def everything(content: ReportContent) -> list[Any]:
         risk.by_group(content, shown),
         risk.overall(shown),
         risk.attacks(content),
-        intrusion.overview(content, shown),
+        risk.overview(content, shown),
     ]
-    found += [intrusion.intruders(content), intrusion.likelihood(content), intrusion.together(content)]
+    found += [risk.intruders(content), risk.likelihood(content), risk.together(content)]
     return [*found, disclosures(content)]
 
 
@@ -248,8 +244,8 @@ def test_any_part_may_be_none_or_missing(content: ReportContent, way: str) -> No
 def test_old_metrics_bring_no_new_sections(content: ReportContent) -> None:
     old = replace(content, metrics={"utility": {}, "risk": {}, "privacy": {}, "gate": {}}, baseline_risk={})
     assert disclosures(old) == ()
-    assert intrusion.overview(old, {}) is None
-    assert not any((intrusion.intruders(old), intrusion.together(old), intrusion.likelihood(old)))
+    assert risk.overview(old, {}) is None
+    assert not any((risk.intruders(old), risk.together(old), risk.likelihood(old)))
     found = served(old)
     assert (found.first, found.columns, found.pairs, found.tables, found.subgroups) == ((), None, None, None, None)
     more = further(old)
@@ -429,10 +425,10 @@ def test_further_measures_leave_out_what_was_kept(content: ReportContent) -> Non
 
 
 def test_all_intruders_stand_side_by_side(content: ReportContent) -> None:
-    figure = intrusion.overview(content, risk.sections(content))
+    figure = risk.overview(content, risk.sections(content))
     assert figure is not None
     names = figure.layout["yaxis"]["ticktext"]
-    assert names[0] == intrusion.BEFORE
+    assert names[0] == risk.BEFORE
     assert {"“neighbour”", "“one copy”", "“reporter”", "Lining up, then averaging", "Most likely record"} <= set(names)
     expected = next(trace for trace in figure.data if trace["name"] == "expected matches")
     likely = content.metrics["risk"]["identity_likelihood"]["expected_links"]
@@ -468,17 +464,17 @@ def test_likelihood_names_its_links_as_matches(content: ReportContent) -> None:
     assert [line["expected_match"] for line in shown["per_group"]] == [
         line["expected_links"] for line in section["per_group"]
     ]
-    found = intrusion.likelihood(content)
+    found = risk.likelihood(content)
     assert found is not None
     assert len(found.rows) == 7
 
 
 def test_releases_are_judged_together(content: ReportContent) -> None:
-    block = intrusion.together(content)
+    block = risk.together(content)
     assert block is not None
     assert block.words.startswith("1 earlier release of the same data (2025-03-01)")
     assert [row[1] for row in block.tables[0].rows] == ["this one alone", "all together"]
-    assert intrusion.together(changed(content, risk__releases=None)) is None
+    assert risk.together(changed(content, risk__releases=None)) is None
 
 
 def test_disclosures_stand_with_their_baselines(content: ReportContent) -> None:

@@ -9,27 +9,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp import summary
 from synthdp.cli import terminal
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Verdict
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check, undecided
-from synthdp.evaluation.risk.registry import IDENTITY
-from synthdp.microdata import resolve
-from synthdp.report import names
-from synthdp.report.advice import next_step
+from synthdp.evaluation.risk.attacks import IDENTITY
+from synthdp.report import names, summary
 from synthdp.report.content import ReportContent
-from synthdp.report.decision import decision
+from synthdp.report.decision import decision, learnt
 from synthdp.report.disclosure import disclosures
-from synthdp.report.further import further
-from synthdp.report.intrusion import likelihood
-from synthdp.report.learnt import learnt
+from synthdp.report.measures import further
 from synthdp.report.page import render
-from synthdp.report.reasons import reasons
+from synthdp.report.reasons import next_step, reasons
+from synthdp.report.risk import likelihood
 from synthdp.report.words import share
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 SAFE = (
     check("max_individual", "identity", Bound(0.02, 0.0, 0.05), 0.33),

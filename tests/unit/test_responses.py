@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from synthdp.errors import InputError
-from synthdp.privacy.accounting import events
+from synthdp.privacy import events
 from synthdp.privacy.mechanisms import Kary, KNorm, Secure, Sensitivity, Simulated, Transition, binary, gamma
-from synthdp.privacy.mechanisms.norms import gauge, uniform
 from synthdp.privacy.mechanisms.responses import UNITS
+from synthdp.privacy.mechanisms.shaped import gauge, uniform
 
 
 def simulated(seed=1):

@@ -9,12 +9,11 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import synthdp
-from synthdp.designs import Design
 from synthdp.errors import InputError, Unfinished
-from synthdp.inference import bootstrap
+from synthdp.inference import variances
 from synthdp.inference.combining import combine
-from synthdp.inference.estimates import Estimates
-from synthdp.inference.results import from_pair, named
+from synthdp.inference.estimates import Estimates, from_pair, named
+from synthdp.synthesis.design import Design
 
 
 def copies(m: int = 3, n: int = 150) -> list[pd.DataFrame]:
@@ -282,7 +281,7 @@ def test_files_folders_and_tables_alike(tmp_path) -> None:
 
 
 def test_a_release_in_memory_brings_its_rule() -> None:
-    from synthdp.synthesis.protocol import Release
+    from synthdp.synthesis.plan import Release
 
     design = Design(replaced="all", proper=False, copies=3)
     made = Release(copies=tuple(copies()), method="sequential", mask_draw="none", rule="raab2016", design=design)
@@ -298,11 +297,11 @@ def test_a_bar_appears_only_on_a_terminal_and_after_two_seconds(monkeypatch) -> 
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr(bootstrap, "PATIENCE", -1.0)
+    monkeypatch.setattr(variances, "PATIENCE", -1.0)
     quiet, shown = io.StringIO(), Terminal()
     for stream in (quiet, shown):
         monkeypatch.setattr("sys.stderr", stream)
-        with bootstrap.waiting("bootstrap") as advance:
+        with variances.waiting("bootstrap") as advance:
             advance(1, 2)
     assert quiet.getvalue() == ""
     assert "bootstrap" in shown.getvalue()

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from synthdp import api, io
+from synthdp import api
 from synthdp.cli import app
 from synthdp.config import Risk, parse
 from synthdp.datasets import registry
 from synthdp.errors import InputError
+from synthdp.table import io
 
 N = 200
 NAMES = ["age", "sex", "race", "education", "disease_duration", "work_disability"]

@@ -7,21 +7,20 @@ import pandas as pd
 import pytest
 
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.programs.settings import Pymc
-from synthdp.imputation.regression import Regression
+from synthdp.imputation.pymc.program import Pymc
+from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.trees.masked import MaskedCart
-from synthdp.intrusion.halves import part_of
+from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
-from synthdp.masking.shifted_normal import ShiftedNormal
-from synthdp.masking.transition import Transition
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
+from synthdp.stages.draws import part_of
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.making import make, visible
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.ruling import Ruling, cautions, problems, retagged, ruled, ruled_by
-from synthdp.synthesis.tasks import prepare
+from synthdp.synthesis.sampler import prepare
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, Rules, tag
 
 N = 120

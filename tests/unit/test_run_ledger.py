@@ -20,7 +20,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
 from synthdp.privacy.guarantees import NOT_PRIVATE
 from synthdp.privacy.ledger import Ledger, fingerprint
-from synthdp.privacy.mechanisms import sources
+from synthdp.privacy.mechanisms import mechanism
 
 ROOT = Path(__file__).parents[2]
 OPEN = dict.fromkeys(Thresholds.model_fields)
@@ -88,7 +88,7 @@ def test_a_new_run_pays_again_and_over_the_cap_nothing_is_drawn(folder, monkeypa
     def drawn(*_args, **_kwargs):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(sources.Secure, "discrete_laplace", drawn)
+    monkeypatch.setattr(mechanism.Secure, "discrete_laplace", drawn)
     found = run(folder, "--ledger", folder / "l", out="third")
     assert found.exit_code == 2
     assert "over the cap of (1, 0); (0, 0) is left. Nothing was released." in found.stderr
@@ -159,7 +159,7 @@ def test_ledgers_that_cannot_be_used(folder):
 
 def test_a_locked_ledger_is_waited_for_and_the_run_can_go_on(folder, monkeypatch):
     assert run(folder, "--ledger", folder / "l", "--cap", "1", out="first").exit_code == 0
-    monkeypatch.setattr("synthdp.privacy.keeping.time.monotonic", iter(range(0, 10**6, 5)).__next__)
+    monkeypatch.setattr("synthdp.files.time.monotonic", iter(range(0, 10**6, 5)).__next__)
     with (folder / "l.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = run(folder, "--ledger", folder / "l")

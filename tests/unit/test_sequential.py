@@ -6,14 +6,14 @@ import pytest
 
 from synthdp import config
 from synthdp.errors import InputError
-from synthdp.imputation.forward import NormLogit
+from synthdp.imputation.cells import write
+from synthdp.imputation.regression.forward import NormLogit
 from synthdp.imputation.trees.cart import Cart
-from synthdp.imputation.writing import write
-from synthdp.microdata import resolve
-from synthdp.schema import Column, Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import tag
 
 

@@ -6,27 +6,25 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
-from synthdp import assessing
 from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import Figures
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.shadow import evaluate_shadow
-from synthdp.evaluation.risk.shadow.coding import Coder, ask
-from synthdp.evaluation.risk.shadow.counting import compare, near
-from synthdp.evaluation.risk.shadow.game import Deck, State
+from synthdp.evaluation.risk.shadow.game import Deck, State, stand_ins, vulnerable
 from synthdp.evaluation.risk.shadow.influence import ordinary_influence
-from synthdp.evaluation.risk.shadow.judging import PENALTIES, Rounds, evidence, found_at, learn, mean_auc
+from synthdp.evaluation.risk.shadow.questions import Coder, ask, compare, near
 from synthdp.evaluation.risk.shadow.scores import Sheet
-from synthdp.evaluation.risk.shadow.targets import stand_ins, vulnerable
-from synthdp.intrusion.shadows import FrameShadows, PlanShadows
-from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Schema, Variable
+from synthdp.evaluation.risk.shadow.trial import PENALTIES, Rounds, evidence, found_at, learn, mean_auc
+from synthdp.stages import assessing
+from synthdp.stages.draws import FrameShadows, PlanShadows
 from synthdp.synthesis.imputed import Mi
 from synthdp.synthesis.making import visible
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Schema, Variable
 from synthdp.tagging.groups import tag
 
 SIX = pd.DataFrame(

@@ -17,23 +17,23 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from synthdp import expressions, io, release
+from synthdp import release
 from synthdp.cli import app, terminal
 from synthdp.config import load, parse
 from synthdp.errors import InputError, Unfinished
-from synthdp.evidence import Axis, GaussianEvidence, LevelEvidence
 from synthdp.inference.formulas import columns_used
-from synthdp.intake import load as load_data
-from synthdp.intake import prepare
-from synthdp.limits import MOST_TERMS, check_terms
-from synthdp.planning import plan_of
+from synthdp.masking.evidence import Axis, GaussianEvidence, LevelEvidence
 from synthdp.privacy.ledger import Ledger, fingerprint
-from synthdp.publishing import publish, row_orders
 from synthdp.release.reading import read_public
 from synthdp.seeding import Streams
-from synthdp.synthesis import tasks
-from synthdp.synthesis.making import finish, make
-from synthdp.synthesis.repair import repair
+from synthdp.stages.intake import load as load_data
+from synthdp.stages.intake import prepare
+from synthdp.stages.planning import plan_of
+from synthdp.stages.publishing import publish, row_orders
+from synthdp.synthesis import sampler
+from synthdp.synthesis.making import finish, make, repair
+from synthdp.table import expressions, io
+from synthdp.table.complexity import MOST_TERMS, check_terms
 
 CONFIG = """
 data: {path: data.csv}
@@ -328,7 +328,7 @@ def test_the_number_of_terms_is_bounded_from_above(formula, terms):
     """The bound against what patsy expands (without its constant)."""
     import patsy
 
-    from synthdp.limits import _expanded
+    from synthdp.table.complexity import _expanded
 
     assert len(patsy.ModelDesc.from_formula(formula).rhs_termlist) - 1 == terms
     assert terms <= _expanded(formula) - 1 <= 2 * terms
@@ -346,7 +346,7 @@ def test_the_terms_of_other_languages_are_bounded_too():
 
 
 def test_a_formula_of_a_model_of_ones_own_is_restrained_too():
-    from synthdp.imputation.programs.formulas import read
+    from synthdp.imputation.pymc.terms import read
 
     for formula in ("1 + I(9**9**9)", "1 + I([0]*10**10)", "1 + bs(age, df=10**8)", " * ".join("abcdefghijklmnop")):
         with pytest.raises(InputError, match=r"^formula: "):
@@ -524,7 +524,7 @@ def test_escaped_text_comes_back(tmp_path):
         frame, format="csv", escape_formulas=True
     )
     shown = pd.DataFrame({"'=a": pd.Categorical(["'=x", "y"])})
-    from synthdp.io.escaping import unescaped
+    from synthdp.table.io.delimited import unescaped
 
     assert unescaped(shown)["=a"].tolist() == ["=x", "y"]
 
@@ -779,7 +779,7 @@ class MadeUpMask:
 def test_a_mask_whose_evidence_nobody_knows_is_an_error(column):
     """It used to become "no mask"."""
     _, found = plan()
-    mask = tasks.masks_of(found, tasks.links_of(found.data))[column]
+    mask = sampler.masks_of(found, sampler.links_of(found.data))[column]
     odd = replace(mask, parts=tuple(replace(part, mask=MadeUpMask()) for part in mask.parts))
     with pytest.raises(TypeError, match="MadeUp is not understood"):
         odd._evidence(np.zeros(len(found.data)))
@@ -798,7 +798,7 @@ def test_a_mask_whose_evidence_nobody_knows_is_an_error(column):
 )
 def test_evidence_of_an_unknown_kind_is_an_error(model, column):
     config, found = plan(model=model, sweeps=2)
-    task, _ = tasks.prepare(found, config.synthesis.model, 2)
+    task, _ = sampler.prepare(found, config.synthesis.model, 2)
     parameters = config.synthesis.model.fit(task, rng=np.random.default_rng(1)).draw(rng=np.random.default_rng(2))
     n = len(found.data)
     evidence = {"x": GaussianEvidence.flat(n), "b": LevelEvidence.flat(n, 2)}

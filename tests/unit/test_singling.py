@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.risk.predicates import (
+from synthdp.evaluation.risk.singling import (
     ABSENT,
     AT_LEAST,
     AT_MOST,
     EQUAL,
     blind,
+    evaluate_singling,
     isolating,
     multivariate,
     tabulate,
     univariate,
 )
-from synthdp.evaluation.risk.singling import evaluate_singling
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 VARIABLES = {
     "sex": Variable(kind="binary", levels=("F", "M"), key=True),

@@ -6,7 +6,7 @@ import pytest
 
 from synthdp.errors import InputError
 from synthdp.inference.analyses import Analysis, Estimates
-from synthdp.inference.surveys import linearised, replicated, sample, simple
+from synthdp.inference.variances import linearised, replicated, sample, simple
 
 
 def people(seed: int = 1, strata: int = 4, clusters: int = 5, size: int = 6) -> pd.DataFrame:

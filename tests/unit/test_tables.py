@@ -10,10 +10,9 @@ import pytest
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, Halves, Sizes, halves, summarise
 from synthdp.evaluation.utility.classes import MOST_LEVELS, breaks, classify
-from synthdp.evaluation.utility.spread import Halves, Sizes, halves, summarise
-from synthdp.evaluation.utility.subgroups import evaluate_subgroups, levels_of, risk_groups
+from synthdp.evaluation.utility.distances import evaluate_subgroups, levels_of, risk_groups
 from synthdp.evaluation.utility.tables import (
     MEASURES,
     compare,
@@ -23,8 +22,8 @@ from synthdp.evaluation.utility.tables import (
     measure,
     scaling,
 )
-from synthdp.microdata import resolve
-from synthdp.schema import Kind, Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Kind, Variable
 
 
 def make(n: int = 400, copies: int = 2, seed: int = 1, variables: dict | None = None, **more) -> Comparison:

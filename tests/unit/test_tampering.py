@@ -14,10 +14,10 @@ from synthdp import release
 from synthdp.cli import app
 from synthdp.errors import InputError
 from synthdp.evaluation.leaks.scan import _unlisted
-from synthdp.evaluation.leaks.traces import PublicFile
-from synthdp.microdata import resolve
+from synthdp.evaluation.leaks.statements import PublicFile
 from synthdp.release import signing, verifying
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 ROWS = 30
 SECRET = "Zebulon"

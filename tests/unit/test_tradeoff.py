@@ -30,7 +30,7 @@ from synthdp.privacy.tradeoff import (
     total_variation,
     transition,
 )
-from synthdp.privacy.tradeoff.families import largest_tv
+from synthdp.privacy.tradeoff.curves import largest_tv
 
 ALPHA = np.linspace(0, 1, 501)
 EPS = np.linspace(-3, 3, 25)

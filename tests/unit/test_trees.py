@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from synthdp.imputation.trees.binning import MOST_LEVELS, Binned, Binning
-from synthdp.imputation.trees.smoothing import Smoother, reflected
+from synthdp.imputation.trees.donors import Smoother, reflected
 from synthdp.imputation.trees.tree import Growth, Tree
 
 

@@ -6,22 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evidence import GaussianEvidence
-from synthdp.imputation.forward import NormLogit
-from synthdp.imputation.regression import Regression
-from synthdp.imputation.sequence import largest_count, steps_of
+from synthdp.imputation.regression.association import Regression
+from synthdp.imputation.regression.forward import NormLogit
+from synthdp.imputation.regression.sequence import largest_count, steps_of
+from synthdp.masking.evidence import GaussianEvidence
 from synthdp.masking.gaussian import Gaussian
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
 from synthdp.seeding import Streams
-from synthdp.synthesis import pace
-from synthdp.synthesis.constraints import violated
+from synthdp.synthesis import rejection
+from synthdp.synthesis.constraints import quick_check, violated
 from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.protocol import Plan
-from synthdp.synthesis.quick import quick_check
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import prepare
 from synthdp.synthesis.sequential import Sequential
-from synthdp.synthesis.tasks import prepare
 from synthdp.synthesis.truncation import Truncated, truncates, writer
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
 
 N = 120
@@ -39,8 +38,8 @@ RULES = {
 
 @pytest.fixture(autouse=True)
 def short_chains(monkeypatch):
-    monkeypatch.setattr(pace, "LENGTHS", (4,))
-    monkeypatch.setattr(pace, "FEWEST_APART", 2)
+    monkeypatch.setattr(rejection, "LENGTHS", (4,))
+    monkeypatch.setattr(rejection, "FEWEST_APART", 2)
 
 
 def people() -> pd.DataFrame:

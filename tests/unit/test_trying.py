@@ -5,10 +5,20 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import Unfinished
-from synthdp.synthesis import pace, trying
+from synthdp.synthesis import rejection
 from synthdp.synthesis.constraints import binding
-from synthdp.synthesis.pace import LENGTHS, memory, settle
-from synthdp.synthesis.trying import MOST_DRAWS, MOST_TRIES, Seldom, Tried, believed, breaking, tries
+from synthdp.synthesis.rejection import (
+    LENGTHS,
+    MOST_DRAWS,
+    MOST_TRIES,
+    Seldom,
+    Tried,
+    believed,
+    breaking,
+    memory,
+    settle,
+    tries,
+)
 
 SELDOM = (
     "; the model hardly ever draws what is asked for, and cannot be learnt under it. Loosen the constraint, give its "
@@ -46,7 +56,7 @@ def test_the_first_that_holds_is_kept_and_those_before_it_are_rejected(n):
 
 
 def test_records_are_tried_in_blocks(monkeypatch):
-    monkeypatch.setattr(trying, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(rejection, "ROWS_AT_ONCE", 64)
     found = tries(np.arange(500), dice(np.random.default_rng(1)), breaking(["x <= 2"]))
     assert sorted(found.last().rows) == list(range(500))
     assert abs(len(found.vain()) / 500 - 2) < 4 * np.sqrt(6 / 500)
@@ -103,7 +113,7 @@ def test_a_chain_runs_until_it_has_forgotten_its_start():
     rng = np.random.default_rng(1)
     state = Tried(np.empty(0, dtype=int), {})
     _, quick = settle(state, lambda s: (s, rng.standard_normal(1)))
-    assert (quick.turns, quick.apart, quick.settled) == (LENGTHS[0], pace.FEWEST_APART, True)
+    assert (quick.turns, quick.apart, quick.settled) == (LENGTHS[0], rejection.FEWEST_APART, True)
     assert quick.rows() == ({"column": "the parameters under constraints", "turns": LENGTHS[0]},)
     walk = np.zeros(1)
 

@@ -21,9 +21,9 @@ from synthdp.evaluation.risk.likelihood import TEMPERATURES, TUNED_ON, evaluate_
 from synthdp.evaluation.risk.linking import evaluate_linked, linked_file
 from synthdp.evaluation.risk.scatter import BANDWIDTHS, BINS, FOLDS, NODES, level_marginal, numeric_law, transition
 from synthdp.evaluation.risk.traces import Traces, _gather, _leading, trace
-from synthdp.microdata import Floats, resolve
-from synthdp.neighbours import average, encode_keys, match
-from synthdp.schema import Column, Variable
+from synthdp.table.microdata import Floats, resolve
+from synthdp.table.schema import Column, Variable
+from synthdp.tagging.neighbours import average, encode_keys, match
 
 PERMUTATIONS = 7
 NUMBERS = ("age", "children", "birth")

@@ -29,11 +29,10 @@ from mixed_files import (
 )
 
 from synthdp.evaluation.risk import regressing
-from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability
-from synthdp.evaluation.risk.membership import evaluate_membership
+from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability, evaluate_membership
 from synthdp.evaluation.risk.rates import auc, residual, roc, tpr_at, wilson
 from synthdp.evaluation.risk.regressing import attack_by_regression
-from synthdp.schema import Column
+from synthdp.table.schema import Column
 
 Record = tuple[Any, ...]
 TIE = 1e-12

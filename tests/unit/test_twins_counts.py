@@ -34,17 +34,23 @@ from mixed_files import (
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.pairing import stand_ins, unlike_stand_ins
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
-from synthdp.evaluation.risk.anonymity import evaluate_anonymity
 from synthdp.evaluation.risk.attribute import evaluate_attribute
 from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.exposure import evaluate_exposure
-from synthdp.evaluation.risk.intruders import evaluate_intruder
-from synthdp.evaluation.risk.knowledge import Intruder
-from synthdp.evaluation.risk.population import evaluate_population
-from synthdp.evaluation.risk.predicates import ABSENT, AT_LEAST, AT_MOST, EQUAL, multivariate, tabulate, univariate
-from synthdp.evaluation.risk.singling import evaluate_singling
-from synthdp.microdata import resolve
-from synthdp.schema import Column, Variable
+from synthdp.evaluation.risk.intruders import Intruder, evaluate_intruder
+from synthdp.evaluation.risk.singling import (
+    ABSENT,
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    evaluate_singling,
+    multivariate,
+    tabulate,
+    univariate,
+)
+from synthdp.evaluation.risk.uniqueness import evaluate_anonymity, evaluate_population
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Column, Variable
 
 Pair = tuple[Any, Any]
 

@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk import kept_sets
-from synthdp.evaluation.risk.coarser import proposals
-from synthdp.evaluation.risk.exposure import evaluate_exposure
-from synthdp.evaluation.risk.kept_sets import KeptSet, smallest_sets, unique_records
-from synthdp.evaluation.risk.undecided import coarser, questions, undecided, with_undecided_as_keys
-from synthdp.microdata import Microdata, resolve
-from synthdp.schema import Schema, Variable
+from synthdp.evaluation.risk import exposure
+from synthdp.evaluation.risk.exposure import KeptSet, evaluate_exposure, smallest_sets, unique_records
+from synthdp.evaluation.risk.undecided import coarser, proposals, questions, undecided, with_undecided_as_keys
+from synthdp.table.microdata import Microdata, resolve
+from synthdp.table.schema import Schema, Variable
 
 NAMES = list("abcde")
 
@@ -74,7 +72,7 @@ def test_a_part_of_the_cells_estimates_the_whole(monkeypatch) -> None:
     frame = people(40_000)
     data = resolve(frame, {name: Variable(kind="nominal") for name in ("zip", "job")})
     exact = {one.columns: one.unique for one in smallest_sets(data.frame, data.schema)}
-    monkeypatch.setattr(kept_sets, "EXACT_RECORDS", 5_000)
+    monkeypatch.setattr(exposure, "EXACT_RECORDS", 5_000)
     found = smallest_sets(data.frame, data.schema)
     assert {one.columns for one in found} == set(exact)
     assert exact
@@ -94,8 +92,8 @@ def test_more_sets_than_are_looked_at_are_cut_from_the_end(monkeypatch) -> None:
     frame = people(2000).assign(**{f"x{i}": np.arange(2000) % 2 for i in range(8)})
     data = resolve(frame, {name: Variable(kind="nominal") for name in ("zip", "job")})
     complete = smallest_sets(data.frame, data.schema)
-    monkeypatch.setattr(kept_sets, "MOST_SETS", 3)
-    monkeypatch.setattr(kept_sets, "MOST_COLUMNS", 4)
+    monkeypatch.setattr(exposure, "MOST_SETS", 3)
+    monkeypatch.setattr(exposure, "MOST_COLUMNS", 4)
     assert smallest_sets(data.frame, data.schema)[0] == complete[0] == KeptSet(("age", "zip"), *_two(complete[0]))
 
 

@@ -11,8 +11,8 @@ from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.draws import VerbatimOverDraws, individually
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
-from synthdp.microdata import resolve
-from synthdp.schema import Variable
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 BINARIES = ("b0", "b1", "b2")
 REPLACED = ["age", *BINARIES]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from synthdp.schema import Settings
+from synthdp.table.schema import Settings
 
 # what the defaults were before 0.2; a config that leaves them out is told once
 BEFORE = {"max_expected_match_rate": 0.05, "max_individual": 0.5, "max_excess_true_match": 0.0}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
 
-from synthdp.microdata import Codes, Floats
+from synthdp.table.microdata import Codes, Floats
 
 Booleans = npt.NDArray[np.bool_]
 

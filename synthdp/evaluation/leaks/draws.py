@@ -12,9 +12,17 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
 from synthdp.evaluation.leaks.pairing import Beside, Original, mark, read_original, replaced_values, stand_ins
 from synthdp.evaluation.leaks.records import FEW
-from synthdp.evaluation.leaks.values import LIKELIER, Lonely, ValueCounts, count_values, lonely, value_line
-from synthdp.evaluation.leaks.verbatim import LEVEL, side_by_side
-from synthdp.microdata import Codes
+from synthdp.evaluation.leaks.verbatim import (
+    LEVEL,
+    LIKELIER,
+    Lonely,
+    ValueCounts,
+    count_values,
+    lonely,
+    side_by_side,
+    value_line,
+)
+from synthdp.table.microdata import Codes
 
 # the level is shared by four tests: rows and values, all together and one by one
 TESTS = 4
@@ -56,8 +64,8 @@ class VerbatimOverDraws:
     Examples
     --------
     >>> import pandas as pd
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> draw = np.random.default_rng(1)
     >>> frame = pd.DataFrame({"z": np.arange(50.0), "x": draw.normal(size=50)})
     >>> data = resolve(frame, {"x": Variable(role="replace")})

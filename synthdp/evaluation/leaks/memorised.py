@@ -15,12 +15,11 @@ import pandas as pd
 
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.combinations import Booleans, combine
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.holdout import clusters, split
+from synthdp.evaluation.comparison import Comparison, clusters, split
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Column
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Column
 
 Refit = Callable[[Codes, np.random.Generator], Sequence[pd.DataFrame]]
 

@@ -11,8 +11,8 @@ from scipy.spatial import KDTree
 
 from synthdp.evaluation.combinations import merge
 from synthdp.evaluation.leaks.finding import NEIGHBOURS
-from synthdp.microdata import Codes, Floats, codes, numbers
-from synthdp.schema import Column, Schema
+from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.schema import Column, Schema
 
 ENOUGH = 10  # combinations of values for each stand-in
 LOOKED_AT = 1000  # values that tell which column has the most

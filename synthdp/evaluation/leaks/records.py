@@ -20,8 +20,8 @@ from synthdp.evaluation.leaks.finding import (
     rank_correlation,
 )
 from synthdp.evaluation.leaks.pairing import Beside, mark, scaled, stand_ins
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Column
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Column
 
 FEW = 10  # fewer linked records than this say nothing
 RARE = 3  # a value that so many records share gives nobody away

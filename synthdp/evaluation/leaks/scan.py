@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp import io
 from synthdp.errors import InputError
 from synthdp.evaluation.leaks import records as row_tests
-from synthdp.evaluation.leaks import statements, traces
+from synthdp.evaluation.leaks import statements
 from synthdp.evaluation.leaks.finding import LEVEL, Kind, Leak
 from synthdp.evaluation.leaks.pairing import beside
-from synthdp.evaluation.leaks.traces import PublicFile
-from synthdp.schema import Schema
+from synthdp.evaluation.leaks.statements import PublicFile
+from synthdp.table import io
+from synthdp.table.schema import Schema
 
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
@@ -89,7 +89,7 @@ def scan(
     Examples
     --------
     >>> import tempfile
-    >>> from synthdp.schema import Column
+    >>> from synthdp.table.schema import Column
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "README.md").write_text("made by /home/jane/run.sh")
     >>> schema = Schema(columns=(Column(name="a", kind="count", role="keep", key=False),))
@@ -108,9 +108,9 @@ def scan(
     names = [name for name in (_user(), platform.node()) if len(name) >= 4 and name.lower() not in COMMON]
     sizes = {len(copy) for copy in copies.values()} | ({len(original)} if records else set())
     for file in files:
-        leaks += traces.seeds(file, int(seed) if seed is not None else None)
-        leaks += traces.times(file, now or datetime.now(UTC))
-        leaks += traces.places(file, folders, names)
+        leaks += statements.seeds(file, int(seed) if seed is not None else None)
+        leaks += statements.times(file, now or datetime.now(UTC))
+        leaks += statements.places(file, folders, names)
         leaks += statements.lists_by_record(file, sizes)
     leaks += _told(public, files, original if records else None, list(copies.values()), schema, manifest)
     if not records:

@@ -9,13 +9,19 @@ import pandas as pd
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, combine, require_columns, require_targets
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.attribution import attribution_probability, guess, targeted, targeted_outsider
-from synthdp.evaluation.risk.disclosive import PERCENT, disclosive, warn
-from synthdp.evaluation.risk.outsiders import refuse_members, require_outsiders
-from synthdp.evaluation.risk.rates import Estimate, mean_difference, wilson
+from synthdp.evaluation.risk.attribution import (
+    PERCENT,
+    attribution_probability,
+    disclosive,
+    guess,
+    targeted,
+    targeted_outsider,
+    warn,
+)
+from synthdp.evaluation.risk.rates import Estimate, mean_difference, refuse_members, require_outsiders, wilson
 from synthdp.evaluation.risk.regressing import attack_by_regression
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Column, Schema
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Column, Schema
 
 TAU = 1.0
 BASELINES = {
@@ -40,7 +46,7 @@ def evaluate_attribute(
     """Measure for every target what the copies tell somebody who knows a person's keys.
 
     Percentages (``iS``, ``DiS``, ``DiSCO``, …; means over copies, ``per_copy`` has each) are defined in
-    :class:`~synthdp.evaluation.risk.disclosive.Disclosive`; all else are rates between 0 and 1. Copies need not be
+    :class:`~synthdp.evaluation.risk.attribution.Disclosive`; all else are rates between 0 and 1. Copies need not be
     aligned.
 
     ``gain`` is success against members minus success against somebody who is not in the data. The intruder stacks all
@@ -84,8 +90,8 @@ def evaluate_attribute(
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> frame = pd.DataFrame({"region": list("NNSS"), "vote": list("ABAA")})
     >>> data = resolve(frame, {"region": Variable(key=True)})
     >>> comparison = Comparison(data.frame, (frame,), data.schema, aligned=True)

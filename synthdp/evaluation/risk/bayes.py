@@ -8,9 +8,9 @@ import numpy as np
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import chance_hits, refuse_unless_aligned
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, summarise
+from synthdp.evaluation.risk.scoring import TIE
 from synthdp.evaluation.risk.traces import unchanged
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.scoring import TIE
+from synthdp.table.microdata import Codes, Floats
 
 NAME = "identity_bayes"
 MOST_PAIRS = 2 * 10**7
@@ -74,8 +74,8 @@ def evaluate_bayes(
     Examples
     --------
     >>> import pandas as pd
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> age = np.arange(30.0)
     >>> data = resolve(pd.DataFrame({"age": age}), {"age": Variable(role="replace", key=True)})
     >>> files = Comparison(data.frame, (pd.DataFrame({"age": age + 0.1}),), data.schema, aligned=True)

@@ -1,17 +1,181 @@
-"""Exposure of the kept columns: who can be told from everybody else by values that are released as they are."""
+"""Exposure of the kept columns.
 
-from collections.abc import Mapping, Sequence
+Who can be told from everybody else by values that are released as they are, and by which.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from synthdp.evaluation.combinations import Booleans, classes, merge
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Column
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Column, Schema
+
+SHARE = 0.05
+LARGEST_SET = 3
+MOST_SETS = 4000  # of one size
+MOST_COLUMNS = 60  # in sets of three
+EXACT_RECORDS = 50_000
+MOST_PARTS = 256  # what one byte of a hash can choose between
+
+Hashes = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class KeptSet:
+    """Kept columns that together make many records unique, while no fewer of them do.
+
+    Parameters
+    ----------
+    columns
+        Their names, in file order.
+    unique, share
+        How many records are unique on them, and which share of all records that is.
+    exact
+        Whether every record was counted; otherwise ``unique`` is an estimate with a standard error of about 3%.
+    """
+
+    columns: tuple[str, ...]
+    unique: int
+    share: float
+    exact: bool = True
+
+
+def knowable(schema: Schema) -> tuple[Column, ...]:
+    """Return the kept columns that an intruder may know, as far as anybody has said.
+
+    Left out are those declared ``key: false``, as who cannot know one column of a set cannot use the set; and the label
+    of a survey's clusters, an arbitrary code that tells nothing unless somebody says that it is known (``key: true``).
+    Weights and strata count: they are released as they are, and often follow from a person's region, sex and age.
+    """
+    return tuple(
+        column for column in schema.kept() if column.key or not (column.key_decided or column.design == "cluster")
+    )
+
+
+def smallest_sets(
+    frame: pd.DataFrame, schema: Schema, *, share: float = SHARE, size: int = LARGEST_SET
+) -> tuple[KeptSet, ...]:
+    """Return the minimal sets of up to ``size`` kept columns that make more than ``share`` of the records unique.
+
+    A set is minimal when no part of it does so already. Columns are those of :func:`knowable`, compared to the digit:
+    that is how they are released. Missing is a value. Smaller sets come first, then those that make more unique.
+
+    Notes
+    -----
+    O(n) a set. Every cell of a table gets a 64-bit hash, the exclusive or of one hash per column, so that records are
+    alike when their hashes are (two cells share one with probability 2⁻⁶⁴), and cells are counted by sorting. All of up
+    to 50,000 records are counted. Beyond that only cells whose hash falls into one of K parts are, with K the power of
+    two that leaves 25,000 to 50,000 records: whole cells are taken, so who is unique among them is unique in the file,
+    and K times their number is unbiased, with a standard error of √(K·U) for U unique records.
+
+    Not looked at are sets that hold a set already found; sets with too few cells, as no more records than cells can be
+    unique; and, beyond 4,000 sets of one size, those with the fewest cells (for sets of three, also all but the
+    60 columns with most values): 1,330 sets of 20 columns take 2 s of one core at n = 1,000,000.
+
+    Examples
+    --------
+    >>> from synthdp.table.microdata import resolve
+    >>> table = pd.DataFrame({"sex": list("FM") * 10, "age": [*range(10)] * 2, "site": [1] * 10 + [2] * 10})
+    >>> data = resolve(table, {})
+    >>> smallest_sets(data.frame, data.schema)
+    (KeptSet(columns=('age', 'site'), unique=20, share=1.0, exact=True),)
+    """
+    n = len(frame)
+    names: list[str] = []
+    cells: list[int] = []
+    found: list[KeptSet] = []
+    counter = _Counter(n)
+    for column in knowable(schema):
+        codes = classes([frame[column.name]], column, exact=True)[0]
+        counts = np.bincount(codes)
+        alone = int(np.sum(counts == 1))
+        if alone > share * n:
+            found.append(KeptSet((column.name,), alone, alone / n))
+        elif len(counts) > 1:
+            names.append(column.name)
+            cells.append(len(counts))
+            counter.add(codes)
+    known: list[frozenset[int]] = []
+    for number in range(2, min(size, len(names)) + 1):
+        for chosen in _candidates(cells, number, fewest=share * n):
+            if any(part <= set(chosen) for part in known):
+                continue
+            alone = counter.unique(chosen)
+            if alone > share * n:
+                known.append(frozenset(chosen))
+                columns = tuple(names[position] for position in chosen)
+                found.append(KeptSet(columns, alone, alone / n, exact=counter.parts == 1))
+    return tuple(sorted(found, key=lambda one: (len(one.columns), -one.unique)))
+
+
+def unique_records(codes: Sequence[Codes]) -> tuple[int, bool]:
+    """Return how many records no other equals on several coded columns, and whether all were counted (or a part)."""
+    counter = _Counter(len(codes[0]))
+    for one in codes:
+        counter.add(one)
+    return counter.unique(range(len(codes))), counter.parts == 1
+
+
+def _candidates(cells: Sequence[int], number: int, *, fewest: float) -> Iterator[tuple[int, ...]]:
+    """Yield the sets that can make so many records unique, those of most cells first."""
+    positions: Sequence[int] = range(len(cells))
+    if number > 2 and len(cells) > MOST_COLUMNS:
+        positions = sorted(sorted(positions, key=lambda position: -cells[position])[:MOST_COLUMNS])
+    sets = np.array(list(combinations(positions, number)), dtype=np.int64).reshape(-1, number)
+    size = np.prod(np.asarray(cells, dtype=np.float64)[sets], axis=1)
+    order = np.argsort(-size, kind="stable")[:MOST_SETS]
+    yield from (tuple(sets[place].tolist()) for place in order if size[place] > fewest)
+
+
+class _Counter:
+    """Counts who is unique on sets of coded columns, from the hashes of all cells or of one part of them."""
+
+    def __init__(self, n: int) -> None:
+        self.parts = 1
+        while n > EXACT_RECORDS * self.parts and self.parts < MOST_PARTS:
+            self.parts *= 2
+        self._hashes: list[Hashes] = []
+        self._part: list[Bytes] = []
+
+    def add(self, codes: Codes) -> None:
+        hashes = _hash(codes, len(self._hashes))
+        self._hashes.append(hashes)
+        if self.parts > 1:
+            self._part.append((hashes & np.uint64(self.parts - 1)).astype(np.uint8))
+
+    def unique(self, chosen: Sequence[int]) -> int:
+        hashes = [self._hashes[position] for position in chosen]
+        if self.parts > 1:
+            rows = np.flatnonzero(np.bitwise_xor.reduce([self._part[position] for position in chosen]) == 0)
+            hashes = [one[rows] for one in hashes]
+        together = np.sort(np.bitwise_xor.reduce(hashes))
+        new = np.ones(len(together) + 1, dtype=np.bool_)
+        new[1:-1] = together[1:] != together[:-1]
+        return self.parts * int(np.sum(new[1:] & new[:-1]))
+
+
+def _hash(codes: Codes, column: int) -> Hashes:
+    """Return a hash of each code that differs between columns: the finaliser of SplitMix64.
+
+    References
+    ----------
+    Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OOPSLA, figure 17 (mix64variant13).
+    """
+    levels = np.arange(int(codes.max(initial=0)) + 1, dtype=np.uint64) + (np.uint64(column + 1) << np.uint64(40))
+    mixed = levels * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((mixed ^ (mixed >> np.uint64(31)))[codes], dtype=np.uint64)
+
 
 LARGEST_SUBSET = 3
 MOST_SUBSETS = 2000
@@ -97,8 +261,8 @@ def evaluate_exposure(comparison: Comparison, *, size: int = LARGEST_SUBSET) -> 
     Examples
     --------
     >>> import pandas as pd
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> frame = pd.DataFrame({"sex": list("FFMM"), "region": list("NNNS"), "income": [1, 2, 3, 4]})
     >>> keys = {"sex": Variable(key=True), "region": Variable(key=True), "income": Variable(role="replace")}
     >>> data = resolve(frame, keys)

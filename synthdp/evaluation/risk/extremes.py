@@ -9,15 +9,15 @@ import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.channel import SMALLEST_SD, MaskDraw, channel_of, even_channels
-from synthdp.evaluation.risk.coding import Kept
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, refuse_without_keys
 from synthdp.evaluation.risk.linking import line_up
+from synthdp.evaluation.risk.public_columns import Kept
 from synthdp.evaluation.risk.public_study import regress_on_kept, sort_columns
-from synthdp.links import Link
-from synthdp.microdata import Codes, Floats, numbers
-from synthdp.neighbours.loops import Booleans
-from synthdp.neighbours.scoring import TIE
-from synthdp.schema import Column
+from synthdp.evaluation.risk.scoring import TIE
+from synthdp.table.links import Link
+from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.schema import Column
+from synthdp.tagging.compiled import Booleans
 
 NAME = "identity_extremes"
 RANKS = 3
@@ -139,8 +139,8 @@ def evaluate_extremes(
     Examples
     --------
     >>> import pandas as pd
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> draw = np.random.default_rng(1)
     >>> income = np.append(draw.normal(0, 1, 200), 40.0)
     >>> data = resolve(pd.DataFrame({"income": income}), {"income": Variable(role="replace", key=True)})

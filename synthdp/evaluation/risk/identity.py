@@ -9,9 +9,9 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
-from synthdp.neighbours.loops import Booleans
+from synthdp.table.microdata import Codes, Floats
+from synthdp.tagging.compiled import Booleans
+from synthdp.tagging.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
 
 CHANCE_LEVEL = 0.95
 # above this many pairs of a target and a candidate in one copy, targets are sampled
@@ -129,8 +129,8 @@ def evaluate_identity(
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> data = resolve(pd.DataFrame({"age": [30, 31, 90]}), {"age": Variable(key=True, tolerance=2)})
     >>> copy = pd.DataFrame({"age": [31, 30, 91]})
     >>> comparison = Comparison(data.frame, (copy,), data.schema, aligned=True)

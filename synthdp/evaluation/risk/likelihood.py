@@ -11,10 +11,10 @@ import pandas as pd
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, WIDTH, chance_hits, refuse_unless_aligned
 from synthdp.evaluation.risk.scatter import FOLDS
+from synthdp.evaluation.risk.scoring import score_rows
 from synthdp.evaluation.risk.traces import Traces, trace
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.loops import Booleans
-from synthdp.neighbours.scoring import score_rows
+from synthdp.table.microdata import Codes, Floats
+from synthdp.tagging.compiled import Booleans
 
 NAME = "identity_likelihood"
 # densities looked up before targets are sampled: a few seconds
@@ -134,8 +134,8 @@ def evaluate_likelihood(
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> age = np.arange(200.0)
     >>> data = resolve(pd.DataFrame({"age": age}), {"age": Variable(role="replace", key=True, tolerance=3)})
     >>> files = Comparison(data.frame, (pd.DataFrame({"age": age + 10}),), data.schema, aligned=True)
@@ -158,7 +158,7 @@ def evaluate_likelihood(
 
 
 class Score(Protocol):
-    """How rows are scored: what :func:`synthdp.neighbours.scoring.score_rows` returns, winners as records."""
+    """How rows are scored: what :func:`synthdp.evaluation.risk.scoring.score_rows` returns, winners as records."""
 
     def __call__(self, targets: Codes, pick: Floats, temperatures: Floats) -> tuple[Floats, Codes, Floats, Floats]:
         """Return shares, winners and the log posteriors at each temperature; ``pick`` decides among ties."""

@@ -9,9 +9,9 @@ import pandas as pd
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_without_keys
-from synthdp.microdata import Codes
-from synthdp.neighbours import average, encode_keys
-from synthdp.schema import Column
+from synthdp.table.microdata import Codes
+from synthdp.table.schema import Column
+from synthdp.tagging.neighbours import average, encode_keys
 
 NAME = "identity_linked"
 
@@ -46,8 +46,8 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> frame = pd.DataFrame({"town": ["A", "B", "C"], "age": [20.0, 40.0, 60.0]})
     >>> data = resolve(frame, {"age": Variable(role="replace", key=True, tolerance=2)})
     >>> shuffled = tuple(frame.assign(age=frame["age"] + e).iloc[::-1].reset_index(drop=True) for e in (-5.0, 5.0))

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.outsiders import require_outsiders
+from synthdp.evaluation.risk.rates import require_outsiders
 
 NOT_INSTALLED = "anonymeter is not installed; our own attacks are singling, linkability and inference."
 

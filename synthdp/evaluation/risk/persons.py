@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.holdout import clusters
+from synthdp.evaluation.comparison import Comparison, clusters
 from synthdp.evaluation.risk.identity import WIDTH
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.loops import Booleans
-from synthdp.schema import Schema
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Schema
+from synthdp.tagging.compiled import Booleans
 
 NAME = "persons"
 # words of a column that says whose a row is: id, hhid, personid, idind, subject
@@ -139,7 +138,7 @@ def repeated_id(frame: pd.DataFrame, schema: Schema) -> str | None:
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
+    >>> from synthdp.table.microdata import resolve
     >>> panel = pd.DataFrame({"who": np.repeat(np.arange(30), 4), "wave": np.tile(np.arange(4), 30)})
     >>> repeated_id(panel, resolve(panel, {}).schema)
     'who'

@@ -11,9 +11,9 @@ from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, refuse_u
 from synthdp.evaluation.risk.likelihood import WORST_LOG
 from synthdp.evaluation.risk.persons import NAME, PersonsRisk, interval
 from synthdp.evaluation.risk.scatter import FOLDS
+from synthdp.evaluation.risk.scoring import TIE
 from synthdp.evaluation.risk.traces import unchanged
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.scoring import TIE
+from synthdp.table.microdata import Codes, Floats
 
 MOST_PAIRS = 2 * 10**7
 FEWEST_PERSONS = 100

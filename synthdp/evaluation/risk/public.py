@@ -9,13 +9,12 @@ from synthdp.evaluation.risk.channel import Channel, MaskDraw
 from synthdp.evaluation.risk.identity import chance_hits, refuse_without_keys
 from synthdp.evaluation.risk.likelihood import TUNED_ON, WORST_LOG, LikelihoodRisk, summarise, tuned
 from synthdp.evaluation.risk.linking import line_up
-from synthdp.evaluation.risk.public_loops import score_chain
 from synthdp.evaluation.risk.public_posterior import FLOOR, PublicPosterior, posterior_of
 from synthdp.evaluation.risk.public_study import Public, study
 from synthdp.evaluation.risk.scatter import FOLDS
+from synthdp.evaluation.risk.scoring import score_chain, windows
 from synthdp.evaluation.risk.traces import unchanged
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.scoring import windows
+from synthdp.table.microdata import Codes, Floats
 
 NAME = "identity_public"
 # terms of scores worked out before targets are sampled: about a second
@@ -85,8 +84,8 @@ def evaluate_public(
     Examples
     --------
     >>> import pandas as pd
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> draw = np.random.default_rng(1)
     >>> frame = pd.DataFrame({"site": np.arange(300.0), "age": draw.normal(50, 10, 300)})
     >>> data = resolve(frame, {"age": Variable(role="replace", key=True)})

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.evaluation.risk.cells import LARGEST_CELL, SURE, pair_cells
-from synthdp.evaluation.risk.channel import SMALLEST_SD, Channel
-from synthdp.evaluation.risk.coding import Coding, Place
+from synthdp.evaluation.risk.channel import LARGEST_CELL, SMALLEST_SD, SURE, Channel, pair_cells
+from synthdp.evaluation.risk.public_columns import Coding, Place
 from synthdp.evaluation.risk.public_study import Public
-from synthdp.microdata import Codes, Floats
+from synthdp.table.microdata import Codes, Floats
 
 # rows coded at once
 STRETCH = 50_000
@@ -31,7 +30,7 @@ FLOOR = 0.01
 class PublicPosterior:
     """log p(true keys of a record | a row and what is linked to it), as ``risk.bayes.LogPosterior`` asks for.
 
-    The fields are what :func:`synthdp.evaluation.risk.public_loops.score_chain` reads, rows in the order of the first
+    The fields are what :func:`synthdp.evaluation.risk.scoring.score_chain` reads, rows in the order of the first
     copy; ``kind`` says how many rows are linked to each, as a position in ``offset``. ``lead_here`` and ``lead_there``
     are the sharpest number of targets and rows, in standard deviations of its posterior.
     """

@@ -5,13 +5,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synthdp import expressions
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.cells import LARGEST_CELL, Cells, cells_of, pair_cells
-from synthdp.evaluation.risk.channel import Channel, MaskDraw, channel_of, even_channels
-from synthdp.evaluation.risk.coding import Coding, Kept, Place, code_columns, code_kept
-from synthdp.microdata import Codes, Floats, codes, numbers
-from synthdp.schema import Column, Role
+from synthdp.evaluation.risk.channel import (
+    LARGEST_CELL,
+    Cells,
+    Channel,
+    MaskDraw,
+    cells_of,
+    channel_of,
+    even_channels,
+    pair_cells,
+)
+from synthdp.evaluation.risk.public_columns import Coding, Kept, Place, code_columns, code_kept
+from synthdp.table import expressions
+from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.schema import Column, Role
 
 # rows that moments are estimated from
 MOST_ROWS = 20_000

@@ -10,8 +10,8 @@ from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference, wilson
-from synthdp.microdata import Codes, Floats, numbers
-from synthdp.schema import Column
+from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.schema import Column
 
 MOST_TRAINING = 50_000
 MOST_TARGETS = 5_000

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.scatter import NODES, NumericLaw
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.loops import Booleans, _compiled
+from synthdp.table.microdata import Codes, Floats
+from synthdp.tagging.compiled import Booleans, _compiled
 
 Values = npt.NDArray[Any]
 

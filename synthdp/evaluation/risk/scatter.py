@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from synthdp.microdata import Codes, Floats
-from synthdp.neighbours.loops import _compiled
-from synthdp.neighbours.scoring import NEGLIGIBLE
+from synthdp.evaluation.risk.scoring import NEGLIGIBLE
+from synthdp.table.microdata import Codes, Floats
+from synthdp.tagging.compiled import _compiled
 
 FOLDS = 5
 BINS = 1024

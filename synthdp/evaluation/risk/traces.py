@@ -18,9 +18,9 @@ from synthdp.evaluation.risk.scatter import (
     patterns,
     transition,
 )
-from synthdp.microdata import Codes, Floats, codes, numbers
-from synthdp.neighbours.scoring import windows
-from synthdp.schema import Column
+from synthdp.evaluation.risk.scoring import windows
+from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.schema import Column
 
 # outside this share of the observed errors a row is no candidate
 OUTSIDE = 1e-4

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
-from synthdp.schema import Column, Kind
+from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.schema import Column, Kind
 
 CLASSES = 5
 # beyond these, the rarer levels of a column count as one class

@@ -9,12 +9,12 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.overlap import ci_overlap
+from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_width
 from synthdp.inference.estimates import Estimates
-from synthdp.microdata import Codes, Floats, codes, numbers
-from synthdp.neighbours.loops import _compiled
-from synthdp.schema import Column
+from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.schema import Column
+from synthdp.tagging.compiled import _compiled
 
 REGRESSIONS = 30
 PREDICTORS = (1, 3)
@@ -157,7 +157,7 @@ def evaluate_panel(
     A regression has a response and one to three predictors, columns of all kinds, at least one of them replaced; a
     categorical column enters as indicators of its levels. All are fitted by least squares with errors that are robust
     to unequal variances (HC1), which always exist, and combined by the rule that the design calls for. A slope's
-    overlap is :func:`~synthdp.evaluation.utility.overlap.ci_overlap`, disjoint intervals counting 0; one that cannot
+    overlap is :func:`~synthdp.evaluation.utility.analyses.ci_overlap`, disjoint intervals counting 0; one that cannot
     be estimated on some copy counts 0 too.
 
     Parameters
@@ -179,13 +179,13 @@ def evaluate_panel(
 
     Notes
     -----
-    Two halves of the original agree by 0.71 on average (see :mod:`~synthdp.evaluation.utility.analysis_spread`), so
+    Two halves of the original agree by 0.71 on average (see :mod:`~synthdp.evaluation.assessment`), so
     0.6 is a little less than a second survey of the same size would give. O(regressions · M · n).
 
     Examples
     --------
-    >>> from synthdp.microdata import resolve
-    >>> from synthdp.schema import Variable
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
     >>> draw = np.random.default_rng(1)
     >>> frame = pd.DataFrame({"a": draw.normal(size=99), "b": draw.normal(size=99)})
     >>> data = resolve(frame, {"a": Variable(role="replace")})

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.holdout import Booleans, clusters, folds, split
-from synthdp.evaluation.utility.spread import summarise
-from synthdp.microdata import MISSING, Codes, Floats, codes, numbers
-from synthdp.schema import Column
+from synthdp.evaluation.comparison import Booleans, Comparison, clusters, folds, split, summarise
+from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.schema import Column
 
 FOLDS = 3
 MOST_LEVELS = 50

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from synthdp.evaluation.comparison import Halves, Sizes, summarise
 from synthdp.evaluation.utility.classes import Classes
-from synthdp.evaluation.utility.spread import Halves, Sizes, summarise
-from synthdp.microdata import Codes, Floats
+from synthdp.table.microdata import Codes, Floats
 
 MOST_TABLES = 500
 # a table with more cells than this is counted over the combinations that occur

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.evidence import Evidence, GaussianEvidence, about_levels
 from synthdp.imputation.copula.coding import Coding, Curve, Item
-from synthdp.imputation.copula.knots import Knots
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve
-from synthdp.imputation.copula.steps import CHOICE, INTERVAL, LEVELS, NUMBER, UTILITY, Block, Layout
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Role
+from synthdp.imputation.copula.steps import CHOICE, INTERVAL, LEVELS, NUMBER, UTILITY, Block, Knots, Layout
+from synthdp.masking.evidence import Evidence, GaussianEvidence, about_levels
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Role
 
 
 @dataclass(frozen=True, repr=False)

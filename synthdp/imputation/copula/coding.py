@@ -1,20 +1,77 @@
-"""Columns as latent coordinates: which column has which, and what the records say of them."""
+"""Columns as latent coordinates: which columns can be used, which has which, and what the records say of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
+from scipy.special import ndtri
 
-from synthdp.applicability import holds
-from synthdp.imputation.copula.latent import Flags, Latent, Shape, Singles, meaningful
-from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve, NumberMargin
-from synthdp.imputation.copula.mixing import Mixture, first_shift
-from synthdp.imputation.copula.parametric import Family, ParametricMargin
-from synthdp.imputation.copula.usable import leave_out, scores
-from synthdp.imputation.protocol import Task
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Column, Kind
+from synthdp.imputation.copula.latent import Flags, Latent, Mixture, Shape, Singles, first_shift, meaningful
+from synthdp.imputation.copula.margins import (
+    Family,
+    LevelCurve,
+    LevelMargin,
+    NumberCurve,
+    NumberMargin,
+    ParametricMargin,
+)
+from synthdp.imputation.model import Task
+from synthdp.table.applies import holds
+from synthdp.table.microdata import Codes, Floats, Microdata
+from synthdp.table.schema import Column, Kind
+
+FEWEST_KNOWN = 10
+NEARLY_ONE = 1 - 1e-6
+
+
+def scores(data: Microdata, name: str) -> Floats:
+    """Return the normal scores of a number or ordered levels; zero where it is missing."""
+    from scipy.stats import rankdata
+
+    column = data.schema[name]
+    values = data.codes(name).astype(np.float64) if column.kind.categorical else data.numbers(name)
+    known = (values >= 0) if column.kind.categorical else np.isfinite(values)
+    found = np.zeros(len(values))
+    found[known] = ndtri((rankdata(values[known]) - 0.5) / max(int(known.sum()), 1))
+    return found
+
+
+def leave_out(data: Microdata, exclude: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield kept columns a copula cannot use, with the reason: too few values, one value only, or a copy of others.
+
+    O(n p²) for p columns.
+    """
+    seen: list[Floats] = []
+    for column in data.schema.kept():
+        if column.name in exclude:
+            continue
+        why = _unusable(data, column)
+        if why is None and column.kind is not Kind.NOMINAL:
+            why = "it follows from other columns" if follows(data, column.name, seen) else None
+        if why is not None:
+            yield column.name, why
+
+
+def follows(data: Microdata, name: str, seen: list[Floats]) -> bool:
+    """Return whether a column's scores follow from those seen before; they are added to them if not."""
+    mine = scores(data, name)
+    mine = mine / np.sqrt(np.mean(mine**2))
+    if seen:
+        others = np.column_stack(seen)
+        fitted = others @ np.linalg.lstsq(others.T @ others, others.T @ mine, rcond=None)[0]
+        if np.mean(fitted**2) > NEARLY_ONE:
+            return True
+    seen.append(mine)
+    return False
+
+
+def _unusable(data: Microdata, column: Column) -> str | None:
+    known = data.codes(column.name) >= 0 if column.kind.categorical else np.isfinite(data.numbers(column.name))
+    if int(known.sum()) < FEWEST_KNOWN:
+        return f"it has fewer than {FEWEST_KNOWN} values"
+    return "all its values are the same" if data.frame[column.name].nunique() < 2 else None
+
 
 Curve = NumberCurve | LevelCurve | None
 MOST_UTILITIES = 24

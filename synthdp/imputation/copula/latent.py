@@ -1,4 +1,4 @@
-"""What the records say about their latents.
+"""What the records say about their latents, and the mixture of normals that covariates make of them.
 
     y_i ~ N(Γ'h_i, Σ)
 
@@ -12,16 +12,22 @@ References
 ----------
 Albert and Chib (1993), JASA 88(422), 669-679, section 4 (levels as intervals or as the largest utility of a latent
 normal). Hoff (2007), Annals of Applied Statistics 1(1), 265-283 (the Gaussian copula for mixed columns).
+
+    y_i = shift_i + e_i,   e_i ~ N(0, 1),   G(y) = mean of Φ(y − shift_i),   x = F⁻¹(G(y))
+
+Read through one normal of the same sd, F⁻¹(Φ(y / s)), values would come out with another distribution than F wherever
+risk groups lie far apart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from synthdp.microdata import Codes, Floats
+from synthdp.imputation.copula.margins import LevelCurve, NumberCurve
+from synthdp.table.microdata import Codes, Floats
 
 Flags = npt.NDArray[np.bool_]
 Singles = npt.NDArray[np.float32]
@@ -208,3 +214,70 @@ def truncated_at(low: Floats, high: Floats, u: Floats) -> Floats:
         x[far] = b[far] + np.log(v[far]) / -b[far]
     x = np.clip(x, a, b)
     return np.asarray(np.where(flipped, -x, x))
+
+
+BINS, KNOTS, FARTHEST = 512, 2001, 9.0
+ROUNDS = 3
+LARGEST_SHARE = 0.8  # of the latents' variance that covariates may have
+
+
+@dataclass(frozen=True, repr=False)
+class Mixture:
+    """G, as a line.
+
+    Parameters
+    ----------
+    z, y
+        The knots: Φ(z) = G(y).
+    """
+
+    z: Floats
+    y: Floats
+
+    @classmethod
+    def of(cls, shift: Floats) -> "Mixture":
+        """Return G of these shifts. O(n), and O(bins · knots)."""
+        low, high = float(shift.min()), float(shift.max())
+        place = np.minimum(((shift - low) / max(high - low, 1e-12) * BINS).astype(np.int64), BINS - 1)
+        counts = np.bincount(place, minlength=BINS)
+        used = counts > 0
+        centers = np.bincount(place, shift, minlength=BINS)[used] / counts[used]
+        share = counts[used] / len(shift)
+        y = np.linspace(low - FARTHEST, high + FARTHEST, KNOTS)
+        below, above = (ndtr(sign * (y[:, None] - centers)) @ share for sign in (1, -1))
+        # from whichever tail keeps the digits
+        return cls(np.where(below < above, ndtri(below), -ndtri(above)), y)
+
+    def latents(self, z: Floats) -> Floats:
+        """Return G⁻¹(Φ(z)); infinite where z is."""
+        return np.where(np.isinf(z), z, np.interp(z, self.z, self.y))
+
+    def applied(self, curve: NumberCurve | LevelCurve, scale: float) -> NumberCurve | LevelCurve:
+        """Return the margin read through G, for latents that are divided by ``scale``."""
+        if isinstance(curve, LevelCurve):
+            return replace(curve, cuts=self.latents(curve.cuts) / scale)
+        low, high = (self.latents(limit) / scale for limit in (curve.low, curve.high))
+        return replace(curve, u=ndtr(self.latents(ndtri(curve.u)) / scale), low=low, high=high)
+
+
+def first_shift(scores: Floats, known: Flags, moved: Floats) -> Floats:
+    """Return what least squares of a column's latents on covariates says of their shifts, in residual sds.
+
+    Parameters
+    ----------
+    scores
+        The column's normal scores.
+    known
+        Whose are known.
+    moved
+        The covariates, n × d, of mean zero.
+    """
+    y, shift = scores, np.zeros(len(scores))
+    for _ in range(ROUNDS):
+        effects = np.linalg.lstsq(moved[known], y[known], rcond=None)[0]
+        fitted = moved @ effects
+        total = float(np.mean(y[known] ** 2))
+        rest = max(total - float(np.mean(fitted[known] ** 2)), (1 - LARGEST_SHARE) * total)
+        shift = fitted / np.sqrt(rest)
+        y = Mixture.of(shift).latents(scores)
+    return shift

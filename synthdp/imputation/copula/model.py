@@ -23,17 +23,15 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from synthdp.imputation.checks import settings_problems
 from synthdp.imputation.copula.chain import Sampler
-from synthdp.imputation.copula.coding import MOST_UTILITIES, Coding
+from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
 from synthdp.imputation.copula.drawing import CopulaParameters
 from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
-from synthdp.imputation.copula.parametric import Family
+from synthdp.imputation.copula.margins import Family
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
-from synthdp.imputation.copula.usable import FEWEST_KNOWN, follows, leave_out
-from synthdp.imputation.protocol import Task
-from synthdp.microdata import Floats, Microdata
-from synthdp.schema import Kind, Role, Settings
+from synthdp.imputation.model import Task, settings_problems
+from synthdp.table.microdata import Floats, Microdata
+from synthdp.table.schema import Kind, Role, Settings
 
 WITHDRAWN = "the association model's margins follow the records' own values"
 

@@ -28,8 +28,28 @@ import numpy as np
 from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.latent import Latent
-from synthdp.imputation.copula.stretching import stretch
-from synthdp.microdata import Codes, Floats
+from synthdp.table.microdata import Codes, Floats
+
+
+def stretch(k: float, square: float, cross: float, *, rng: np.random.Generator) -> float:
+    """Draw b > 0 from b^(k−1) exp(−square·b²/2 + cross·b) by a slice step on log b, from b = 1 (Neal 2003)."""
+
+    def log_density(t: float) -> float:
+        return k * t - 0.5 * square * math.exp(2 * t) + cross * math.exp(t)
+
+    level = log_density(0.0) + math.log(1.0 - rng.random())
+    width = 3 / math.sqrt(2 * k)
+    low = -width * rng.random()
+    high = low + width
+    while log_density(low) > level:
+        low -= width
+    while log_density(high) > level:
+        high += width
+    while True:
+        t = rng.uniform(low, high)
+        if log_density(t) > level:
+            return math.exp(t)
+        low, high = (t, high) if t < 0 else (low, t)
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from synthdp.imputation.copula.blocks import INFINITE, ONE, F, Words, draw_inside, uniforms, vectorised
 from synthdp.imputation.copula.latent import KNOWN, SOME_OPEN, TWO_SIDED, Levels, Singles
-from synthdp.microdata import Codes, Floats
+from synthdp.imputation.copula.normals import INFINITE, ONE, F, Words, draw_inside, uniforms, vectorised
+from synthdp.table.microdata import Codes, Floats
 
 BLOCK = 512  # records at once: what is worked on stays in the nearest cache
 

@@ -18,11 +18,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaincc, expit, gammaincc, gammaln, logsumexp
 
-from synthdp.imputation.families.hamiltonian import Sampler, sampler
-from synthdp.imputation.families.levels import Enumerated, blocks
-from synthdp.imputation.families.protocol import LOCATION_SD, proper
-from synthdp.links import Link
-from synthdp.microdata import Floats
+from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks, proper
+from synthdp.imputation.families.sampling import Sampler, sampler
+from synthdp.table.links import Link
+from synthdp.table.microdata import Floats
 
 IMMATERIAL = 1e-10
 NEARLY_POISSON = 1e-9

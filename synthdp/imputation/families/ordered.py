@@ -16,14 +16,39 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.special import ndtri
+from scipy.special import expit, log_expit, log_ndtr, ndtri
 
-from synthdp.imputation.binary import LinkName
-from synthdp.imputation.families.hamiltonian import Sampler, sampler
-from synthdp.imputation.families.intervals import density_ratio, log_density_slope, log_interval
-from synthdp.imputation.families.levels import Enumerated, blocks
-from synthdp.imputation.families.protocol import LOCATION_SD
-from synthdp.microdata import Codes, Floats
+from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks
+from synthdp.imputation.families.sampling import Sampler, sampler
+from synthdp.imputation.families.unordered import LinkName
+from synthdp.table.microdata import Codes, Floats
+
+
+def log_interval(lower: Floats, upper: Floats, link: LinkName) -> Floats:
+    """Return log(F(upper) - F(lower)), exact in both tails and for narrow intervals."""
+    with np.errstate(divide="ignore"):
+        if link == "logit":
+            return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
+        # on the right of zero both are near 1; their mirror images are not
+        mirror = lower > 0
+        low, high = np.where(mirror, -upper, lower), np.where(mirror, -lower, upper)
+        log_high = log_ndtr(high)
+        return np.asarray(log_high + np.log(-np.expm1(log_ndtr(low) - log_high)))
+
+
+def density_ratio(bound: Floats, log_p: Floats, link: LinkName) -> Floats:
+    """Return f(bound) / p; zero at infinity."""
+    if link == "logit":
+        return np.asarray(np.exp(log_expit(bound) + log_expit(-bound) - log_p))
+    return np.asarray(np.exp(-0.5 * bound**2 - 0.5 * np.log(2 * np.pi) - log_p))
+
+
+def log_density_slope(bound: Floats, link: LinkName) -> Floats:
+    """Return f'(bound) / f(bound), set to zero at infinity, where f is zero."""
+    if link == "logit":
+        return np.asarray(1 - 2 * expit(bound))
+    return np.where(np.isfinite(bound), -bound, 0.0)
+
 
 LATENT_SD = {"probit": 1.0, "logit": np.pi / np.sqrt(3)}
 

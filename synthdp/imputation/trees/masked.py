@@ -25,18 +25,14 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from synthdp.applicability import visits as in_order
-from synthdp.imputation.applying import nested, rows_of
-from synthdp.imputation.checks import gap_problems, order_problems, settings_problems
-from synthdp.imputation.protocol import Task
-from synthdp.imputation.trees.arrays import Bins
-from synthdp.imputation.trees.binning import Binned, Binning, is_ordered
-from synthdp.imputation.trees.donors import gather
+from synthdp.imputation.model import Task, gap_problems, nested, order_problems, rows_of, settings_problems
+from synthdp.imputation.trees.binning import Binned, Binning, Bins, is_ordered
+from synthdp.imputation.trees.donors import Smoother, gather
 from synthdp.imputation.trees.particles import Branch, TreeParameters
-from synthdp.imputation.trees.smoothing import Smoother
 from synthdp.imputation.trees.tree import Growth, Tree
-from synthdp.microdata import Floats, Microdata
-from synthdp.schema import Kind, Settings
+from synthdp.table.applies import visits as in_order
+from synthdp.table.microdata import Floats, Microdata
+from synthdp.table.schema import Kind, Settings
 
 WITHDRAWN = "the association model holds the records themselves as donors"
 

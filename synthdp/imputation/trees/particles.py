@@ -26,14 +26,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from synthdp.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels
-from synthdp.imputation.protocol import Task
+from synthdp.imputation.model import Task
 from synthdp.imputation.trees import donors
-from synthdp.imputation.trees.arrays import Bins
-from synthdp.imputation.trees.binning import Binning
+from synthdp.imputation.trees.binning import Binning, Bins
 from synthdp.imputation.trees.donors import About, Donors
 from synthdp.imputation.trees.tree import Tree
-from synthdp.microdata import Codes, Floats
+from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence, draw_levels
+from synthdp.table.microdata import Codes, Floats
 
 # records times particles that are worked on at a time: bounds the memory
 BLOCK = 2**17

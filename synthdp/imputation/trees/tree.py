@@ -17,10 +17,9 @@ from typing import Self
 
 import numpy as np
 
-from synthdp.imputation.trees import loops
-from synthdp.imputation.trees.arrays import Bins, Booleans, Nodes, Records, Room, Words
-from synthdp.imputation.trees.binning import Binned
-from synthdp.microdata import Codes, Floats
+from synthdp.imputation.trees import growing
+from synthdp.imputation.trees.binning import Binned, Bins, Booleans, Nodes, Records, Room, Words
+from synthdp.table.microdata import Codes, Floats
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Tree:
         )
         ordered, missing = binned.ordered(), binned.missing()
         nodes = Nodes.make(len(chosen), growth.min_leaf)
-        made, words, used = loops.grow(
+        made, words, used = growing.grow(
             binned.codes,
             ordered,
             missing,
@@ -153,7 +152,7 @@ class Tree:
 
     def apply(self, codes: Bins) -> Codes:
         """Return the leaf of each record, given its bins (one row per predictor, as in ``Binned.codes``)."""
-        return np.asarray(self.leaf[loops.descend(codes, self.ordered, self.missing, self.nodes, self.words)])
+        return np.asarray(self.leaf[growing.descend(codes, self.ordered, self.missing, self.nodes, self.words)])
 
     def draw(self, leaves: Codes, *, rng: np.random.Generator) -> Codes:
         """Draw a donor for each record from its leaf, with probability proportional to the donors' weights."""

@@ -9,10 +9,10 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.inference.formulas import Positions
-from synthdp.inference.models.protocol import Fit
-from synthdp.inference.surveys import simple
-from synthdp.microdata import Floats
-from synthdp.schema import Schema
+from synthdp.inference.models.fit import Fit
+from synthdp.inference.variances import simple
+from synthdp.table.microdata import Floats
+from synthdp.table.schema import Schema
 
 MOST_CELLS = 2000
 # half the width of the interval whose ends give a quantile's density, in standard errors of the share below it

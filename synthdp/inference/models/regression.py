@@ -6,15 +6,11 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.inference.formulas import Design, Positions
-from synthdp.inference.models.generalised import generalised, weighted_least_squares
-from synthdp.inference.models.levels import multinomial, ordered
-from synthdp.inference.models.likelihood import least_squares, maximum_likelihood
-from synthdp.inference.models.overdispersed import negative_binomial
-from synthdp.inference.models.protocol import Fit
-from synthdp.inference.models.settings import Link
-from synthdp.inference.models.survival import cox
-from synthdp.microdata import Floats
+from synthdp.inference.formulas import ModelMatrix, Positions
+from synthdp.inference.models.fit import Fit, Link
+from synthdp.inference.models.generalised import generalised, least_squares, maximum_likelihood, weighted_least_squares
+from synthdp.inference.models.likelihoods import cox, multinomial, negative_binomial, ordered
+from synthdp.table.microdata import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +30,7 @@ class Regression:
     """
 
     model: str
-    design: Design
+    design: ModelMatrix
     where: str
     link: Link | None = None
     power: float = 1.5

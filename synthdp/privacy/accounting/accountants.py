@@ -1,4 +1,6 @@
-"""What an event costs: the least ε at a δ, by the best accountant that applies.
+"""What an event costs.
+
+The least ε at a δ, by the best accountant that applies; and the least noise that keeps a budget.
 
 * ``loss``: privacy loss distributions (dp-accounting), near exact, for everything but zCDP-only events
 * ``renyi``: dp-accounting's Rényi accountant
@@ -9,15 +11,15 @@ Every one of them is an upper bound, so the least is one.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from synthdp.errors import InputError
-from synthdp.privacy.accounting import events
-from synthdp.privacy.accounting.conversions import delta_of_mu, epsilon_of_mu, epsilon_of_rho
-from synthdp.privacy.accounting.flattening import Bag, Leaf, bags
-from synthdp.privacy.accounting.losses import grid_for, loss_distribution
-from synthdp.privacy.parameters import slack_of
+from synthdp.privacy import events
+from synthdp.privacy.accounting.closed_forms import delta_of_mu, epsilon_of_mu, epsilon_of_rho
+from synthdp.privacy.accounting.losses import Bag, Leaf, bags, grid_for, loss_distribution
+from synthdp.privacy.guarantees import epsilon_of, slack_of
 
 Method = Literal["basic", "gaussian", "concentrated", "loss", "renyi"]
 SMALLEST_DELTA = 1e-10
@@ -194,3 +196,52 @@ def _delta(bag: Bag, epsilon: float) -> float:
     if joined is None:
         raise InputError("delta: only zCDP is known of an event; ask for epsilon at a delta instead.")
     return float(joined.get_delta_for_epsilon(epsilon))
+
+
+LARGEST = 1e12
+
+
+def least_noise(
+    release: Callable[[float], events.Event],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    start: float = 1.0,
+    precision: float = 1e-6,
+) -> float:
+    """Return the least noise whose event costs at most (ε, δ), to a relative precision, rounded to more noise.
+
+    Parameters
+    ----------
+    release
+        The event of a release with a given noise (a scale or sd); more noise must cost less.
+    start
+        A first guess.
+
+    Examples
+    --------
+    >>> round(least_noise(lambda sd: events.Repeated(events.Gaussian(1 / sd), 4), epsilon=1, delta=1e-5), 3)
+    7.461
+    """
+    target, slack = epsilon_of(epsilon), slack_of(delta)
+
+    def private(noise: float) -> bool:
+        return _epsilon(release(noise), slack) <= target
+
+    high = start
+    while not private(high):
+        high *= 2
+        if high > LARGEST * start:
+            raise InputError("calibration: no amount of noise keeps this budget; raise epsilon or delta.")
+    low = high / 2
+    while private(low):
+        low, high = low / 2, low
+        if low < start / LARGEST:
+            raise InputError("calibration: the release keeps this budget without noise; check the event.")
+    while high - low > precision * high:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if private(middle) else (middle, high)
+    return high
+
+
+_epsilon = epsilon

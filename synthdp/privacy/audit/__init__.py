@@ -17,10 +17,9 @@ Clopper–Pearson). Kong, Muñoz Medina, Ribero, Syed (2024), "DP-Auditorium", I
 distinguisher learnt from samples). Nasr et al. (2023), USENIX Security (auditing a whole trade-off function).
 """
 
-from synthdp.privacy.audit.bounds import EpsilonBound, epsilon_bound
-from synthdp.privacy.audit.curve import CurveCheck, Point, check_curve
-from synthdp.privacy.audit.judging import Case, Verdict, judge
-from synthdp.privacy.audit.running import Sampler, repeated
+from synthdp.privacy.audit.bounds import CurveCheck, EpsilonBound, Point, check_curve, epsilon_bound
+from synthdp.privacy.audit.cases import Case, Verdict, judge
+from synthdp.privacy.audit.runs import Sampler, repeated
 
 __all__ = [
     "Case",

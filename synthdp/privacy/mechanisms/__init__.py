@@ -18,19 +18,15 @@ were themselves released by a mechanism that is in the ledger. Scales: ``Laplace
 ``Gaussian.sd`` is σ. ``release`` works on arrays in one batch and returns an array of the same shape.
 """
 
+from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import sensitivity
-from synthdp.privacy.mechanisms.bounded import BoundedLaplace
+from synthdp.privacy.mechanisms.additive import Gaussian, Laplace
 from synthdp.privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
-from synthdp.privacy.mechanisms.gaussian import Gaussian
-from synthdp.privacy.mechanisms.laplace import Laplace
-from synthdp.privacy.mechanisms.norms import KNorm, gamma
-from synthdp.privacy.mechanisms.protocol import Mechanism, Source
+from synthdp.privacy.mechanisms.mechanism import Mechanism, Secure, Simulated, Source
 from synthdp.privacy.mechanisms.responses import Kary, Transition, binary
-from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
+from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax, SparseVector
 from synthdp.privacy.mechanisms.sensitivity import Bounds, Clipped, Sensitivity
-from synthdp.privacy.mechanisms.sources import Secure, Simulated
-from synthdp.privacy.mechanisms.sparse import SparseVector
-from synthdp.privacy.parameters import Adjacency
+from synthdp.privacy.mechanisms.shaped import BoundedLaplace, KNorm, gamma
 
 __all__ = [
     "Adjacency",

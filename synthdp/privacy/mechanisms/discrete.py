@@ -17,16 +17,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from synthdp.errors import InputError
-from synthdp.privacy.accounting.conversions import rho_of_epsilon
-from synthdp.privacy.accounting.events import DiscreteGaussian as DiscreteGaussianEvent
-from synthdp.privacy.accounting.events import DiscreteLaplace as DiscreteLaplaceEvent
-from synthdp.privacy.accounting.events import Event, ZeroConcentrated
-from synthdp.privacy.mechanisms.gaussian import analytic_ratio
-from synthdp.privacy.mechanisms.protocol import Integers, Source
-from synthdp.privacy.mechanisms.scaled import Scaled
+from synthdp.privacy.accounting.closed_forms import rho_of_epsilon
+from synthdp.privacy.events import DiscreteGaussian as DiscreteGaussianEvent
+from synthdp.privacy.events import DiscreteLaplace as DiscreteLaplaceEvent
+from synthdp.privacy.events import Event, ZeroConcentrated
+from synthdp.privacy.guarantees import delta_of, epsilon_of, positive
+from synthdp.privacy.mechanisms.additive import Scaled, analytic_ratio
+from synthdp.privacy.mechanisms.mechanism import Integers, Source, drowned
 from synthdp.privacy.mechanisms.sensitivity import Sensitivity
-from synthdp.privacy.mechanisms.strength import drowned
-from synthdp.privacy.parameters import delta_of, epsilon_of, positive
 
 TAILS = 40.0
 

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
-from synthdp.privacy.accounting.events import Approximate, Event, NonPrivate, Pure, RandomisedResponse
-from synthdp.privacy.mechanisms.protocol import Integers, Source
+from synthdp.privacy.events import Approximate, Event, NonPrivate, Pure, RandomisedResponse
+from synthdp.privacy.guarantees import epsilon_of, slack_of
+from synthdp.privacy.mechanisms.mechanism import Integers, Source
 from synthdp.privacy.mechanisms.sensitivity import Origin, Sensitivity
-from synthdp.privacy.parameters import epsilon_of, slack_of
+from synthdp.table.microdata import Floats
 
 BITS = 62
 UNITS = 2**BITS

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
-from synthdp.privacy.accounting.events import Event, NonPrivate
-from synthdp.privacy.parameters import Adjacency, adjacency_of, positive
+from synthdp.privacy.events import Event, NonPrivate
+from synthdp.privacy.guarantees import Adjacency, adjacency_of, positive
+from synthdp.table.microdata import Floats
 
 Norm = Literal["l1", "l2", "linf", "gauge", "discrete"]
 """``gauge``: the gauge of a convex body (K-norm); ``discrete``: 1 when two levels differ."""

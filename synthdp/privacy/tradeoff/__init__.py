@@ -19,20 +19,24 @@ theorem for differential privacy", IEEE Trans. Inf. Theory 63(6).
 """
 
 from synthdp.privacy.tradeoff.composing import Composition, GaussianLimit, compose, gaussian_limit
-from synthdp.privacy.tradeoff.curves import Gaussian, Intersection, Laplace, Tradeoff, intersect
-from synthdp.privacy.tradeoff.duality import epsilon, from_deltas, group, regret
-from synthdp.privacy.tradeoff.families import (
+from synthdp.privacy.tradeoff.curves import (
+    Gaussian,
+    Intersection,
+    Laplace,
+    Tradeoff,
     approximate,
     classical_gaussian,
     discrete_gaussian,
     discrete_laplace,
     dp_tv,
     exponential,
+    intersect,
     pure,
     randomised_response,
     total_variation,
     transition,
 )
+from synthdp.privacy.tradeoff.duality import epsilon, from_deltas, group, regret
 from synthdp.privacy.tradeoff.pairs import Pair
 
 __all__ = [

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synthdp.errors import InputError
-from synthdp.microdata import Floats
 from synthdp.privacy.tradeoff.curves import Tradeoff, intersect
+from synthdp.table.microdata import Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -40,17 +40,15 @@ from typing import Literal
 
 import numpy as np
 
-from synthdp.microdata import Codes, Floats
-from synthdp.privacy.accounting.conversions import rho_of_epsilon
-from synthdp.privacy.accounting.events import Composed, Event, Repeated, ZeroConcentrated
+from synthdp.privacy.accounting.closed_forms import rho_of_epsilon
+from synthdp.privacy.events import Composed, Event, Repeated, ZeroConcentrated
+from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import DiscreteLaplace, Exponential, Gaussian, Sensitivity, Source, sensitivity
-from synthdp.privacy.parameters import Adjacency
-from synthdp.synthesis.private.domain import Domain
-from synthdp.synthesis.private.settings import Draw, Private
-from synthdp.synthesis.private.spanning import pair_table, score_sensitivity, scores, spanning_tree
-from synthdp.synthesis.private.tables import projected, rows
-from synthdp.synthesis.private.tree_model import Looks, Margins, fitted
-from synthdp.synthesis.protocol import Plan
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.private.domain import Domain, projected, rows
+from synthdp.synthesis.private.synthesizer import Draw, Private
+from synthdp.synthesis.private.tree import Looks, Margins, fitted, pair_table, score_sensitivity, scores, spanning_tree
+from synthdp.table.microdata import Codes, Floats
 
 MOST_PAIR = 10**6
 MERGED_BELOW = 3.0

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from synthdp.links import Link
-from synthdp.microdata import Codes, Floats, Microdata
-from synthdp.schema import Column, Role, Schema
+from synthdp.table.links import Link
+from synthdp.table.microdata import Codes, Floats, Microdata
+from synthdp.table.schema import Column, Role, Schema
 
 Finding = Literal["none", "influence", "memorised"]
 

@@ -9,17 +9,14 @@ import pandas as pd
 
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.combinations import Booleans, require_columns
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.holdout import clusters
-from synthdp.evaluation.risk.shadow.coding import Coder
-from synthdp.evaluation.risk.shadow.deciding import Trial
-from synthdp.evaluation.risk.shadow.game import Deck, Others, State, States
+from synthdp.evaluation.comparison import Comparison, clusters
+from synthdp.evaluation.risk.shadow.game import Deck, Others, State, States, stand_ins, vulnerable
 from synthdp.evaluation.risk.shadow.influence import finding, ordinary_influence
-from synthdp.evaluation.risk.shadow.judging import Rounds
+from synthdp.evaluation.risk.shadow.questions import Coder
 from synthdp.evaluation.risk.shadow.scores import Marks, Sheet
-from synthdp.evaluation.risk.shadow.targets import stand_ins, vulnerable
-from synthdp.microdata import Codes, Floats
-from synthdp.schema import Column, Role
+from synthdp.evaluation.risk.shadow.trial import Rounds, Trial
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Column, Role
 
 Advance = Callable[[int, int], None]
 
@@ -108,7 +105,7 @@ def evaluate_shadow(
     comparison
         Its original and schema are used; copies are made anew.
     refit
-        Fits the method and makes copies (see ``synthdp.intrusion.shadows``). With ``jobs`` it is sent to other
+        Fits the method and makes copies (see ``synthdp.stages.draws``). With ``jobs`` it is sent to other
         processes.
     fits, targets
         How many of each; fewer targets where they would be more than an eighth of the records.

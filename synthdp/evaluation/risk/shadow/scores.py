@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.combinations import Booleans
-from synthdp.evaluation.risk.shadow.coding import LARGEST, Coder, Questions, ask
-from synthdp.evaluation.risk.shadow.counting import compare, near
-from synthdp.microdata import Codes, Floats
+from synthdp.evaluation.risk.shadow.questions import LARGEST, Coder, Questions, ask, compare, near
+from synthdp.table.microdata import Codes, Floats
 
 NEIGHBOURS = 5
 RADII = (0.5, 1.0)

@@ -5,7 +5,6 @@ every prediction is near the share of synthetic records.
 """
 
 from synthdp.evaluation.utility.propensity.measuring import evaluate_propensity, propensity
-from synthdp.evaluation.utility.propensity.scores import Scores
-from synthdp.evaluation.utility.propensity.settings import Propensity
+from synthdp.evaluation.utility.propensity.nulls import Propensity, Scores
 
 __all__ = ["Propensity", "Scores", "evaluate_propensity", "propensity"]

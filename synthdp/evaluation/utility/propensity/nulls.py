@@ -1,4 +1,4 @@
-"""What the pMSE is when the synthesis is right: it depends on how the copies came about.
+"""What propensity scores say (pMSE, SPECKS, PO50), and what the pMSE is when the synthesis is right.
 
 =================  ==================================================================================================
 ``formula``        logistic regression, full synthesis: a closed form
@@ -24,19 +24,150 @@ References
 ----------
 Snoke, Raab, Nowok, Dibben, Slavković (2018), JRSS A 181(3), 663–688 (formula and permutations for plug-in synthesis).
 Raab, Nowok, Dibben (2021), arXiv:2109.12717 (pairs of copies). The exactness of swaps is our own remark; the study
-``python -m synthdp.studies nulls`` checks all of it by simulation.
+``python -m reports nulls`` checks all of it by simulation.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, get_args
+from typing import Literal, Protocol, Self, get_args
 
 import numpy as np
+from pydantic import Field
 
-from synthdp.evaluation.utility.propensity.scores import Scores
-from synthdp.evaluation.utility.propensity.settings import NullKind
 from synthdp.evaluation.utility.propensity.stacking import Stack
-from synthdp.microdata import Floats
+from synthdp.table.microdata import Floats
+from synthdp.table.schema import Settings
+
+Model = Literal["logit", "logit_interactions", "cart", "boosting"]
+NullKind = Literal["formula", "permutation", "pairs", "within_record"]
+
+
+class Propensity(Settings):
+    """How synthetic records are told from original ones, and what is expected when the synthesis is right.
+
+    Parameters
+    ----------
+    models
+        ``logit`` (main effects), ``logit_interactions`` (and products of every two columns), ``cart`` (a pruned
+        classification tree, as rpart grows it), ``boosting`` (gradient boosting, scored on records it did not see).
+    null
+        What the pMSE is compared with; ``auto`` takes the one that fits how the copies were made.
+    permutations
+        How often labels are exchanged per copy where the null has no formula; by default so that there are 50 over all
+        copies, fewer for large files and for boosting.
+    proper
+        Whether the synthesis drew its parameters from their posterior. By default as the run's own method does; files
+        of other tools are taken to be drawn from the fitted model (plug-in), which is what most tools do.
+
+    Examples
+    --------
+    >>> Propensity(models=["cart"]).permutations is None
+    True
+    """
+
+    models: tuple[Model, ...] = Field(default=("logit", "cart"), min_length=1)
+    null: NullKind | Literal["auto"] = "auto"
+    permutations: int | None = Field(default=None, ge=2)
+    proper: bool | None = None
+
+
+# scores closer than this are equal: records with equal values may differ in the last bits of a matrix product
+DECIMALS = 10
+HISTOGRAM_BINS = 30
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """The fitted probability of being synthetic, for each original and each synthetic record.
+
+    Parameters
+    ----------
+    original, synthetic
+        The scores of the two files' records.
+    slopes
+        How many independent columns a regression's design has beside the intercept; 0 for other models.
+    """
+
+    original: Floats
+    synthetic: Floats
+    slopes: int = 0
+
+    @classmethod
+    def of(cls, stack: Stack, fitted: Floats, slopes: int = 0) -> Self:
+        """Return the fitted probabilities of stacked records as scores."""
+        rounded, n = np.round(fitted, DECIMALS), len(stack.original)
+        return cls(rounded[:n], rounded[n:], slopes)
+
+    @property
+    def share(self) -> float:
+        """The share c of synthetic records."""
+        return len(self.synthetic) / (len(self.original) + len(self.synthetic))
+
+    @property
+    def squares(self) -> Floats:
+        """(p̂ − c)² of every record, the original's first."""
+        return np.concatenate([(self.original - self.share) ** 2, (self.synthetic - self.share) ** 2])
+
+    @property
+    def pmse(self) -> float:
+        """Mean (p̂ − c)² over all records: 0 when alike, c(1 − c) when every record is told apart."""
+        return float(self.squares.mean())
+
+    @property
+    def ratio(self) -> float | None:
+        """The pMSE over its null expectation (1 − c)² c k/N for k slopes and N records; None without slopes.
+
+        Notes
+        -----
+        The null is that of copies drawn whole from the model fitted to the original (plug-in): their mean ratio is 1.
+        Copies that are independent samples, or drawn from a posterior, give about 2. Under partial synthesis the
+        kept columns agree and a ratio below 1 is normal: see ``synthdp.evaluation.utility.propensity.nulls`` for the
+        nulls of other designs.
+
+        References
+        ----------
+        Snoke, Raab, Nowok, Dibben, Slavković (2018), JRSS A 181(3), 663–688.
+        """
+        if self.slopes == 0:
+            return None
+        null = (1 - self.share) ** 2 * self.share * self.slopes / (len(self.original) + len(self.synthetic))
+        return self.pmse / null
+
+    @property
+    def specks(self) -> float:
+        """The Kolmogorov–Smirnov distance between the scores of the two files."""
+        original, synthetic = np.sort(self.original), np.sort(self.synthetic)
+        at = np.concatenate([original, synthetic])
+        below_original = np.searchsorted(original, at, side="right") / len(original)
+        below_synthetic = np.searchsorted(synthetic, at, side="right") / len(synthetic)
+        return float(np.abs(below_original - below_synthetic).max())
+
+    @property
+    def po50(self) -> float:
+        """The percentage of records classified correctly, beyond the 50 of a coin; each file counts half."""
+        right = (self.synthetic > self.share).mean() + (self.original <= self.share).mean()
+        return float(50 * right - 50)
+
+
+def histogram(scores: list[Scores]) -> dict[str, list[float] | list[list[int]]]:
+    """Return how many records of either file have scores in each of 30 equal bins, a list of counts per copy.
+
+    The edges are hundredths, so that no record's score can be read from them.
+    """
+    every = [part for score in scores for part in (score.original, score.synthetic)]
+    low = np.floor(100 * min(part.min() for part in every)) / 100
+    high = np.ceil(100 * max(part.max() for part in every)) / 100
+    edges = np.linspace(low, max(high, low + 0.01), HISTOGRAM_BINS + 1)
+
+    def counts(values: Floats) -> list[int]:
+        return [int(count) for count in np.histogram(values, edges)[0]]
+
+    return {
+        "edges": edges.round(6).tolist(),
+        "original": [counts(score.original) for score in scores],
+        "synthetic": [counts(score.synthetic) for score in scores],
+    }
+
 
 FEWEST_FOR_SD = 3
 

@@ -1,0 +1,1 @@
+"""The study constraints: study.py makes results.json, README.md and the figures anew."""

@@ -1,0 +1,148 @@
+"""Least squares and maximum likelihood on arrays, for studies that fit a million small models.
+
+Also whether intervals cover.
+
+The same numbers as ``inference.analyses`` (a test compares them), without parsing a formula each time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, log_ndtr, ndtr, ndtri
+
+from synthdp.inference.analyses import Estimates
+from synthdp.inference.combining import combine
+from synthdp.table.microdata import Floats
+
+
+def together(parts: Mapping[str, Estimates]) -> Estimates:
+    """Return several analyses as one vector (their covariances with each other are not needed)."""
+    names = tuple(f"{label}: {name}" for label, part in parts.items() for name in part.names)
+    variances = np.concatenate([np.diag(part.covariance) for part in parts.values()])
+    return Estimates(names, np.concatenate([part.values for part in parts.values()]), np.diag(variances), None)
+
+
+def interval(estimates: Sequence[Estimates], rule: str, *, nests: int | None = None) -> Floats:
+    """Return estimate, variance, lower and upper limit, 4 × terms."""
+    pooled = combine(estimates, rule=rule, nests=nests)
+    return np.asarray([pooled.estimate, np.asarray(pooled.se) ** 2, pooled.low, pooled.high])
+
+
+def truth_vector(truth: Mapping[str, Mapping[str, float]]) -> pd.Series:
+    """Return the truth by "analysis: term"."""
+    return pd.Series({f"{label}: {term}": value for label, terms in truth.items() for term, value in terms.items()})
+
+
+def coverage_rows(
+    draws: Floats, truth: pd.Series, strengths: Sequence[Mapping[str, float]], schemes: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return coverage, bias and variance ratio by strength, scheme and term.
+
+    Parameters
+    ----------
+    draws
+        replications × strengths × schemes × (estimate, variance, low, high) × terms; the last scheme is the original.
+    """
+    rows: list[dict[str, Any]] = []
+    known = truth.to_numpy()
+    for s, strength in enumerate(strengths):
+        original = draws[:, s, -1]
+        for k, scheme in enumerate(schemes):
+            estimate, variance, low, high = (draws[:, s, k, part] for part in range(4))
+            covered = (low <= known) & (known <= high)
+            bias = estimate.mean(axis=0) - known
+            shift = (estimate - original[:, 0]).mean(axis=0) / np.sqrt(original[:, 1].mean(axis=0))
+            for t, term in enumerate(truth.index):
+                rows.append(
+                    {
+                        **strength,
+                        "scheme": scheme,
+                        "term": term,
+                        "coverage": round(float(covered[:, t].mean()), 4),
+                        "bias_in_mc_errors": round(float(bias[t] / (estimate[:, t].std() / np.sqrt(len(draws)))), 2),
+                        "shift_from_original_in_se": round(float(shift[t]), 4),
+                        "variance_ratio": round(float(variance[:, t].mean() / estimate[:, t].var()), 4),
+                    }
+                )
+    return rows
+
+
+def design(frame: pd.DataFrame, *names: str) -> Floats:
+    """Return a constant and the named columns."""
+    return np.column_stack([np.ones(len(frame)), *(frame[name].to_numpy(np.float64) for name in names)])
+
+
+def least_squares(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
+    """Return the ordinary least squares estimates."""
+    n, d = matrix.shape
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    beta = inverse @ (matrix.T @ y)
+    residual = y - matrix @ beta
+    return Estimates(names, beta, inverse * float(residual @ residual) / (n - d), float(n - d))
+
+
+def logistic(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
+    """Return the logistic regression estimates by Newton's method."""
+    beta = np.zeros(matrix.shape[1])
+    for _ in range(50):
+        p = expit(matrix @ beta)
+        information = (matrix * (p * (1 - p))[:, None]).T @ matrix
+        step = np.linalg.solve(information, matrix.T @ (y - p))
+        beta = beta + step
+        if np.abs(step).max() < 1e-9:
+            break
+    return Estimates(names, beta, np.asarray(np.linalg.inv(information)), None)
+
+
+def probit(y: Floats, matrix: Floats, names: tuple[str, ...], *, ridge: float = 0.0) -> Estimates:
+    """Return the probit regression estimates by Newton's method.
+
+    Parameters
+    ----------
+    ridge
+        Precision of a normal prior around zero; a little of it keeps the estimate finite when a copy is separated.
+    """
+    signed = matrix * (2 * y - 1)[:, None]
+    beta = np.zeros(matrix.shape[1])
+    for _ in range(50):
+        eta = signed @ beta
+        ratio = np.exp(-0.5 * eta**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(eta))
+        information = (signed * (ratio * (ratio + eta))[:, None]).T @ signed + ridge * np.eye(len(beta))
+        step = np.linalg.solve(information, signed.T @ ratio - ridge * beta)
+        beta = beta + step
+        if np.abs(step).max() < 1e-9:
+            break
+    return Estimates(names, beta, np.asarray(np.linalg.inv(information)), None)
+
+
+def ordered_probit(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
+    """Return the slopes of an ordered probit, P(y <= k) = Φ(κ_k - x'β), by Fisher scoring over slopes and cutpoints.
+
+    Parameters
+    ----------
+    y
+        Levels 0, 1, ..., all of which occur.
+    matrix
+        The design without a constant: the cutpoints take its place.
+    """
+    levels, d = int(y.max()) + 1, matrix.shape[1]
+    own = y[:, None] == np.arange(levels)
+    theta = np.concatenate([np.zeros(d), ndtri(np.cumsum(own.mean(axis=0))[:-1])])
+    for _ in range(50):
+        edge = theta[d:] - (matrix @ theta[:d])[:, None]
+        density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
+        p = np.diff(ndtr(edge), axis=1, prepend=0.0, append=1.0)
+        # derivative of each level's probability: by its own cutpoint, minus the one below; slopes move both
+        by_cut = np.zeros((len(y), levels, levels - 1))
+        for k in range(levels - 1):
+            by_cut[:, k, k], by_cut[:, k + 1, k] = density[:, k], -density[:, k]
+        by_slope = -by_cut.sum(axis=2)[:, :, None] * matrix[:, None, :]
+        jacobian = np.concatenate([by_slope, by_cut], axis=2)
+        information = np.einsum("nka,nkb->ab", jacobian / p[:, :, None], jacobian, optimize=True)
+        step = np.linalg.solve(information, np.einsum("nka,nk->a", jacobian, own / p))
+        theta = theta + step
+        if np.abs(step).max() < 1e-9:
+            break
+    return Estimates(names, theta[:d], np.asarray(np.linalg.inv(information))[:d, :d], None)

@@ -1,0 +1,259 @@
+"""The compiled loops of the attacks that score rows; plain twins are in the tests."""
+
+import numpy as np
+import numpy.typing as npt
+
+from synthdp.table.microdata import Codes, Floats
+from synthdp.tagging.compiled import _compiled, _window
+
+# log likelihoods are sums over copies and keys; equal ones may differ in the last digits
+TIE = 1e-9
+# exp(−40) of a probability is nothing
+NEGLIGIBLE = 40.0
+# rows scored in one go: their scores stay in the nearest cache while keys and copies are added up
+BLOCK = 2048
+
+
+@_compiled
+def decide(
+    scores: Floats, size: int, first: int, own: int, pick: float, temperatures: Floats, mine: Floats, top: Floats
+) -> tuple[float, int]:
+    """Return how likely a target's own row is to be picked, and the row picked; write tempered log posteriors.
+
+    Parameters
+    ----------
+    scores, size, first
+        Of the candidates, which are the ``size`` rows from ``first``.
+    own, pick
+        The place of the own row, and a uniform number that decides among ties.
+    temperatures, mine, top
+        Posteriors are ∝ exp(t · score): those of the own row and of the row picked are written to the last two.
+    """
+    steps = len(temperatures)
+    largest = -np.inf
+    for k in range(size):
+        largest = max(largest, scores[k])
+    ties = 0
+    for k in range(size):
+        if scores[k] >= largest - TIE:
+            ties += 1
+    chosen, winner = min(int(pick * ties), ties - 1), -1
+    for k in range(size):
+        if scores[k] >= largest - TIE:
+            if chosen == 0:
+                winner = first + k
+            chosen -= 1
+    coldest = temperatures.min()
+    powers, totals = np.empty(steps), np.zeros(steps)
+    for k in range(size):
+        gap = scores[k] - largest
+        if coldest * gap <= -NEGLIGIBLE:
+            continue
+        for t in range(steps):
+            # where the grid doubles every second step, a square does for an exponential
+            if t >= 2 and temperatures[t] == 2.0 * temperatures[t - 2]:
+                powers[t] = powers[t - 2] * powers[t - 2]
+            else:
+                powers[t] = np.exp(temperatures[t] * gap)
+            totals[t] += powers[t]
+    inside = first <= own < first + size
+    for t in range(steps):
+        top[t] = -np.log(totals[t])
+        if inside:
+            mine[t] = temperatures[t] * (scores[own - first] - largest) - np.log(totals[t])
+    share = 1.0 / ties if inside and scores[own - first] >= largest - TIE else 0.0
+    return share, winner
+
+
+@_compiled
+def score_rows(
+    targets: Codes,
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    pick: Floats,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    temperatures: Floats,
+) -> tuple[Floats, Codes, Floats, Floats]:
+    """Return for each target how likely its own row is to be picked, the row picked, and tempered log posteriors.
+
+    Rows are sorted so that the candidates of target i are start[i] to stop[i]. The score of row r is
+    Σ_keys Σ_copies log f(released | true) − marginal[r].
+
+    Parameters
+    ----------
+    targets, folds, start, stop, own
+        Which records are attacked, and of every record: its fold, its candidates and the place of its own row.
+    pick
+        A uniform number per target, which decides among ties.
+    centre, value, bins, density
+        Of numeric keys in bins: where each true value puts the first bin, shape (n, q), NaN where missing; released
+        values, shape (q, M, rows); how many bins inside each table has; log densities, shape (q, folds, bins).
+    level, pattern, shown, kinds, transition
+        Of categorical keys: levels, shape (n, p); which of ``kinds[key]`` combinations of levels the copies of a row
+        show, shape (p, rows), and the levels of each combination, shape (p, combinations, M); log transition, shape
+        (p, folds, levels, levels).
+    temperatures
+        Posteriors are ∝ exp(t · score); shape (folds, T).
+
+    Returns
+    -------
+    share, winner, own posterior, posterior of the picked row
+        The last two are logarithms of shape (targets, T).
+
+    Notes
+    -----
+    q·M + p lookups for each pair of a target and a candidate; the copies' levels are added up once for each
+    combination that occurs.
+    """
+    q, p = centre.shape[1], level.shape[1]
+    copies, of_levels = value.shape[1], shown.shape[2]
+    count, steps = len(targets), temperatures.shape[1]
+    share, winner = np.zeros(count), np.full(count, -1, dtype=np.int64)
+    mine, top = np.full((count, steps), -np.inf), np.full((count, steps), -np.inf)
+    longest = 0
+    for i in targets:
+        longest = max(longest, stop[i] - start[i])
+    scores, said = np.empty(longest), np.empty(shown.shape[1])
+    for place in range(count):
+        i = targets[place]
+        fold, first, size = folds[i], start[i], stop[i] - start[i]
+        if size == 0:
+            continue
+        for k in range(size):
+            scores[k] = -marginal[first + k]
+        for key in range(p):
+            law, rows = transition[key, fold, level[i, key]], pattern[key, first : first + size]
+            if kinds[key] <= size:
+                for kind in range(kinds[key]):
+                    total = 0.0
+                    for m in range(of_levels):
+                        total += law[shown[key, kind, m]]
+                    said[kind] = total
+                for k in range(size):
+                    scores[k] += said[rows[k]]
+            else:
+                for k in range(size):
+                    for m in range(of_levels):
+                        scores[k] += law[shown[key, rows[k], m]]
+        for begin in range(0, size, BLOCK):
+            end = min(begin + BLOCK, size)
+            for key in range(q):
+                origin, last, table = centre[i, key], float(bins[key]), density[key, fold]
+                if np.isnan(origin):
+                    continue
+                for m in range(copies):
+                    released = value[key, m, first + begin : first + end]
+                    part = scores[begin:end]
+                    for k in range(end - begin):
+                        step = released[k] - origin
+                        if not np.isnan(step):
+                            part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
+        share[place], winner[place] = decide(
+            scores, size, first, own[i], pick[place], temperatures[fold], mine[place], top[place]
+        )
+    return share, winner, mine, top
+
+
+@_compiled
+def windows(cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tolerance: float) -> tuple[Codes, Codes]:
+    """Return where in sorted rows each target's cell and value ± tolerance begins and ends."""
+    start, stop = np.empty(len(values), dtype=np.int64), np.empty(len(values), dtype=np.int64)
+    for i in range(len(values)):
+        start[i], stop[i] = _window(cells, lead, target_cells[i], values[i], tolerance)
+    return start, stop
+
+
+# probabilities multiplied before a logarithm is taken: floors to this power are far from the smallest number
+FACTORS = 16
+
+
+@_compiled
+def score_chain(
+    targets: Codes,
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    pick: Floats,
+    kind: Codes,
+    offset: Floats,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    temperatures: Floats,
+) -> tuple[Floats, Codes, Floats, Floats]:
+    """Return for each target how likely its own row is to be picked, the row picked, and tempered log posteriors.
+
+    Rows are sorted so that the candidates of target i are start[i] to stop[i]. The score of row r of kind k is
+
+        offset[k] − ½ Σ_j (here[k, i, j] − there[r, j])² + Σ_c log P(share_here[k, i, c] + share_there[r, column[i, c]])
+
+    with P(s) = floor + (1 − floor) · min(max(s, 0), 1). A number that is NaN for the target and a column of −1 say
+    nothing. All terms but the first are at most zero, so a row is given up once it cannot count any more.
+
+    Parameters
+    ----------
+    temperatures
+        Posteriors are ∝ exp(t · score); shape (folds, T).
+
+    Returns
+    -------
+    share, winner, own posterior, posterior of the picked row
+        The last two are logarithms of shape (targets, T); the winner is a place among the sorted rows.
+    """
+    q, c = there.shape[1], column.shape[1]
+    count, steps = len(targets), temperatures.shape[1]
+    share, winner = np.zeros(count), np.full(count, -1, dtype=np.int64)
+    mine, top = np.full((count, steps), -np.inf), np.full((count, steps), -np.inf)
+    longest = 0
+    for i in targets:
+        longest = max(longest, stop[i] - start[i])
+    scores = np.empty(longest)
+    for place in range(count):
+        i = targets[place]
+        fold, size = folds[i], stop[i] - start[i]
+        if size == 0:
+            continue
+        cut = NEGLIGIBLE / temperatures[fold].min()
+        largest = -np.inf
+        for k in range(size):
+            row = start[i] + k
+            of = kind[row]
+            score = offset[of]
+            least = largest - cut
+            for key in range(q):
+                gap = here[of, i, key] - there[row, key]
+                if not np.isnan(gap):
+                    score -= 0.5 * gap * gap
+                    if score < least:
+                        break
+            if score >= least:
+                product = 1.0
+                for key in range(c):
+                    if column[i, key] >= 0:
+                        chance = share_here[of, i, key] + share_there[row, column[i, key]]
+                        product *= floor + (1.0 - floor) * min(max(chance, 0.0), 1.0)
+                        if key % FACTORS == FACTORS - 1:
+                            score += np.log(product)
+                            product = 1.0
+                score += np.log(product)
+            scores[k] = score
+            largest = max(largest, score)
+        share[place], winner[place] = decide(
+            scores, size, start[i], own[i], pick[place], temperatures[fold], mine[place], top[place]
+        )
+    return share, winner, mine, top

@@ -1,0 +1,107 @@
+"""Drawn values as cells of a copy: rounded like the data, inside their bounds, in the column's own dtype."""
+
+import numpy as np
+import pandas as pd
+from pandas.tseries.api import guess_datetime_format
+
+from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.table.applies import holds
+from synthdp.table.coarsening import period_start
+from synthdp.table.links import Link
+from synthdp.table.microdata import Floats, decode
+from synthdp.table.schema import Column, Kind
+
+ISO_DATE = "%Y-%m-%d"
+
+
+def write(values: Floats, column: Column, like: pd.Series) -> pd.Series:
+    """Return numbers (dates: days since 1970; missing: NaN) as a series like the column's own.
+
+    Parameters
+    ----------
+    values
+        One per record.
+    like
+        The original column: its dtype, index and name are kept, and the way it writes dates as text.
+
+    Examples
+    --------
+    >>> column = Column(name="age", kind="continuous", role="replace", key=True, bounds=(18, 90), decimals=0)
+    >>> write(np.array([17.6, 42.3]), column, pd.Series([20, 30], name="age")).tolist()
+    [18, 42]
+    """
+    values = settled(values, column, whole=pd.api.types.is_integer_dtype(like.dtype))
+    if column.kind is Kind.DATE:
+        # a smoothed date lies beside the first days that the data have
+        return _dates(values if column.period is None else period_start(values, column.period, nearest=True), like)
+    numeric = pd.Series(values, index=like.index, name=like.name)
+    if pd.api.types.is_numeric_dtype(like.dtype):
+        # numpy's whole numbers cannot be missing, as they are in a copy where a column does not apply
+        whole = isinstance(like.dtype, np.dtype) and like.dtype.kind in "iu"
+        return numeric if whole and numeric.hasnans else numeric.astype(like.dtype)
+    if _is_text(like):
+        places = column.decimals
+        text = [None if np.isnan(v) else f"{v:.{places}f}" if places is not None else repr(float(v)) for v in values]
+        return pd.Series(text, index=like.index, name=like.name, dtype=like.dtype)
+    return numeric
+
+
+def settled(values: Floats, column: Column, *, whole: bool = False) -> Floats:
+    """Return values rounded to the column's decimals (to whole numbers if asked) and inside its bounds."""
+    decimals = 0 if whole else column.decimals
+    if decimals is not None:
+        values = np.round(values, decimals)
+    if column.bounds is not None:
+        values = np.clip(values, *column.bounds)
+    return values
+
+
+def _is_text(like: pd.Series) -> bool:
+    present = like.dropna()
+    return len(present) > 0 and isinstance(present.iloc[0], str)
+
+
+def _dates(days: Floats, like: pd.Series) -> pd.Series:
+    moments = pd.Series(pd.Timestamp(0) + pd.to_timedelta(days, unit="D"), index=like.index, name=like.name)
+    if pd.api.types.is_datetime64_any_dtype(like.dtype):
+        zone = getattr(like.dtype, "tz", None)
+        if zone is not None:
+            # an hour that the clocks skip or repeat is still an hour of that day
+            first = np.ones(len(moments), dtype=bool)
+            moments = moments.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
+        return moments.astype(like.dtype)
+    form = guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
+    text = moments.dt.strftime(form).astype(object).where(moments.notna(), None)
+    return text.astype(like.dtype)
+
+
+def flat(column: Column, n: int) -> Evidence:
+    """Return evidence that says nothing about a column of n records."""
+    return LevelEvidence.flat(n, len(column.levels)) if column.kind.categorical else GaussianEvidence.flat(n)
+
+
+def released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) -> pd.Series:
+    """Return drawn values as they are written: levels by name, numbers rounded like the data, inside their bounds."""
+    if link is None:
+        return decode(drawn.astype(np.int64), column, like)
+    values = link.inverse(drawn)
+    if column.decimals is not None:
+        values = np.round(values, column.decimals)
+    if column.bounds is not None:
+        values = np.clip(values, *column.bounds)
+    numeric = pd.Series(values, index=like.index, name=like.name)
+    whole = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype)
+    return numeric.astype(like.dtype) if whole else numeric
+
+
+def completed(drawn: Floats, column: Column, frame: pd.DataFrame) -> pd.Series:
+    """Return a column of a table with its missing values filled in, where it applies to the table's own records.
+
+    Parameters
+    ----------
+    drawn
+        Numbers on the column's own scale, or positions in its levels; one per record.
+    """
+    series = frame[column.name]
+    new = decode(drawn.astype(np.int64), column, series) if column.kind.categorical else write(drawn, column, series)
+    return series.where(series.notna() | ~holds(column, frame), new)

@@ -1,0 +1,1 @@
+"""A regression per replaced column, by its kind: exact where it can be, else by Gibbs sampling."""

@@ -1,0 +1,279 @@
+"""Advice that ends: one change of the config that can be pasted, tried out before it is given."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synthdp.config import Config, parse
+from synthdp.errors import SynthdpError
+from synthdp.evaluation.gate import Verdict
+from synthdp.evaluation.gate.averages import IDENTITY_READ
+from synthdp.evaluation.gate.verdict import UNDECIDED
+from synthdp.evaluation.risk.extremes import NAME as EXTREMES
+from synthdp.masking.mask import MaskSettings
+from synthdp.stages.kept_advice import (
+    GONE,
+    MOST_TRIALS,
+    Advice,
+    Possible,
+    Trial,
+    are_keys,
+    as_text,
+    exposed_keys,
+    given_settings,
+    least_change,
+    options_for,
+    they_are,
+    undecided_columns,
+)
+from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Schema
+
+__all__ = ["MOST_TRIALS", "WIDEST", "Advice", "advise", "excess", "masks_text", "widened", "wider"]
+
+# masks this many times wider say next to nothing: what is found then is not theirs
+WIDEST = 8.0
+# on four files the largest risk fell about as sd^(-1.4) where it mattered: so much wider for a risk over its limit
+STEEP, NARROWEST = 0.7, 1.25
+# sds of the prior of levels' coefficients, 2.5 by default: four levels of 12, 5, 7 and 3 values, 200 records, repeated
+# 12%, 5% and 3% of the unique records because they were fitted with 2.5, 0.5 and 0.1
+PRIORS = (0.5, 0.1)
+MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
+
+
+def advise(
+    config: Config, data: Microdata, verdict: Verdict, trial: Trial, possible: Possible = lambda _: True
+) -> Advice | None:
+    """Return what would bring a refused release within its limits; None for one that was not refused.
+
+    Parameters
+    ----------
+    data
+        The original with every released column.
+    trial
+        Called at most three times.
+    possible
+        Tells changes that the method cannot make, which are not advised.
+    """
+    if verdict.passed:
+        return None
+    over = [check for check in verdict.checks if not check.passed and check.accepted is None and not check.useful]
+    names = {check.name for check in over}
+    alone = [check for check in over if not check.releases]
+    if not alone:
+        return Advice(
+            "On its own this release would pass, but earlier releases of the same data have already disclosed all that "
+            "the limits allow. Distribute the earlier release again, or use much stronger masks."
+        )
+    if UNDECIDED in names:
+        return undecided_columns(
+            config, data, [check.attack for check in over if check.name == UNDECIDED], trial, possible
+        )
+    if "max_exposed" in names:
+        return exposed_keys(config, data, trial, possible)
+    if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
+        return Advice(
+            f"{', '.join(sorted(names))} could not be measured, and no mask changes that. Set key: true for every "
+            "column that an intruder may know, or set these limits to null."
+        )
+    if "max_memorised" in names or _donors(config):
+        return _other_model(config, trial)
+    if names & set(MASKED) and _masked(config):
+        return _wider_masks(config, data, verdict, trial, possible)
+    return _to_blame(config, data, [], trial, possible)
+
+
+def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial, possible: Possible) -> Advice:
+    """Return masks that pass and are not wider than they need be, as far as three trials tell."""
+    tried: list[Config] = []
+
+    def attempt(factor: float) -> tuple[Config, Verdict | None]:
+        changed = widened(config, factor, data.schema)
+        tried.append(changed)
+        return changed, trial(changed)
+
+    widest, found = attempt(WIDEST)
+    if found is not None and (logs := _logs_from_the_smallest(config, data, found)):
+        return _other_zero(config, data, logs, len(tried))
+    if found is None or not found.passed:
+        return _to_blame(config, data, tried, trial, possible)
+    best, expected = widest, found
+    factor = min(max(excess(verdict) ** STEEP, NARROWEST), WIDEST / NARROWEST)
+    for _ in range(MOST_TRIALS - 1):
+        changed, again = attempt(factor)
+        if again is not None and again.passed:
+            best, expected = changed, again
+            break
+        factor = math.sqrt(factor * WIDEST)
+    why = "The masks let too much through; wider ones bring every risk within its limit."
+    return Advice(why, masks_text(best), len(tried), expected)
+
+
+def _logs_from_the_smallest(config: Config, data: Microdata, verdict: Verdict) -> list[str]:
+    """Return the keys that are worked on as logs from their own smallest value, where an extreme person is found."""
+    found = any(not one.passed and one.name == "max_individual" and one.attack == EXTREMES for one in verdict.checks)
+    return [
+        column.name
+        for column in data.schema.replaced()
+        if found
+        and column.key
+        and column.transform == "log"
+        and column.bounds is not None
+        and column.bounds[0] > 0
+        and (said := config.variables.get(column.name)) is not None
+        and said.bounds_from == "data"
+    ]
+
+
+def _other_zero(config: Config, data: Microdata, names: Sequence[str], tried: int) -> Advice:
+    """Return bounds that no record has: log(1 + x - lowest) puts the person with the lowest value far from all."""
+    change: dict[str, Any] = {}
+    for name in names:
+        bounds = data.schema[name].bounds or (0.0, 1.0)
+        said = {key: value for key, value in given_settings(config.variables[name]).items() if key != "bounds_from"}
+        change[name] = {**said, "bounds": [0, int(10 ** math.ceil(math.log10(2 * bounds[1])))]}
+    return Advice(
+        f"Wider masks no longer help: {', '.join(names)} taken as logs from the smallest value in the data, so that "
+        "the person who has it is an outlier. Start from zero, and end beyond any possible value:",
+        as_text({"variables": change}),
+        tried,
+    )
+
+
+def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial, possible: Possible) -> Advice:
+    """Return what else is to blame where masks no longer help: a kept key, the model, or the number of copies."""
+    said = "Wider masks no longer help" if tried else f"Method {config.synthesis.method} masks nothing"
+    keys = [column.name for column in data.schema.kept() if column.key]
+    left = MOST_TRIALS - len(tried)
+    if keys:
+        why = f"{said}: {', '.join(keys)} {are_keys(keys)} kept, so {they_are(keys)} known exactly."
+        # coarser keys are still known exactly: replaced first
+        options = {name: options_for(config, data, name, keys, possible)[::-1] for name in keys}
+        options = {name: [o for o in some if o != GONE] + [GONE] for name, some in options.items()}
+        return least_change(config, why, options, trial, possible, most=left, before=len(tried))
+    copies = getattr(config.synthesis, "copies", 1)
+    if tried and left > 0 and copies > 2:
+        fewer = config.model_copy(update={"synthesis": config.synthesis.model_copy(update={"copies": 2})})
+        wide = widened(fewer, WIDEST, data.schema) if _masked(config) else fewer
+        found = trial(wide)
+        tried.append(wide)
+        if found is not None and found.passed:
+            change = _synthesis(config, {"copies": 2}) + (masks_text(wide) if _masked(config) else "")
+            return Advice(f"{said} with {copies} copies: fewer let less through.", change, len(tried), found)
+    kept = [column.name for column in data.schema.kept()]
+    told = f" The kept columns {', '.join(kept[:5])} tell the model who is who: replace or drop some." if kept else ""
+    return Advice(f"{said}: the risk comes from what the model knows of every record.{told}", "", len(tried))
+
+
+def _other_model(config: Config, trial: Trial) -> Advice:
+    """Return a model that hands on no values of donors, or one that is shrunk more where it has too many levels."""
+    model = getattr(config.synthesis, "model", None)
+    name = str(getattr(model, "method", config.synthesis.method))
+    if name == "regression":
+        return _tighter(config, trial)
+    change = {"model": {"method": "regression"}}
+    changed = _with(config, change)
+    found = trial(changed) if changed is not None else None
+    why = f"Model {name} memorises: it passes on values of the records it was fitted to."
+    if found is None:
+        tried = int(changed is not None)
+        return Advice(
+            f"{why} Replace it by a model that draws from a distribution, such as regression or copula.", trials=tried
+        )
+    return Advice(why, _synthesis(config, change), 1, found)
+
+
+def _synthesis(config: Config, change: Mapping[str, Any]) -> str:
+    """Return the whole block of the synthesis with something changed, for the same reason."""
+    return as_text({"synthesis": {**given_settings(config.synthesis), "method": config.synthesis.method, **change}})
+
+
+def _tighter(config: Config, trial: Trial) -> Advice:
+    """Return regressions with a tighter prior: with nearly a parameter a record they repeat what they have seen."""
+    why = "Model regression has so many parameters for so few records that it repeats combinations it has seen"
+    said = config.model_dump(mode="json", exclude_unset=True).get("synthesis", {}).get("model") or {}
+    for tried, prior in enumerate(PRIORS, start=1):
+        model = {"method": "regression", **said, "prior_sd": prior}
+        changed = _with(config, {"model": model})
+        found = trial(changed) if changed is not None else None
+        if found is not None and found.passed:
+            return Advice(f"{why}; a tighter prior helps.", _synthesis(config, {"model": model}), tried, found)
+    return Advice(f"{why}. Group rare levels (rare: 20), keep fewer columns, or use model: copula.", "", len(PRIORS))
+
+
+def excess(verdict: Verdict) -> float:
+    """Return the largest ratio of a risk to its limit, of those that masks can change."""
+    ratios = [
+        float(check.deciding) / check.limit if check.limit else float(check.deciding) + 1.0
+        for check in verdict.checks
+        if check.name in MASKED and check.deciding is not None and not check.releases
+    ]
+    return max(ratios, default=1.0)
+
+
+def widened(config: Config, factor: float, schema: Schema) -> Config:
+    """Return a config whose masks are wider by a factor."""
+
+    def block(masks: Mapping[str, MaskSettings]) -> dict[str, Any]:
+        return {name: wider(mask, factor, max(2, len(schema[name].levels))) for name, mask in masks.items()}
+
+    groups = {group: block(masks) for group, masks in config.masks_by_group.items()}
+    return config.model_copy(update={"masks": block(config.masks), "masks_by_group": groups})
+
+
+def wider(mask: Any, factor: float, levels: int) -> Any:
+    """Return a mask that lets less through: more noise, levels closer to each other, or fewer kept as they are.
+
+    Examples
+    --------
+    >>> from synthdp.masking.gaussian import Gaussian
+    >>> wider(Gaussian(sd=0.5), 2.0, 2).sd
+    1.0
+    """
+    update: dict[str, Any] = {}
+    if getattr(mask, "sd", None) is not None:
+        update["sd"] = _round(mask.sd * factor)
+    elif getattr(mask, "scale", None) is not None:
+        update["scale"] = _round(mask.scale * factor)
+    elif getattr(mask, "alpha", None):
+        update["alpha"] = _round(mask.alpha / factor)
+    elif getattr(mask, "keep", None) is not None:
+        # towards the blind guess, which keeps one in as many as there are levels
+        update["keep"] = _round(1 / levels + (mask.keep - 1 / levels) / factor)
+    return mask.model_copy(update=update)
+
+
+def masks_text(config: Config) -> str:
+    """Return the masks of a config as it would say them."""
+    shown: dict[str, Any] = {"masks": {name: _plain(mask) for name, mask in config.masks.items()}}
+    if config.masks_by_group:
+        shown["masks_by_group"] = {
+            group: {name: _plain(mask) for name, mask in block.items()}
+            for group, block in config.masks_by_group.items()
+        }
+    return as_text({name: block for name, block in shown.items() if block})
+
+
+def _plain(mask: Any) -> dict[str, Any]:
+    return dict(mask.model_dump(mode="json", exclude_unset=True) | {"method": mask.method})
+
+
+def _masked(config: Config) -> bool:
+    return hasattr(config.synthesis, "mask_draw") and bool(config.masks or config.masks_by_group)
+
+
+def _donors(config: Config) -> bool:
+    return str(getattr(getattr(config.synthesis, "model", None), "method", "")) == "cart"
+
+
+def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
+    raw = config.model_dump(mode="json", exclude_unset=True)
+    block = {key: value for key, value in raw.get("synthesis", {}).items() if key not in change}
+    try:
+        return parse(raw | {"synthesis": block | {"method": config.synthesis.method, **change}})
+    except SynthdpError:
+        return None
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.2g}")

@@ -1,0 +1,284 @@
+"""The method run again from streams of its own: on all records for the gate, on halves, and on shadow files.
+
+What is learnt from the records is learnt anew: risk groups, bounds that were taken from the data, the model. Levels
+stay as they are in the codebook, also where no record of a fit has one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.config import Config
+from synthdp.evaluation.combinations import Booleans
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.leaks.memorised import Refit
+from synthdp.seeding import Streams
+from synthdp.synthesis.constraints import violated
+from synthdp.synthesis.imputed import Imputed
+from synthdp.synthesis.making import complete, finish, make, repair, visible
+from synthdp.synthesis.plan import Plan, Release, Synthesizer
+from synthdp.synthesis.sequential import Sequential
+from synthdp.table import applies
+from synthdp.table.derived import recompute
+from synthdp.table.microdata import Codes, Microdata, numbers
+from synthdp.table.schema import Column, Role, Schema
+from synthdp.tagging.groups import Neighbours, Rules, tag
+
+Mechanism = Callable[[Plan, Streams], Release]
+
+# cells held at once: draws that share a fit are made together as far as they fit into about 400 MB
+MOST_CELLS = 5 * 10**7
+# in large files the means over records are sharp enough with the fewest draws that keep chance out of the largest
+FEWEST_DRAWS, LARGE = 12, 50_000
+# where a mean is within its limit and its interval is not, so many times as many draws decide; on the way there an
+# interval at this level is enough
+SHARPENED, EARLY_LEVEL = 3, 0.99
+
+
+def count_of(config: Config, records: int) -> int:
+    """Return how many draws the verdict rests on: as the config says, but the fewest in large files by default."""
+    asked = "draws" in config.release.model_fields_set
+    return config.release.draws if asked or records < LARGE else FEWEST_DRAWS
+
+
+def repeat(
+    config: Config,
+    plan: Plan,
+    *,
+    streams: Streams,
+    count: int,
+    first: int = 0,
+    jobs: int = 1,
+    mechanism: Mechanism | None = None,
+) -> Iterator[Release]:
+    """Yield the copies of a plan ``count`` times, all that is done to a release included.
+
+    Parameters
+    ----------
+    first
+        How many draws were made before: these are others.
+    mechanism
+        Whatever else makes the copies of a plan; by default the config's method.
+
+    Where copies depend on each other only through the fit, several draws are cut from one long release: that is the
+    same law, and the model is fitted once. Where they share a mask, a completed original or a noisy table, everything
+    is made anew for each draw.
+
+    Notes
+    -----
+    Cost: ``count`` times the drawing, and ``count·M·n·p/5·10⁷`` fits, at least one.
+    """
+    if mechanism is not None:
+        yield from (mechanism(plan, streams.within("draw", place)) for place in range(first, first + count))
+        return
+    method = config.synthesis
+    together = made_together(config, plan, count)
+    done = 0
+    while done < count:
+        size = min(together, count - done)
+        settings = method if size == 1 else method.model_copy(update={"copies": method.copies * size})
+        made = make(settings, plan, streams=streams.within("draw", first + done), jobs=jobs)
+        each = len(made.copies) // size
+        for number in range(size):
+            copies = made.copies[number * each : (number + 1) * each]
+            yield finish(method, replace(made, copies=copies, design=method.design(plan)), plan)[0]
+        done += size
+
+
+def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Comparison:
+    """Lay copies whose row i was made from record i beside the original."""
+    data = plan.released
+    design = made.design
+    return Comparison(
+        data.frame,
+        made.copies,
+        schema or data.schema,
+        aligned=True,
+        groups=plan.tags.labels,
+        proper=design.proper if design is not None else None,
+        nests=design.imputations if design is not None else 1,
+        mask_draw=made.mask_draw if made.mask_draw != "none" else None,
+        rule=made.rule,
+    )
+
+
+def made_together(config: Config, plan: Plan, count: int) -> int:
+    """Return how many draws may be made in one go."""
+    method = config.synthesis
+    if not isinstance(method, Imputed | Sequential) or method.imputations > 1:
+        return 1
+    if getattr(method, "mask_draw", "per_copy") != "per_copy":
+        return 1
+    cells = max(1, len(plan.data) * len(plan.data.schema.columns) * method.copies)
+    return max(1, min(count, MOST_CELLS // cells))
+
+
+# copies cost little once a model is fitted, and what is counted is a share per copy
+ENOUGH_COPIES = 5
+
+
+def part_of(plan: Plan, rows: Codes) -> Plan:
+    """Return the plan of some of the records.
+
+    Levels, bounds and decimals stay those of the whole file, and so do risk groups and numbers of neighbours: every
+    record is masked as it would be in the whole file, save where a mask is in units of the column's own spread.
+    """
+    whole = None if plan.whole is None else _some(plan.whole, rows)
+    return replace(plan, data=_some(plan.data, rows), tags=plan.tags.of(rows), whole=whole)
+
+
+def refitting(method: Synthesizer, plan: Plan, *, repaired: bool = False, jobs: int = 1) -> Refit:
+    """Return a function that fits the method to some of the records and makes copies.
+
+    Parameters
+    ----------
+    method
+        As configured; where it makes fewer than 5 copies of one original, 5 are made.
+    plan
+        Of the whole file.
+    repaired
+        Whether copies are repaired, as ``synthesis.repair`` asks.
+
+    Notes
+    -----
+    ``refit(rows, rng)`` returns copies whose row k was made from record rows[k], for methods whose rows belong to
+    records. It raises what the method raises: half of a file may lack a level that a model needs.
+    """
+    method = _with_copies(method)
+
+    def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
+        part = part_of(plan, rows)
+        made = make(method, part, streams=Streams(int(rng.integers(2**63))), jobs=jobs)
+        if not repaired:
+            return made.copies
+        return complete(replace(made, copies=repair(part.released, made.copies).copies), part).copies
+
+    return refit
+
+
+def _some(data: Microdata, rows: Codes) -> Microdata:
+    return Microdata(data.frame.iloc[rows].reset_index(drop=True), data.schema)
+
+
+def _with_copies(method: Any) -> Any:
+    """Return the method with enough copies; one that imputes several originals makes as many files anyway."""
+    settings = getattr(method, "model_copy", None)
+    if settings is None or getattr(method, "imputations", 1) > 1 or getattr(method, "copies", 1) >= ENOUGH_COPIES:
+        return method
+    return settings(update={"copies": ENOUGH_COPIES}) if "copies" in type(method).model_fields else method
+
+
+Maker = Callable[[pd.DataFrame, np.random.Generator], Sequence[pd.DataFrame]]
+
+
+@dataclass(frozen=True, repr=False)
+class PlanShadows:
+    """Fits a synthesizer to some records of a plan: what ``evaluate_shadow`` asks for.
+
+    Parameters
+    ----------
+    method
+        The synthesizer, its number of copies included: ``method.model_copy(update={"copies": 1})`` is quicker, and
+        finds less where every copy says something new of a record.
+    plan
+        What the release is made from.
+    groups
+        How its records were put into risk groups.
+    """
+
+    method: Synthesizer
+    plan: Plan
+    groups: Neighbours | Rules | None = None
+
+    def __repr__(self) -> str:
+        return f"PlanShadows({type(self.method).__name__}, {len(self.plan.data)} records)"
+
+    def __call__(self, rows: Codes, donors: Codes, *, rng: np.random.Generator) -> tuple[pd.DataFrame, ...]:
+        """Return the copies of a file made of these records."""
+        whole = self._file(rows, donors)
+        seen = visible(whole)
+        plan = replace(self.plan, data=seen, tags=tag(whole, self.groups), whole=None if seen is whole else whole)
+        made = make(self.method, plan, streams=Streams(int(rng.integers(2**63))))
+        if getattr(self.method, "repair", False):
+            made = complete(replace(made, copies=repair(whole, made.copies).copies), plan)
+        return made.copies
+
+    def lawful(self, rows: Codes, donors: Codes) -> Booleans:
+        """Return which pairs keep the constraints, and have values only where columns apply."""
+        frame = _joined(self.plan.released, rows, donors)
+        found = ~np.asarray(violated(frame, self.plan.constraints), dtype=np.bool_)
+        for column in self.plan.released.schema.columns:
+            if column.applies_when is not None:
+                # a value where it applies, and nowhere else, whoever's value it is
+                whose = donors if column.role is Role.REPLACE else rows
+                own = self.plan.released.frame.iloc[whose].reset_index(drop=True)
+                found &= applies.holds(column, frame) == applies.holds(column, own)
+        return found
+
+    def _file(self, rows: Codes, donors: Codes) -> Microdata:
+        data = self.plan.released
+        frame = _joined(data, rows, donors)
+        return Microdata(
+            frame, Schema(columns=tuple(_learnt(column, frame[column.name]) for column in data.schema.columns))
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class FrameShadows:
+    """Lets any function from a table to tables be played against.
+
+    Parameters
+    ----------
+    make
+        Takes a table and a generator and returns copies.
+    data
+        The original, with its schema.
+
+    Examples
+    --------
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
+    >>> data = resolve(pd.DataFrame({"x": [1.0, 2.5, 4.0]}), {"x": Variable(role="replace")})
+    >>> shadows = FrameShadows(lambda frame, rng: [frame], data)
+    >>> shadows(np.array([2, 0]), np.array([2, 1]), rng=np.random.default_rng(1))[0]["x"].tolist()
+    [4.0, 2.5]
+    """
+
+    make: Maker
+    data: Microdata
+
+    def __repr__(self) -> str:
+        return f"FrameShadows({len(self.data)} records)"
+
+    def __call__(self, rows: Codes, donors: Codes, *, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
+        """Return the copies of a file made of these records."""
+        return self.make(_joined(self.data, rows, donors), rng)
+
+    def lawful(self, rows: Codes, donors: Codes) -> Booleans:
+        """Return that any pair will do."""
+        return np.ones(len(rows), dtype=np.bool_)
+
+
+def _joined(data: Microdata, rows: Codes, donors: Codes) -> pd.DataFrame:
+    """Return the records with the replaced columns of others, and what is derived from both."""
+    frame = data.frame.iloc[rows].reset_index(drop=True)
+    if np.array_equal(rows, donors):
+        return frame
+    for column in data.schema.columns:
+        if column.role is Role.REPLACE:
+            frame[column.name] = data.frame[column.name].iloc[donors].to_numpy()
+    return recompute(frame, data) if data.schema.derived() else frame
+
+
+def _learnt(column: Column, series: pd.Series) -> Column:
+    """Return a column with what was taken from the data taken from these records instead."""
+    if column.bounds is None or column.bounds_public:
+        return column
+    values = numbers(series, column)
+    known = values[np.isfinite(values)]
+    if not len(known) or known.min() == known.max():
+        return column
+    return column.model_copy(update={"bounds": (float(known.min()), float(known.max()))})

@@ -1,0 +1,340 @@
+"""The gate's decision on a run: the mechanism over its draws, earlier releases of the same data, what was accepted."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.config import Config
+from synthdp.config.settings import LARGEST_EPSILON
+from synthdp.errors import InputError, SynthdpError
+from synthdp.evaluation.assessment import Assessment
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.gate import Thresholds, Verdict
+from synthdp.evaluation.gate.averages import IDENTITY_READ, Averages, Inquiry
+from synthdp.evaluation.gate.limits import BEFORE, LIMITS
+from synthdp.evaluation.gate.tally import Bound
+from synthdp.evaluation.gate.verdict import EARLIER, UNDECIDED, Check, check
+from synthdp.evaluation.leaks.memorised import evaluate_memorised
+from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
+from synthdp.evaluation.risk.attacks import records_at_risk, risks
+from synthdp.evaluation.risk.attribute import default_targets
+from synthdp.evaluation.risk.exposure import evaluate_exposure
+from synthdp.evaluation.risk.persons import repeated_id, tied
+from synthdp.release.held import Earlier
+from synthdp.seeding import Streams
+from synthdp.stages.advising import advise
+from synthdp.stages.assessing import EVALUATION
+from synthdp.stages.draws import FEWEST_DRAWS, Mechanism, count_of, part_of, refitting
+from synthdp.stages.intake import prepare
+from synthdp.stages.judging import over_draws
+from synthdp.stages.planning import open_questions, plan_of
+from synthdp.synthesis.plan import Advance, Plan
+from synthdp.synthesis.private.synthesizer import Private
+from synthdp.table.microdata import Codes, Microdata
+from synthdp.table.schema import COARSENINGS, Role, Schema, Variable
+
+# a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
+MOST_DRAWN_IN_VAIN = 5000
+NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
+# above this many records a trial of a changed config takes too long to be spent on advice
+MOST_TRIED = 200_000
+
+
+@dataclass(frozen=True, repr=False)
+class Judged:
+    """What the gate decided, and on what grounds.
+
+    Parameters
+    ----------
+    verdict
+        On the mechanism, alone and beside earlier releases, with what was accepted.
+    averages
+        Over the draws of this release alone; None when nothing was judged.
+    draws
+        How many draws there were; 0 where one set of files was judged as it is.
+    notes
+        What the signatory should know of the verdict.
+    keys
+        The columns that intruders were taken to know, undecided ones too.
+    """
+
+    verdict: Verdict
+    averages: Averages | None = None
+    draws: int = 0
+    notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    def section(self) -> dict[str, Any]:
+        """Return the ``gate`` section of metrics.json; advice and attempt come from elsewhere."""
+        # refused for what is kept, before any draw: still a verdict on the mechanism, not on files
+        settled = self.averages is None and bool(self.verdict.checks)
+        basis = "draws" if self.draws or settled else "copies"
+        found = {**self.verdict.section(), "basis": basis, "draws": self.draws}
+        if self.keys:
+            found["keys"] = list(self.keys)
+        if self.averages is not None and self.averages.reasons:
+            found["not_measured"] = dict(self.averages.reasons)
+        return found
+
+    def records_at_risk(self, comparison: Comparison) -> pd.DataFrame:
+        """Return the records that an attack finds or comes close to finding, on average over draws; no values."""
+        return records_at_risk(comparison, self.averages.records() if self.averages is not None else {})
+
+
+def judge(
+    config: Config,
+    plan: Plan,
+    *,
+    streams: Streams,
+    earlier: Sequence[Earlier] = (),
+    holdout: pd.DataFrame | None = None,
+    accepted: Mapping[str, str] | None = None,
+    study: bool = False,
+    jobs: int = 1,
+    advance: Advance | None = None,
+    draws: int | None = None,
+    mechanism: Mechanism | None = None,
+) -> Judged:
+    """Judge what the config would publish, over draws that are not published.
+
+    Every draw is attacked by every intruder that a limit reads; earlier releases of the same data, as they were
+    published, stand beside each. The verdict does not depend on which copies go out.
+
+    Parameters
+    ----------
+    streams
+        Of the draws: their names begin with ``draw``, so that no draw shares anything with the published copies.
+    accepted
+        Risks that the signatory accepts, by name, with the reason.
+    study
+        Nothing will be published, so nobody has to decide about undecided columns: they count as keys.
+    draws
+        How many; by default as :func:`synthdp.stages.draws.count_of` says.
+    mechanism
+        Whatever else makes the copies of a plan; by default the config's method.
+
+    Notes
+    -----
+    Cost: the draws (see :func:`synthdp.stages.draws.repeat`) and their attacks. Above 2,500 records a sample and the
+    loners are attacked (see :mod:`synthdp.stages.judging`), so that a draw costs O(M n log n).
+    """
+    limits = config.limits
+    if not limits.judged():
+        return Judged(Verdict(()))
+    accepted = accepted or {}
+    asked = open_questions(config, plan)
+    person = repeated_id(plan.released.frame, plan.released.schema)
+    schema = tied(asked.schema_less(accepted), person)
+    blank = Comparison(plan.released.frame, (), schema, aligned=True)
+    known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
+    known += [_beyond_judging(before) for before in earlier if not before.aligned]
+    notes = (*_changed_defaults(config), *_unread(config, schema), *asked.sentences)
+    if person is not None:
+        notes = (*notes, f"Rows that share a value of {person} are judged as one person's; data.cluster names another.")
+    settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
+    if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
+        return Judged(settled, None, 0, (*notes, NOT_DRAWN))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # halves have a stream of their own, and one thread of them fills what the draws leave idle
+        halves = pool.submit(_memorised, config, plan, blank, streams, mechanism) if jobs > 1 else None
+        found = over_draws(
+            inquiry_of(config),
+            config,
+            plan,
+            blank=replace(blank, holdout=holdout),
+            earlier=[before for before in earlier if before.aligned],
+            streams=streams,
+            count=draws or count_of(config, len(plan.data)),
+            jobs=jobs,
+            advance=advance,
+            mechanism=mechanism,
+        )
+        known += _memorised(config, plan, blank, streams, mechanism) if halves is None else halves.result()
+    verdict = Verdict((*known, *found.alone.checks(limits)))
+    if found.together.draws:
+        laid = sum(before.aligned for before in earlier)
+        verdict = verdict.beside(Verdict(tuple(found.together.checks(limits))), laid)
+    for before, averages in found.before:
+        verdict = verdict.after(Verdict(tuple(averages.checks_of_one(limits))), before.when[:10])
+    keys = tuple(column.name for column in schema.keys())
+    return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes, keys)
+
+
+def advise_on(
+    config: Config,
+    plan: Plan,
+    judged: Judged,
+    *,
+    streams: Streams,
+    accepted: Mapping[str, str],
+    study: bool,
+    jobs: int,
+) -> dict[str, Any]:
+    """Return what would bring a refused release within its limits; empty for one that was not refused."""
+    if judged.verdict.passed:
+        return {}
+    place = count(1)
+
+    def possible(changed: Config) -> bool:
+        try:
+            plan_of(changed, _declared_anew(config, changed, plan.released))
+        except SynthdpError:
+            return False
+        return True
+
+    def trial(changed: Config) -> Verdict | None:
+        # kept columns end the verdict on a large file before any draw, and their advice must not cost more than that
+        most = MOST_TRIED if changed.variables == config.variables else MOST_DRAWN_IN_VAIN
+        if len(plan.data) > most:
+            return None
+        try:
+            again = plan_of(changed, _declared_anew(config, changed, plan.released))
+            mine = streams.within("advice", next(place))
+            known = {name: reason for name, reason in accepted.items() if name.startswith(UNDECIDED)}
+            return judge(
+                changed, again, streams=mine, accepted=known, study=study, jobs=jobs, draws=FEWEST_DRAWS
+            ).verdict
+        except SynthdpError:
+            return None
+
+    found = advise(config, plan.released, judged.verdict, trial, possible)
+    return found.section() if found is not None else {}
+
+
+def _declared_anew(config: Config, changed: Config, data: Microdata) -> Microdata:
+    """Return the records as a changed config declares them; what was done to them already is not repeated."""
+    if changed.variables == config.variables:
+        return data
+    variables: dict[str, Variable] = {}
+    for name, variable in changed.variables.items():
+        before = config.variables.get(name, Variable())
+        done = {step: None for step in COARSENINGS if getattr(variable, step) == getattr(before, step)}
+        gone = variable.role is Role.DROP and name not in data.frame.columns
+        variables |= {} if gone else {name: variable.model_copy(update=done)}
+    given = changed.data.model_copy(update={"missing_codes": {}})
+    return prepare(data.frame, changed.model_copy(update={"variables": variables, "data": given}))
+
+
+def leaked(gate: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:
+    """Return what changes in the ``gate`` section when the scan finds a leak in the files themselves."""
+    return {"verdict": "refused", "passed": False, "reasons": [*gate["reasons"], *sentences]}
+
+
+def _names_one(name: str, checks: Sequence[Check]) -> bool:
+    return any(part in (one.name, one.attack) for one in checks for part in name.split("."))
+
+
+def _beyond_judging(before: Earlier) -> Check:
+    """Return the check of an earlier release whose rows cannot be laid beside today's records."""
+    return Check(EARLIER, before.when[:10], None, 0.0, False, f"{EARLIER}: {before}")
+
+
+def _memorised(
+    config: Config, plan: Plan, blank: Comparison, streams: Streams, mechanism: Mechanism | None
+) -> tuple[Check, ...]:
+    """Fit halves of the file, unless no limit reads it."""
+    limit = config.limits.limit("max_memorised")
+    if limit is None:
+        return ()
+    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair)
+    if mechanism is not None:
+        made = mechanism
+
+        def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
+            return made(part_of(plan, rows), Streams(int(rng.integers(2**63)))).copies
+
+    try:
+        found = evaluate_memorised(blank, refit=refit, rng=streams.generator("draw", "memorised"), enough=limit)
+    except SynthdpError:
+        return (check("max_memorised", "memorised", None, limit),)
+    bound = Bound(found["difference"], found["low"], found["judged"], found["held_out"])
+    return (check("max_memorised", "memorised", bound, limit),)
+
+
+def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> Judged:
+    """Judge one set of files as they are: no draws, no intervals; rows that cannot be traced do not pass."""
+    limits = config.limits
+    known = {**found.findings, "attribute": found.risk.get("attribute")}
+    averages = Averages()
+    averages.add(inquiry_of(config).ask(comparison, EVALUATION, known=known))
+    checks = [*_exposed(comparison, limits), *averages.checks(limits)]
+    if not comparison.aligned:
+        # whoever needs rows was not asked, so that somebody who links rows through kept columns cannot pass for all
+        asked = [(name, limits.limit(name)) for name in IDENTITY_READ]
+        missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
+        checks += [one for one in missed if one not in checks]
+    limit = limits.limit("max_excess_verbatim")
+    if limit is not None:
+        copied = _copied(comparison, found)
+        checks.append(check("max_excess_verbatim", "verbatim", None if copied is None else Bound(copied), limit))
+    return Judged(Verdict(tuple(checks)), averages)
+
+
+def _copied(comparison: Comparison, found: Assessment) -> float | None:
+    """Return how much is copied over beyond chance, whether or not the report shows it; None if nobody can say."""
+    known = found.risk.get("verbatim")
+    try:
+        known = known or evaluate_verbatim(comparison, rng=EVALUATION.generator("evaluate", "verbatim"))
+    except InputError:
+        return None
+    return float(known["excess"]) if "excess" in known else None
+
+
+def inquiry_of(config: Config) -> Inquiry:
+    """Return everything the gate asks of a set of copies."""
+    return Inquiry(
+        limits=config.limits,
+        measures=risks(config.evaluation.targets),
+        intruders=config.evaluation.intruders,
+        analyses=config.analyses,
+        propensity=config.evaluation.propensity,
+    )
+
+
+def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
+    limit = limits.limit("max_exposed")
+    if limit is None:
+        return ()
+    found = evaluate_exposure(comparison).section()
+    return (check("max_exposed", "exposure", Bound(float(found["alone"])), limit),)
+
+
+def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
+    """Return what the limits were not held against, in sentences: columns that nobody has called keys or targets."""
+    found = []
+    open_ = [column.name for column in schema.replaced() if column.key and not column.key_decided]
+    if open_:
+        found.append(
+            f"Nobody has said whether an intruder may know {', '.join(open_)}, which copies replace: the verdict "
+            "assumes that one does. Write key: true or key: false."
+        )
+    named = config.evaluation.targets
+    left = [name for name in default_targets(schema) if name not in named]
+    if named and left and config.limits.limit("max_attribute_gain") is not None:
+        found.append(
+            f"max_attribute_gain is read for {', '.join(named)} (evaluation.targets), not for {', '.join(left)}."
+        )
+    return tuple(found)
+
+
+def _changed_defaults(config: Config) -> tuple[str, ...]:
+    """Return one sentence on the limits whose default is another than it was, and which the config leaves out."""
+    changed = [
+        f"{name} {before:g} → {'off' if (now := getattr(config.limits, name)) is None else f'{now:g}'}"
+        for name, before in BEFORE.items()
+        if name not in config.release.model_fields_set and not isinstance(config.synthesis, Private)
+    ]
+    method, written = config.synthesis, config.release.model_fields_set
+    if isinstance(method, Private) and method.epsilon > LARGEST_EPSILON and not set(LIMITS) <= written:
+        return (
+            f"An ε above {LARGEST_EPSILON:g} bounds almost nothing, so this release is judged by what intruders find, "
+            "and no ε is claimed.",
+        )
+    if not changed:
+        return ()
+    return (f"Defaults of release: that changed in 0.2: {', '.join(changed)}; risks are means over draws now.",)

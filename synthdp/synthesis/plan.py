@@ -1,0 +1,106 @@
+"""What every way of making synthetic files has in common: ours and every baseline."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pandas as pd
+
+from synthdp.masking.mask import MaskSettings
+from synthdp.privacy.guarantees import Guarantee
+from synthdp.seeding import Streams
+from synthdp.synthesis.design import NOTHING_MASKED, Design
+from synthdp.table.microdata import Microdata
+from synthdp.tagging.groups import Tags
+
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """The copies and how they came about. Row i of every copy was made from record i until it is shuffled.
+
+    Parameters
+    ----------
+    copies
+        The synthetic files, same columns as the original.
+    method
+        Name of the synthesizer.
+    rule
+        The combining rule this design calls for.
+    mask_draw
+        ``per_copy``, ``once`` or ``once_orthogonal``; ``none`` when nothing was masked.
+    masking
+        What may be said formally about each column's mask, one entry per column and group.
+    seconds
+        How long fitting and drawing took.
+    design
+        How the copies came about, as far as inference depends on it; None when the method does not say.
+    chain
+        Per column, how often the first copy's chain moved and whether it had settled; empty for exact draws.
+    privacy
+        The guarantee of the whole release; None when it is not differentially private.
+    """
+
+    copies: tuple[pd.DataFrame, ...]
+    method: str
+    rule: str
+    mask_draw: str
+    masking: tuple[Mapping[str, object], ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    chain: tuple[Mapping[str, object], ...] = ()
+    design: Design | None = None
+    privacy: Guarantee | None = None
+
+    def __repr__(self) -> str:
+        rows = len(self.copies[0]) if self.copies else 0
+        return f"Release({self.method}: {len(self.copies)} copies x {rows} records)"
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a synthesizer works on: records, who is at risk, and the masks the user asked for.
+
+    ``selection`` says what will look at the data before the copies are released (a gate), which withdraws every
+    formal statement about the masks; None when nothing will. ``constraints`` must hold in every copy. ``whole`` holds
+    the columns that no synthesizer may see (derived ones, the survey's cluster) too; None when there are none.
+    """
+
+    data: Microdata
+    tags: Tags
+    masks: Mapping[str, MaskSettings] = field(default_factory=dict)
+    masks_by_group: Mapping[str, Mapping[str, MaskSettings]] = field(default_factory=dict)
+    selection: str | None = None
+    constraints: tuple[str, ...] = ()
+    whole: Microdata | None = None
+
+    @property
+    def released(self) -> Microdata:
+        """The original with all columns that are released."""
+        return self.data if self.whole is None else self.whole
+
+    def design(self, *, proper: bool, copies: int, mask_draw: str | None = None) -> Design:
+        """Return the design of copies of this plan, in which the replaced columns are drawn anew."""
+        return Design(
+            replaced="some" if self.released.schema.kept() else "all",
+            proper=proper,
+            copies=copies,
+            mask_draw=mask_draw or NOTHING_MASKED,
+        )
+
+
+class Synthesizer(Protocol):
+    """A way of making synthetic copies."""
+
+    @property
+    def copies(self) -> int:
+        """How many copies are released."""
+        ...
+
+    def problems(self, plan: Plan) -> list[str]:
+        """Return everything that keeps this method from working on this plan."""
+        ...
+
+    def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
+        """Make the copies; the first ones are the same for a larger number of copies."""
+        ...

@@ -1,0 +1,241 @@
+"""What all differentially private synthesizers share.
+
+The budget, the domain, the bill, and copies drawn from what was paid.
+
+Neighbouring files have the same number of records and differ in one (``replace``): copies are as long as the original,
+so that number is public. Drawing copies from a private table is post-processing and free (Hall 2012, Proposition
+1.2.5), as are clipping and rescaling it. The intervals of the combining rule count the drawing, not the privacy noise.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from synthdp.errors import InputError
+from synthdp.privacy.events import Event
+from synthdp.privacy.guarantees import Adjacency, Guarantee
+from synthdp.privacy.ledger import Entry, Ledger
+from synthdp.privacy.mechanisms import Secure, Simulated, Source
+from synthdp.seeding import Streams
+from synthdp.synthesis.design import Design, rule_for
+from synthdp.synthesis.plan import Advance, Plan, Release, Synthesizer
+from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of, undeclared_formula
+from synthdp.table.microdata import Codes
+from synthdp.table.schema import Settings
+
+Draw = Callable[[np.random.Generator], Codes]
+
+
+class Private(Settings):
+    """The settings of every differentially private synthesizer.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee of the whole release, all columns and all copies together.
+    adjacency
+        ``replace`` only: copies have as many records as the original.
+    source
+        ``secure`` noise, or ``simulated`` from the seed, which is for studies only.
+    bins, bins_by
+        Into how many equally wide bins a numeric column's bounds are cut, and the exceptions by name.
+    missing
+        Columns that may be missing: each has a cell for it.
+    copies
+        How many files are drawn from the private table; more cost nothing.
+    """
+
+    method: str
+    epsilon: FiniteFloat = Field(default=1.0, gt=0)
+    delta: FiniteFloat = Field(default=0.0, ge=0, lt=1)
+    adjacency: Adjacency = "replace"
+    source: Literal["secure", "simulated"] = "secure"
+    bins: int = Field(default=10, ge=1)
+    bins_by: dict[str, int] = Field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    copies: int = Field(default=5, ge=1)
+    imputations: Literal[1] = 1
+    shuffle: bool = True
+    repair: Literal[False] = False
+
+    pure_only: ClassVar[bool] = False
+    most_cells: ClassVar[int] = MOST_CELLS
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        return plan.design(proper=False, copies=self.copies)
+
+    def domain(self, plan: Plan) -> Domain:
+        """Return the declared domain."""
+        return domain_of(plan.data, bins=self.bins, bins_by=self.bins_by, missing=self.missing)
+
+    def problems(self, plan: Plan) -> list[str]:
+        """Return everything that keeps this method from working on this plan."""
+        found = _setting_problems(self) + _column_problems(self, plan)
+        if plan.constraints:
+            found.append(f"constraints: method {self.method} does not keep them; use da_mi, mi or sequential.")
+        if not found:
+            cells = self.domain(plan).size
+            if cells > self.most_cells:
+                found.append(
+                    f"synthesis: the declared domain has {cells:,} cells, {self.method} takes at most "
+                    f"{self.most_cells:,}; use fewer bins, dp_mst, dp_sparse_histogram or dp_margins."
+                )
+        return found
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what whoever asked for so little budget should know, in sentences; nothing of them from the data."""
+        return []
+
+    def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
+        """Pay once, then draw the copies."""
+        started = time.perf_counter()
+        source: Source = Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
+        domain = self.domain(plan)
+        draw, event = self.pay(plan, domain, source)
+        paid = time.perf_counter()
+        copies = []
+        for m in range(1, self.copies + 1):
+            rng = streams.generator("values", self.method, m)
+            copies.append(domain.frame(draw(rng), plan.data.frame, rng=rng))
+            if advance is not None:
+                advance(m, self.copies)
+        design = self.design(plan)
+        return Release(
+            copies=tuple(copies),
+            method=self.method,
+            rule=rule_for(design),
+            mask_draw=design.mask_draw,
+            design=design,
+            privacy=self.guarantee(plan, event),
+            seconds={"fit": paid - started, "draw": time.perf_counter() - paid},
+        )
+
+    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
+        """Return how records are drawn from what the mechanism released, and what it cost."""
+        raise NotImplementedError
+
+    def guarantee(self, plan: Plan, event: Event) -> Guarantee:
+        """Return the claim, withdrawn when something else looks at the data before the release."""
+        return Guarantee(self.epsilon, self.delta, self.adjacency, self.source, event, plan.selection)
+
+
+def _setting_problems(settings: Private) -> list[str]:
+    found = []
+    if settings.adjacency != "replace":
+        found.append(
+            "synthesis.adjacency: copies have as many records as the original, so their number is public; use replace."
+        )
+    if settings.pure_only and settings.delta:
+        found.append(f"synthesis.delta: {settings.method} has δ = 0; leave delta out.")
+    return found
+
+
+def _column_problems(settings: Private, plan: Plan) -> list[str]:
+    schema = plan.released.schema
+    found = [
+        f"variables.{column.name}: a kept column is released as it is, which is not DP; replace or drop it."
+        for column in schema.kept()
+    ]
+    found += [
+        f"synthesis.{setting}: no column named {name!r}."
+        for setting, names in (("missing", settings.missing), ("bins_by", tuple(settings.bins_by)))
+        for name in names
+        if name not in plan.data.schema
+    ]
+    found += [
+        f"synthesis.bins_by.{name}: must be at least 1, found {count}."
+        for name, count in settings.bins_by.items()
+        if count < 1
+    ]
+    found += [why for column in schema.derived() if (why := undeclared_formula(column)) is not None]
+    for column in plan.data.schema.replaced():
+        series = plan.data.frame[column.name]
+        undeclared = declared(column, series)
+        if undeclared is not None:
+            found.append(undeclared)
+        if column.applies_when is not None:
+            found.append(
+                f"variables.{column.name}.applies_when: method {settings.method} does not keep it; "
+                "use da_mi, mi or sequential."
+            )
+        absent = int(series.isna().sum())
+        if absent and column.name not in settings.missing:
+            found.append(
+                f"variables.{column.name}: {absent} values are missing and the domain has no cell for it; "
+                "name the column in synthesis.missing."
+            )
+    return found
+
+
+class Bill:
+    """The price of one run, and the ledger that is charged.
+
+    Copies are drawn from one private table, so that their number does not matter. A study publishes nothing and owes
+    nothing.
+
+    Parameters
+    ----------
+    ledger
+        The ledger of the data; None when there is none.
+    method, plan
+        What will be done. With a ledger, what has no guarantee is refused: it would void every charge in it.
+    study
+        Whether nothing will be published.
+
+    Raises
+    ------
+    InputError
+        When the method is not differentially private, or when its claim would be withdrawn.
+    """
+
+    def __init__(self, ledger: Ledger | None, method: Synthesizer, plan: Plan, *, study: bool) -> None:
+        self._ledger = None if study else ledger
+        self._entry: Entry | None = None
+        self._price: dict[str, Any] = {}
+        if self._ledger is not None:
+            self._price = _price(method, plan)
+
+    def check(self) -> None:
+        """Refuse what cannot be paid, before anything is written."""
+        if self._ledger is not None:
+            self._ledger.check(**{key: value for key, value in self._price.items() if key != "source"})
+
+    @property
+    def number(self) -> int | None:
+        """The number of the charge; None where nothing was charged."""
+        return self._entry.number if self._entry is not None else None
+
+    def pay(self, run: str, *, released: Path | None = None) -> None:
+        """Charge the ledger; a run that paid before it was killed does not pay again for what it ``released``."""
+        if self._ledger is not None:
+            self._entry = self._ledger.charge(**self._price, run=run, released=released)
+
+    def attach(self, file: Path) -> None:
+        """Write the hash of what was published beside its charge."""
+        if self._ledger is not None and self._entry is not None:
+            self._entry = self._ledger.attach(self._entry, file)
+
+
+def _price(method: Synthesizer, plan: Plan) -> dict[str, Any]:
+    if not isinstance(method, Private):
+        name = getattr(method, "method", type(method).__name__)
+        raise InputError(
+            f"ledger: method {name} is not differentially private, so its release has no price; leave the ledger out."
+        )
+    if plan.selection is not None:
+        raise InputError(
+            f"ledger: {method.method} cannot be charged, as {plan.selection}, which no epsilon covers. "
+            "Set all limits of release to null, or leave the ledger out."
+        )
+    return {
+        "what": f"synthetic data by {method.method}",
+        "epsilon": method.epsilon,
+        "delta": method.delta,
+        "adjacency": method.adjacency,
+        "source": method.source,
+    }

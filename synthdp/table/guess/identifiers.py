@@ -1,0 +1,178 @@
+"""Columns that name a person, and columns that an intruder may know.
+
+By their names, and by how many people they make unique.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from synthdp.table.guess import kinds
+from synthdp.table.microdata import Codes, Floats
+
+FEWEST_RECORDS = 20
+UNIQUE = 0.95
+NEARLY_UNIQUE = 0.5
+MOST = 0.8
+LONGEST_RUN = 3
+ACCOUNT_DIGITS = 8
+MANY_RECORDS = 200
+
+EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
+PHONE = r"^\+?[\d\s()./-]{7,}$"
+
+
+def why(series: pd.Series, name: str) -> str | None:
+    """Return why a column looks like a direct identifier, or None; ``series`` holds text or numbers, no codes."""
+    present = series.dropna()
+    if len(present) == 0:
+        return None
+    distinct = present.nunique() / len(present)
+    named = kinds.is_identifier(name)
+    if named and distinct >= NEARLY_UNIQUE and _discrete(present):
+        return f"the name says so, and {distinct:.0%} of its values are distinct"
+    if pd.api.types.is_bool_dtype(present) or pd.api.types.is_datetime64_any_dtype(present):
+        return None
+    if pd.api.types.is_numeric_dtype(present):
+        return _number_why(present.to_numpy(np.float64))
+    return _text_why(present.astype(str), distinct)
+
+
+def lonely_share(series: pd.Series) -> float:
+    """Return the share of records with a value that no other record has."""
+    counts = series.value_counts()
+    return float((counts == 1).sum() / max(int(counts.sum()), 1))
+
+
+def _discrete(present: pd.Series) -> bool:
+    """Return whether the values are texts or whole numbers; a measurement is no identifier whatever its name."""
+    if not pd.api.types.is_numeric_dtype(present):
+        return not pd.api.types.is_datetime64_any_dtype(present)
+    values = present.to_numpy(np.float64)
+    return bool(np.all(values == np.round(values)))
+
+
+def _number_why(values: Floats) -> str | None:
+    n = len(values)
+    if n < FEWEST_RECORDS or np.any(values != np.round(values)) or len(np.unique(values)) < n:
+        return None
+    if values.max() - values.min() < LONGEST_RUN * n:
+        return "whole numbers, each once, with few gaps: a running number"
+    if np.all(np.diff(values) > 0):
+        return "whole numbers that rise from row to row: a running number"
+    if n >= MANY_RECORDS and values.min() >= 10.0 ** (ACCOUNT_DIGITS - 1):
+        return f"whole numbers of {ACCOUNT_DIGITS} digits or more, each once"
+    return None
+
+
+def _text_why(present: pd.Series, distinct: float) -> str | None:
+    n = len(present)
+    if present.str.match(EMAIL).mean() >= MOST:
+        return "e-mail addresses"
+    digits = present.str.count(r"\d")
+    dates = present.str.match(r"^\d{4}-\d{2}-\d{2}").mean() >= MOST
+    dialled = present.str.match(PHONE) & (digits >= 7) & ~present.str.match(r"^[+-]?\d*\.\d*$")
+    if distinct >= NEARLY_UNIQUE and not dates and dialled.mean() >= MOST:
+        return "looks like telephone numbers"
+    if n < FEWEST_RECORDS or dates or pd.to_numeric(present, errors="coerce").notna().mean() >= MOST:
+        return None
+    if distinct >= UNIQUE:
+        return f"texts, {distinct:.0%} of them distinct"
+    lonely = lonely_share(present)
+    if lonely >= NEARLY_UNIQUE:
+        return f"texts that {lonely:.0%} of the records share with nobody"
+    return None
+
+
+MOST_KEYS = 6
+MOST_REPLACED = 12
+FEWEST_KEYS = 3
+_ORDER = tuple(kinds.KEYS)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A likely key and what speaks for it."""
+
+    name: str
+    evidence: str
+
+
+def find_keys(frame: pd.DataFrame, candidates: Sequence[str]) -> tuple[Key, ...]:
+    """Return the likely keys among the candidates, those that identify most surely first.
+
+    Names decide. Where no name is known, the columns that together make most records unique are taken.
+    """
+    topics = {name: topic for name in candidates if (topic := kinds.topic(name)) is not None}
+    known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
+    if known:
+        return tuple(Key(name, f"its name says {topics[name]}") for name in known)
+    chosen = _greedy(_coded(frame, candidates), FEWEST_KEYS)
+    return tuple(Key(name, "no name is known; this column makes many records unique") for name in chosen)
+
+
+def with_shares(frame: pd.DataFrame, keys: Sequence[Key]) -> tuple[Key, ...]:
+    """Return the keys with how many records are unique on all of them, and would be without each.
+
+    Of more than 12 keys these are the first 12; the others come as they are.
+    """
+    first = keys[:MOST_REPLACED]
+    coded = _coded(frame, [key.name for key in first])
+    together = unique_share(coded, list(coded))
+    return tuple(
+        Key(
+            key.name,
+            f"{key.evidence}; {together:.0%} of the records are unique on all keys, "
+            f"{unique_share(coded, [name for name in coded if name != key.name]):.0%} without this one",
+        )
+        for key in first
+    ) + tuple(keys[MOST_REPLACED:])
+
+
+def to_replace(frame: pd.DataFrame, keys: Sequence[str], able: Sequence[str]) -> set[str]:
+    """Return which keys to replace: the first six that can be, and more while that leaves fewer alone on the kept ones.
+
+    Parameters
+    ----------
+    keys
+        The likely keys, those that identify most surely first.
+    able
+        Those that the method can replace.
+    """
+    chosen = [name for name in keys if name in able][:MOST_KEYS]
+    kept = [name for name in keys if name not in chosen]
+    exact = {name: np.asarray(pd.factorize(frame[name])[0], dtype=np.int64) for name in kept}
+    for name in [name for name in kept if name in able]:
+        without = [other for other in kept if other != name]
+        if len(chosen) < MOST_REPLACED and unique_share(exact, without) < unique_share(exact, kept):
+            chosen, kept = [*chosen, name], without
+    return set(chosen)
+
+
+def unique_share(coded: Mapping[str, Codes], of: Sequence[str]) -> float:
+    """Return the share of records that no other record equals on these columns."""
+    if not of:
+        return 0.0
+    table = pd.DataFrame({name: coded[name] for name in of})
+    return float((~table.duplicated(keep=False)).mean())
+
+
+def _coded(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, Codes]:
+    """Return columns as codes; numbers of many values in twenty classes, as nobody knows them exactly."""
+    found = {}
+    for name in columns:
+        series = frame[name]
+        if pd.api.types.is_numeric_dtype(series) and series.nunique() > 100:
+            series = series.rank(pct=True).mul(20).floordiv(1)
+        found[name] = np.asarray(pd.factorize(series)[0], dtype=np.int64)
+    return found
+
+
+def _greedy(coded: Mapping[str, Codes], most: int) -> list[str]:
+    chosen: list[str] = []
+    while len(chosen) < min(most, len(coded)):
+        rest = [name for name in coded if name not in chosen]
+        chosen.append(max(rest, key=lambda name: unique_share(coded, [*chosen, name])))
+    return chosen

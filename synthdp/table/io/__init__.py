@@ -1,0 +1,37 @@
+"""Tables in and out: read predictably, written to the same bytes every time, labels kept on the way.
+
+Values are kept as they are in the file: codes such as ``01234`` stay text, numbers are read and written exactly, and
+rows of the wrong length are errors instead of missing values. Messages name files, rows and columns, never values; the
+messages of the parsers quote the data, so they are not passed on.
+"""
+
+from synthdp.table.io.delimited import LARGEST_EXACT, MISSING_TEXTS
+from synthdp.table.io.labels import Dialect, Labels, Table, published, restored
+from synthdp.table.io.memory import TooLarge
+from synthdp.table.io.reading import digest, read, read_table
+from synthdp.table.io.storing import Stored, quoted_numbers, spelled, storage
+from synthdp.table.io.writing import FORMATS, Format, encode, format_like, name_problems, write
+
+__all__ = [
+    "FORMATS",
+    "LARGEST_EXACT",
+    "MISSING_TEXTS",
+    "Dialect",
+    "Format",
+    "Labels",
+    "Stored",
+    "Table",
+    "TooLarge",
+    "digest",
+    "encode",
+    "format_like",
+    "name_problems",
+    "published",
+    "quoted_numbers",
+    "read",
+    "read_table",
+    "restored",
+    "spelled",
+    "storage",
+    "write",
+]
