@@ -72,7 +72,7 @@ record, which is confidential, told the copies more than W did. Now θ is fitted
 in which W says of the group what it says: exactly where the joint draw is exact, by choosing a group by its weight,
 drawing under its masks and taking the first draw that lies in it (`imputation/regression/grouped.py`); by Metropolis
 steps on whole records and on single columns where it is a chain (`imputation/regression/grouped_chain.py`, design
-`levels`). On a single column the draws agree with quadrature (`tests/unit/test_grouped.py`).
+`levels`). On a single column the draws agree with quadrature (`tests/unit/imputation/test_grouped.py`).
 
 ## Where the model is wrong
 

@@ -4,13 +4,13 @@ Every value of the digest that belongs to mechanisms, accounting, DP statistics 
 name of its value. Where more is tested elsewhere:
 
 ====  ======================================================  =====================================================
-T1    k of the six customers                                  tests/unit/test_anonymity.py
-T3    mean squares on many records                            tests/unit/test_private_synthesis.py
-T6    Laplace and Gaussian at other settings, by quadrature   tests/unit/test_mechanisms.py
-T7    randomised response at other settings                   tests/unit/test_responses.py
-T8    Laplace–normal at other settings                        tests/unit/test_dp_statistics.py
-T10   zCDP conversions, both ways, two methods                tests/unit/test_accounting.py
-T15   the law of bounded draws                                tests/unit/test_mechanisms.py
+T1    k of the six customers                                  tests/unit/evaluation/test_anonymity.py
+T3    mean squares on many records                            tests/unit/synthesis/test_private_synthesis.py
+T6    Laplace and Gaussian at other settings, by quadrature   tests/unit/privacy/test_mechanisms.py
+T7    randomised response at other settings                   tests/unit/privacy/test_responses.py
+T8    Laplace–normal at other settings                        tests/unit/dp/test_dp_statistics.py
+T10   zCDP conversions, both ways, two methods                tests/unit/privacy/test_accounting.py
+T15   the law of bounded draws                                tests/unit/privacy/test_mechanisms.py
 T17   the shipped interval of ``dp.mean``                     tests/statistical/test_dp_coverage.py
 ====  ======================================================  =====================================================
 """

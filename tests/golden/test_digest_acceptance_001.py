@@ -3,11 +3,11 @@
 Every value of A1–A6 and A10–A14; a test carries the name of its value. Where more is tested elsewhere:
 
 ====  ======================================================  =====================================================
-A2    the δ that the constant really gives                    tests/unit/test_tradeoff.py, test_mechanisms.py
-A10   second moment, other dimensions                         tests/unit/test_responses.py
-A11   all three balls, by distribution                        tests/unit/test_responses.py
-A12   as a mechanism that draws                               tests/unit/test_responses.py
-A13   the empty cells of the sparse table against all cells   tests/unit/test_private_synthesis.py
+A2    the δ that the constant really gives                    tests/unit/privacy/test_tradeoff.py, test_mechanisms.py
+A10   second moment, other dimensions                         tests/unit/privacy/test_responses.py
+A11   all three balls, by distribution                        tests/unit/privacy/test_responses.py
+A12   as a mechanism that draws                               tests/unit/privacy/test_responses.py
+A13   the empty cells of the sparse table against all cells   tests/unit/synthesis/test_private_synthesis.py
 ====  ======================================================  =====================================================
 """
 

@@ -1,8 +1,8 @@
 """Every formula of digest 002, sections 1 to 3: Najib (2025), "Privacy visualisation through hypothesis testing", EPFL.
 
 What is printed wrong there stands in its corrected form, beside enumeration. Where more is tested elsewhere: the
-regions and their duality (tests/unit/test_tradeoff.py), composition against enumeration for k up to 6 and against loss
-distributions (tests/unit/test_accounting.py and test_tradeoff.py), utility (tests/unit/test_privacy_utility.py).
+regions and their duality (test_tradeoff.py in tests/unit/privacy), composition against enumeration for k up to 6 and
+against loss distributions (test_accounting.py and test_tradeoff.py), utility (test_privacy_utility.py).
 """
 
 import itertools

@@ -9,7 +9,7 @@ import pytest
 from reports.dp_agreement import study
 from synthdp.privacy.accounting import accountants
 
-REPORT = Path(__file__).parents[2] / "reports" / "dp_agreement"
+REPORT = Path(__file__).parents[3] / "reports" / "dp_agreement"
 
 
 @pytest.mark.slow

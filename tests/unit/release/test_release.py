@@ -361,7 +361,7 @@ def test_a_file_size_limit_for_real(tmp_path):
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "out")],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True,
+        cwd=Path(__file__).parents[3], capture_output=True, text=True,
     )  # fmt: skip
     assert "Unfinished" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []

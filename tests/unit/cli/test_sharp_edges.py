@@ -579,7 +579,7 @@ def test_the_readme_warns_of_formulas_where_they_are_not_escaped(finished):
 )
 def test_output_works_where_letters_are_missing(folder, command):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0"}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    environment["PYTHONPATH"] = str(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-m", "synthdp", *command], capture_output=True, env=environment, timeout=120, check=False
     )

@@ -13,7 +13,7 @@ import pytest
 from synthdp.evaluation.gate.limits import OFF
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONFIG = f"""\
 data: {{path: data.csv}}
 variables: {{age: {{role: replace, key: true, bounds: [0, 120]}}}}

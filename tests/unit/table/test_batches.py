@@ -29,7 +29,7 @@ from synthdp.evaluation.gate.limits import OFF
 from synthdp.table import io
 from synthdp.table.io import delimited, gathering, memory, reading, statistical
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SEED = 2**90 + 17
 NO_LIMITS = OFF.model_dump()
 TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}

@@ -22,7 +22,7 @@ from synthdp.privacy.guarantees import NOT_PRIVATE
 from synthdp.privacy.ledger import Ledger, fingerprint
 from synthdp.privacy.mechanisms import mechanism
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OPEN = dict.fromkeys(Thresholds.model_fields)
 
 

@@ -28,7 +28,7 @@ from synthdp.table import io
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Schema, Variable
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "data" / "registry_small.yaml"
 SEED = 0xC0FFEE_5EED_0000_0000_1234_9876
 OPEN = (

@@ -1,6 +1,6 @@
 """What people hand in by mistake: each gets one clear sentence, an exit code, and nothing public or confidential.
 
-``python tests/unit/test_broken_inputs.py`` writes the table of all of them to ``reports/broken_inputs/README.md``.
+``python tests/unit/cli/test_broken_inputs.py`` writes the table of all of them to ``reports/broken_inputs/README.md``.
 """
 
 import json
@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
@@ -615,9 +615,9 @@ def page() -> str:
     lines = [
         "# What broken inputs get",
         "",
-        f"{len(rows)} broken inputs, run through the command line by `tests/unit/test_broken_inputs.py`, which also "
-        "checks that nothing is published and that no value of the data is shown or logged. Written by "
-        "`python tests/unit/test_broken_inputs.py`.",
+        f"{len(rows)} broken inputs, run through the command line by `tests/unit/cli/test_broken_inputs.py`, which "
+        "also checks that nothing is published and that no value of the data is shown or logged. Written by "
+        "`python tests/unit/cli/test_broken_inputs.py`.",
         "",
         "| input | exit code | sentence |",
         "|---|---|---|",

@@ -198,7 +198,7 @@ def test_kill_leaves_a_whole_ledger_and_no_lock(tmp_path):
             [sys.executable, "-c", code, str(tmp_path / "ledger.json")],
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         )
         assert worker.stdout is not None
         assert worker.stdout.readline() == "go\n"

@@ -16,7 +16,7 @@ from synthdp.table import io
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SEED = 0x9E3779B97F4A7C15F39CC0605CEDC834
 PATIENCE = 120
 CONFIG = f"""\

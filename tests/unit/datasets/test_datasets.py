@@ -22,7 +22,7 @@ from synthdp.pipeline import check
 from synthdp.stages.intake import prepare
 from synthdp.table.schema import Kind
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[3] / "data"
 SMALL_SEED = 1996
 
 

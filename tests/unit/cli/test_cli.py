@@ -23,7 +23,7 @@ from synthdp.errors import InputError, Unfinished
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SECRET = "Zebulon"
 COMMANDS = ["demo", "init", "check", "run", "evaluate", "analyse", "dp", "verify", "sign", "schema"]
 PASSED = pipeline.Outcome(
