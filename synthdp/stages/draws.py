@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.config import Config
-from synthdp.evaluation.combinations import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import Refit
 from synthdp.seeding import Streams
