@@ -63,7 +63,7 @@ def demo(*, out: Path, quick: bool = False, jobs: int = 1, progress: Progress | 
 
 
 def _text() -> str:
-    return (resources.files("synthdp") / "bundled" / "demo.yaml").read_text(encoding="utf-8")
+    return (resources.files("synthdp.datasets") / "demo.yaml").read_text(encoding="utf-8")
 
 
 TEXT = (".csv", ".tsv", ".txt")
