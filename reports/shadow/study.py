@@ -21,8 +21,8 @@ import pandas as pd
 from reports.gate.cases import cases, people
 from reports.runner import shared_data, table
 from synthdp import __version__
+from synthdp.arrays import Booleans
 from synthdp.config import parse
-from synthdp.evaluation.combinations import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.evaluation.risk.shadow.game import vulnerable

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages, Drawn, Inquiry
-from synthdp.evaluation.gate.tally import LEVEL, Booleans
+from synthdp.evaluation.gate.tally import LEVEL
 from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import Measure, Need, Plain
 from synthdp.evaluation.risk.attacks import IDENTITY_LIMITS
