@@ -25,6 +25,7 @@ from synthdp.evaluation.risk.attacks import records_at_risk, risks
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.persons import repeated_id, tied
+from synthdp.parallel import Advance
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.advising import advise
@@ -33,7 +34,7 @@ from synthdp.stages.draws import FEWEST_DRAWS, Mechanism, count_of, part_of, ref
 from synthdp.stages.intake import prepare
 from synthdp.stages.judging import over_draws
 from synthdp.stages.planning import open_questions, plan_of
-from synthdp.synthesis.plan import Advance, Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private.synthesizer import Private
 from synthdp.table.microdata import Codes, Microdata
 from synthdp.table.schema import COARSENINGS, Role, Schema, Variable

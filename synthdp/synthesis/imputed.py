@@ -27,12 +27,13 @@ from synthdp.imputation.pymc.program import Pymc
 from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
 from synthdp.masking.mask import MaskDraw
+from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.synthesis import ruling
 from synthdp.synthesis.constraints import TREES, binding
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.nesting import incomplete, sample, started, with_roles
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Plan, Release
 from synthdp.table.applies import holds
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Settings
