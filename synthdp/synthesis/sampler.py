@@ -26,7 +26,7 @@ from synthdp.synthesis.design import Design
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
-from synthdp.synthesis.truncation import Truncated, truncates, writer
+from synthdp.synthesis.truncation import Truncated, writer
 from synthdp.table.applies import blanked, holds, visits
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
@@ -168,9 +168,9 @@ def draw_copies(
     started = time.perf_counter()
     task, masks = prepare(plan, settings.model, settings.sweeps)
     posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
-    chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
+    chain: list[Mapping[str, object]] = [*posterior.diagnostics()]
     bound = binding(plan.constraints, task.working)
-    if bound and truncates(settings.model):
+    if bound and settings.model.keeps_constraints == "learnt":
         rng = streams.generator("truncation")
         quick = quick_check(task, bound)
         posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng, quick=quick)

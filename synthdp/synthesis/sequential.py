@@ -98,14 +98,14 @@ class Sequential(Settings):
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        drawn = isinstance(self.model, NormLogit) and bool(binding(plan.constraints, _replaced(plan)))
+        drawn = self.model.keeps_constraints == "learnt" and bool(binding(plan.constraints, _replaced(plan)))
         return plan.design(proper=self.proper or drawn, copies=self.copies)
 
     def notes(self, plan: Plan) -> list[str]:
         """Return what the signatory should know of this method, in sentences."""
         if not binding(plan.constraints, _replaced(plan)):
             return []
-        if isinstance(self.model, Cart):
+        if self.model.keeps_constraints == "drawn":
             return [TREES]
         drawn = "Under constraints the regressions' parameters are drawn for every copy, as proper: true asks."
         return [] if self.proper else [drawn]
