@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 import pandas as pd
+from shared import table
 
-from reports.runner import table
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.masking.gaussian import Gaussian
