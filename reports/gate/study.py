@@ -19,6 +19,7 @@ from synthdp.config import parse
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.rates import wilson
 from synthdp.seeding import Streams
+from synthdp.stages.draws import Draws
 from synthdp.stages.gating import Judged, judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
@@ -54,7 +55,7 @@ def verdict_of(part: str, case: str, number: int, *, data: Path) -> dict[str, An
     mechanism = judged.mechanism(config, rng) if judged.mechanism is not None else None
     began = time.process_time()
     seed = zlib.crc32(f"{part} {case} {number}".encode())
-    found = judge(config, plan, streams=Streams(seed), mechanism=mechanism)
+    found = judge(Draws(config, plan, Streams(seed), mechanism=mechanism))
     return {"leaks": judged.leaks, "seconds": round(time.process_time() - began, 2), **_figures(found)}
 
 
