@@ -66,3 +66,10 @@ def test_what_was_computed_at_a_point_is_handed_to_its_step():
     found = climb(step, at=lambda theta: (float(-theta @ theta), 10 * theta[0]))
     assert seen == [(3.0, 30.0), (0.0, 0.0)]
     assert found.known == 0.0
+
+
+def test_a_top_that_rounding_hides_is_reached_all_the_same():
+    start = (1e-6,)
+    hidden = climb(uphill, start, near=1.0, last=True, at=lambda theta: (float(theta[0] == 1e-6), None))
+    assert hidden.reached
+    assert hidden.theta[0] == 1e-6
