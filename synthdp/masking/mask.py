@@ -92,6 +92,15 @@ class MaskSettings(Protocol):
         """Return whether the strength differs with the number of neighbours."""
         ...
 
+    def wider(self, factor: float, levels: int) -> Self:
+        """Return the mask of a column with so many levels that lets less through by about a factor."""
+        ...
+
+
+def two_digits(value: float) -> float:
+    """Return a strength as a person would write it."""
+    return float(f"{value:.2g}")
+
 
 MaskDraw = Literal["per_copy", "once", "once_orthogonal"]
 Residuals = Callable[[Floats], Floats]
