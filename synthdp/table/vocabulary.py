@@ -75,10 +75,8 @@ class Vocabulary:
             for call in calls
             if functions[id(call.func)] == "Q" and call.args and isinstance(call.args[0], ast.Constant)
         ]
-        named = [
-            (node.col_offset, node.id) for node in nodes if isinstance(node, ast.Name) and id(node) not in functions
-        ]
         reserved = CONTRASTS | {"np"} if self.numpy else CONTRASTS
+        names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions]
         named = [(node.col_offset, node.id) for node in names if node.id not in reserved]
         return tuple(dict.fromkeys(name for _, name in sorted([*quoted, *named], key=lambda found: found[0])))
 
