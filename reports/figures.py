@@ -1,10 +1,16 @@
-"""Figures of the studies, drawn with matplotlib (an extra: ``pip install synthdp[studies]``)."""
+"""Figures of the studies, drawn with matplotlib (an extra: ``pip install 'synthdp[studies]'``).
+
+Everything the package itself draws is plotly. The committed figures are SVG that must come out the same anywhere, and
+plotly writes SVG only through a browser: its version would be in the files, and a study would need one to run.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from synthdp.errors import InputError
 
 COLOURS = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
 MARKERS = ("o", "s", "^", "v", "D")
@@ -88,7 +94,10 @@ def trees(rows: Sequence[Mapping[str, Any]], plain: str, path: Path) -> None:
 
 
 def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any], Any]:
-    import matplotlib as mpl
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise InputError("figures of studies need matplotlib: pip install 'synthdp[studies]'.") from None
 
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "synthdp"
