@@ -39,7 +39,7 @@ def test_signatures_name_their_extra(monkeypatch, tmp_path):
         signing.new_key(tmp_path / "key")
 
 
-def test_figures_of_studies_name_their_extra(monkeypatch, tmp_path):
+def test_figures_of_studies_name_their_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"need matplotlib: pip install 'synthdp\[studies\]'\."):
-        figures.authors([{"share": 1, "copies": 5}], tmp_path / "figure.svg")
+    with pytest.raises(SystemExit, match=r"need matplotlib: pip install 'synthdp\[studies\]'\."):
+        figures.panels(1, 1, (4.0, 3.0))

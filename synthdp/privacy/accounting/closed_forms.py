@@ -86,11 +86,6 @@ def rho_of_epsilon(epsilon: float, delta: float, *, method: Conversion = "simple
     return low
 
 
-def rho_of_pure(epsilon: float) -> float:
-    """Return ε²/2: ε-DP implies it (Bun and Steinke 2016, Proposition 1.4)."""
-    return epsilon_of(epsilon) ** 2 / 2
-
-
 def gaussian_sd_of_epsilon(sensitivity: float, epsilon: float, delta: float) -> float:
     """Return σ that reaches (ε, δ)-DP through simple zCDP: Δ/(2ε)·(√(2L) + √(2L + 2ε)), L = ln 1/δ."""
     epsilon, lot = epsilon_of(epsilon), -math.log(delta_of(delta))
