@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cells import Cell, draws
 from reports.covering import before, compared, coverage_rows, interval, monte_carlo_error, together, verdict
 from reports.estimators import design, least_squares
-from reports.study import Cell, Results, Study, draws, table
+from reports.markdown import table
+from reports.study import Results, Study
 from synthdp.errors import Unfinished
 from synthdp.imputation.regression.forward import NormLogit
 from synthdp.imputation.trees.masked import MaskedCart
