@@ -1,6 +1,6 @@
 """Do pooled intervals cover with the Gaussian copula? Mixed columns, complete and with missing values.
 
-Each replication draws 500 records of ``datasets.copula``, replaces a number, a binary and a nominal column under four
+Each replication draws 500 records of ``reports.copulas``, replaces a number, a binary and a nominal column under four
 masks, and asks of every 95% interval whether it holds the truth. Complete data: M copies, Reiter's (2003) rule. Missing
 data: m completed originals, r copies of each, Reiter's (2004) rule; the completed originals alone (Rubin 1987) beside.
 """
