@@ -27,9 +27,8 @@ from synthdp.imputation.trees.cart import Cart
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import TREES, binding, constrained
 from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Advance, Method, Plan, Release
 from synthdp.synthesis.truncation import TruncatedSequence
-from synthdp.table.schema import Settings
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -59,7 +58,7 @@ def _model(value: Any) -> str:
     return str(value.get("method", "cart") if isinstance(value, dict) else getattr(value, "method", "cart"))
 
 
-class Sequential(Settings):
+class Sequential(Method):
     """Every replaced column drawn given the kept columns and the synthetic columns before it.
 
     Parameters
@@ -98,6 +97,16 @@ class Sequential(Settings):
     imputations: Literal[1] = 1
     shuffle: bool = True
     repair: bool = False
+
+    @property
+    def association(self) -> str:
+        """The name of the association model."""
+        return self.model.method
+
+    @property
+    def independent(self) -> bool:
+        """Whether copies depend on each other only through the fit."""
+        return True
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""

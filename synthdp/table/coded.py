@@ -14,11 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.table.schema import Column, Kind, Level
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
 
 MISSING = -1
 # a value that is no level; callers see it only where they ask for it

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded, codes, decode, numbers
+from synthdp.table.coded import MISSING, Coded, coded, codes, decode, numbers
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 __all__ = ["MISSING", "Codes", "Floats", "Microdata", "codes", "decode", "numbers", "resolve"]

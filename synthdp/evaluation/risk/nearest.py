@@ -1,28 +1,21 @@
 """The nearest rows of another file when columns are mixed: levels differ or not, numbers differ by more or less."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
+from synthdp.arrays import Codes, Floats, compiled
 from synthdp.evaluation.combinations import classes
-from synthdp.table.coded import Codes, Floats, coded, merge
+from synthdp.table.coded import coded, merge
 from synthdp.table.schema import Column
 
 # distances are sums of rounded quotients: closer than this they are equal
 TIE = 1e-12
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def search(
     labels: Codes,
     values: Floats,

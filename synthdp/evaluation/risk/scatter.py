@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats, compiled
 from synthdp.evaluation.risk.scoring import NEGLIGIBLE
-from synthdp.table.coded import Codes, Floats, distinct
-from synthdp.tagging.compiled import _compiled
+from synthdp.table.coded import distinct
 
 FOLDS = 5
 BINS = 1024
@@ -222,7 +222,7 @@ def pattern_marginal(x: Codes, shown: Codes, pattern: Codes, log_transition: Flo
     return np.asarray(total[pattern], dtype=np.float64)
 
 
-@_compiled
+@compiled
 def log_marginal(
     y: Floats,
     nodes: Floats,
@@ -271,7 +271,7 @@ def log_marginal(
     return found
 
 
-@_compiled
+@compiled
 def _bin(edges: Floats, at: float) -> int:
     """Return the bin of a number, the outermost for those outside; edges are evenly spaced but for rounding."""
     most = len(edges) - 2

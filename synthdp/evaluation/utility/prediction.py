@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.evaluation.comparison import Booleans, Comparison, clusters, folds, split, summarise
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.evaluation.comparison import Comparison, clusters, folds, split, summarise
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
 FOLDS = 3
