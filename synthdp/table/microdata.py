@@ -46,6 +46,10 @@ class Microdata:
         """Return a categorical column as positions in its levels; missing is -1."""
         return self.coded.codes(self.schema[name])
 
+    def values(self, name: str) -> Floats:
+        """Return a column as numbers or as positions in its levels; missing is NaN."""
+        return self.coded.values(self.schema[name])
+
 
 def resolve(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> Microdata:
     """Check a table against the declared variables and fill in what was left out.
