@@ -23,6 +23,7 @@ from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates, named
 from synthdp.inference.formulas import Positions, build
 from synthdp.inference.models.fit import ReplicateMethod
+from synthdp.parallel import Advance
 from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
@@ -149,7 +150,6 @@ def _groups(frame: pd.DataFrame, name: str | None, role: str, where: str) -> Pos
     return codes
 
 
-Advance = Callable[[int, int], None]
 Statistic = Callable[[Any], Any]
 FEWEST = 20
 PATIENCE = 2.0
