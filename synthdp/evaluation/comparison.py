@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Booleans
-from synthdp.table.coded import Codes, distinct
+from synthdp.arrays import Booleans, Codes
+from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
 

@@ -27,7 +27,7 @@ from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
 from synthdp.synthesis.truncation import Truncated, writer
 from synthdp.table.applies import blanked, holds, visits
-from synthdp.table.links import Link
+from synthdp.table.links import Link, working
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column
 
@@ -40,10 +40,10 @@ def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict
     links = links_of(data)
     masks = masks_of(plan, links)
     replaced = data.schema.replaced()
-    working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
+    values = {c.name: working(data.coded, c, links.get(c.name)) for c in replaced}
     applies = {c.name: holds(c, data.frame) for c in replaced if c.applies_when is not None}
     seen = predictors_of(plan, masks, data, model.exclude, model.splines, ruled=ruled(plan, model))
-    return Task(data, seen, working, links, sweeps, applies), masks
+    return Task(data, seen, values, links, sweeps, applies), masks
 
 
 def links_of(data: Microdata) -> dict[str, Link]:
@@ -85,13 +85,6 @@ def predictors_of(
         if graded
         else None,
     )
-
-
-def _working(data: Microdata, column: Column, link: Link | None) -> Floats:
-    if link is not None:
-        return link.forward(data.numbers(column.name))
-    codes = data.codes(column.name)
-    return np.where(codes < 0, np.nan, codes)
 
 
 def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
