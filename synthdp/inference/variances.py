@@ -22,6 +22,7 @@ from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates, named
 from synthdp.inference.formulas import Positions, build
 from synthdp.inference.models.fit import ReplicateMethod
+from synthdp.parallel import Advance
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Schema
 
@@ -148,7 +149,6 @@ def _groups(frame: pd.DataFrame, name: str | None, role: str, where: str) -> Pos
     return np.asarray(codes, dtype=np.int64)
 
 
-Advance = Callable[[int, int], None]
 Statistic = Callable[[Any], Any]
 FEWEST = 20
 PATIENCE = 2.0
