@@ -20,7 +20,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.attacks import records_at_risk, risks
 from synthdp.progress import Silent, Timer
-from synthdp.release.confidential import json_text
+from synthdp.release.metrics import json_text
 from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
 from synthdp.stages.draws import Draws
