@@ -20,7 +20,7 @@ from synthdp.report import page
 from synthdp.report.summary import notes_on
 from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
-from synthdp.stages.assessing import assess_comparison, further_sections, informed_measures
+from synthdp.stages.assessing import assess_comparison, further_sections, making_of
 from synthdp.stages.draws import beside
 from synthdp.stages.gating import Judged, advise_on, judge, judge_copies, leaked
 from synthdp.stages.intake import align, held_out, prepare, read
@@ -209,8 +209,8 @@ def execute(
                 advice = advise_on(config, plan, judged, streams=streams, accepted=accepted, study=study, jobs=jobs)
             with timer.stage("evaluate"):
                 comparison = replace(beside(plan, made), holdout=holdout)
-                informed = informed_measures(config, plan, jobs, timer.advance)
-                found = assess_comparison(config, comparison, informed)
+                making = making_of(config, plan, jobs, timer.advance)
+                found = assess_comparison(config, comparison, making)
                 further = further_sections(config, comparison, beside(plan, drawn), made, mended, earlier)
             metrics = _metrics(found, judged, made, timer, _noisy(config, plan)) | {"chain": list(made.chain)}
             metrics["risk"] |= further

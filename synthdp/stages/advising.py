@@ -7,8 +7,8 @@ from typing import Any
 from synthdp.config import Config, parse
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Verdict
-from synthdp.evaluation.gate.averages import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
+from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.evaluation.risk.extremes import NAME as EXTREMES
 from synthdp.masking.mask import MaskSettings
 from synthdp.stages.kept_advice import (
@@ -38,7 +38,7 @@ STEEP, NARROWEST = 0.7, 1.25
 # sds of the prior of levels' coefficients, 2.5 by default: four levels of 12, 5, 7 and 3 values, 200 records, repeated
 # 12%, 5% and 3% of the unique records because they were fitted with 2.5, 0.5 and 0.1
 PRIORS = (0.5, 0.1)
-MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
+MASKED = (*MATCHING_LIMITS, "max_attribute_gain", "max_excess_verbatim")
 
 
 def advise(
@@ -71,7 +71,7 @@ def advise(
         )
     if "max_exposed" in names:
         return exposed_keys(config, data, trial, possible)
-    if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
+    if names <= set(MATCHING_LIMITS) and all(check.deciding is None for check in over):
         return Advice(
             f"{', '.join(sorted(names))} could not be measured, and no mask changes that. Set key: true for every "
             "column that an intruder may know, or set these limits to null."

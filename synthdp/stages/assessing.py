@@ -1,6 +1,6 @@
 """The measures the config asks for, taken on one set of copies: by a run after its verdict, and by ``evaluate``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,16 +8,14 @@ import pandas as pd
 
 from synthdp.config import Config
 from synthdp.evaluation.assessment import Assessment, assess
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.leaks.memorised import evaluate_memorised
-from synthdp.evaluation.measure import Figures, Measure, Need, Plain
-from synthdp.evaluation.risk.attacks import risks
-from synthdp.evaluation.risk.shadow import evaluate_shadow
+from synthdp.evaluation.comparison import Comparison, Making
+from synthdp.evaluation.measure import Need
+from synthdp.evaluation.measures import measure
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.draws import PlanShadows, refitting
 from synthdp.stages.informed_intruder import informed_intruder
-from synthdp.stages.judging import bayes, origins, published_before
+from synthdp.stages.judging import origins, published_before
 from synthdp.synthesis.making import Repaired, finish, make
 from synthdp.synthesis.plan import Plan, Release
 
@@ -25,54 +23,25 @@ from synthdp.synthesis.plan import Plan, Release
 EVALUATION = Streams(0)
 
 
-def assess_comparison(
-    config: Config, comparison: Comparison, informed: Mapping[str, Measure] | None = None
-) -> Assessment:
-    """Take the measures the config asks for; ``informed`` ones know how the copies were made."""
-    return assess(
-        comparison,
-        analyses=config.analyses,
-        utility=config.evaluation.utility,
-        risk=config.evaluation.risk,
-        streams=EVALUATION,
-        settings=config.evaluation.utility_settings(),
-        intruders=config.evaluation.intruders,
-        propensity=config.evaluation.propensity,
-        measures={**risks(config.evaluation.targets), **(informed or {})},
-    )
+def assess_comparison(config: Config, comparison: Comparison, making: Making | None = None) -> Assessment:
+    """Take the measures the config asks for; those that know how the copies were made need ``making``."""
+    files = replace(comparison, request=config.request(), making=making)
+    return assess(files, utility=config.evaluation.utility, risk=config.evaluation.risk, streams=EVALUATION)
 
 
-def informed_measures(
-    config: Config, plan: Plan, jobs: int, advance: Callable[[int, int], None] | None = None
-) -> dict[str, Measure]:
-    """Return the measures that make the copies of a plan again; ``advance`` is told of the one that takes long."""
+def making_of(config: Config, plan: Plan, jobs: int, advance: Callable[[int, int], None] | None = None) -> Making:
+    """Return how to make the copies of a plan again; ``advance`` is told of the measure that takes long."""
 
     def remake(streams: Streams) -> Sequence[pd.DataFrame]:
         return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0].copies
 
-    informed = bayes(informed_intruder(plan, remake))
-    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
-    memorised = Plain(
-        "memorised",
-        "Do the copies reproduce people because they were in the file, or because such people are common?",
-        lambda files, rng: Figures(evaluate_memorised(files, refit=refit, rng=rng)),
-        frozenset({Need.PLAN}),
-        ("max_memorised",),
+    return Making(
+        intruder=informed_intruder(plan, remake),
+        refit=refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs),
+        shadows=PlanShadows(config.synthesis, plan, config.groups),
+        jobs=jobs,
+        advance=advance,
     )
-    shadows = Plain(
-        "membership_shadow",
-        "Can somebody who refits the method with and without a person tell whether that person was in the data?",
-        lambda files, rng: evaluate_shadow(
-            files,
-            PlanShadows(config.synthesis, plan, config.groups),
-            rng=rng,
-            jobs=jobs,
-            advance=advance,
-            **config.evaluation.shadow.model_dump(),
-        ),
-        frozenset({Need.PLAN}),
-    )
-    return {measure.name: measure for measure in (informed, memorised, shadows)}
 
 
 def further_sections(
@@ -85,7 +54,7 @@ def further_sections(
 ) -> dict[str, Any]:
     """Return what the risk was before repair, and what it is beside earlier releases of the same data."""
     # an intruder who knows how copies are made knows that of this release as it goes out, not of other files
-    plain = tuple(name for name in config.evaluation.risk if name in risks(config.evaluation.targets))
+    plain = tuple(name for name in config.evaluation.risk if Need.PLAN not in measure(name).needs)
     asked = config.evaluation.model_copy(update={"utility": (), "risk": plain})
     blind = config.model_copy(update={"evaluation": asked})
     found: dict[str, Any] = {}

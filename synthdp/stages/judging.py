@@ -7,18 +7,17 @@ import numpy as np
 import pandas as pd
 
 from synthdp.config import Config
-from synthdp.evaluation.comparison import Comparison, Origin
+from synthdp.evaluation.comparison import Comparison, Making, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages, Drawn, Inquiry
 from synthdp.evaluation.gate.tally import LEVEL, Booleans
 from synthdp.evaluation.leaks.draws import Read
-from synthdp.evaluation.measure import Measure, Need, Plain
-from synthdp.evaluation.risk.attacks import IDENTITY_LIMITS
+from synthdp.evaluation.measure import IDENTITY_LIMITS
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Mechanism, beside, made_together, repeat
-from synthdp.stages.informed_intruder import Informed, learnt_intruder
+from synthdp.stages.informed_intruder import learnt_intruder
 from synthdp.synthesis.plan import Advance, Plan, Release
 from synthdp.synthesis.sampler import in_order
 from synthdp.table.microdata import Codes, Floats, codes, numbers
@@ -160,17 +159,18 @@ def over_draws(
     before = tuple(attacked_alone(inquiry, blank, earlier, targets, typical, streams=streams))
     found = Found(Averages(typical), Averages(typical), before)
     batch: list[tuple[int, Release]] = []
-    informed: dict[str, Measure] = {}
+    informed: list[Making] = []
 
     def work(number: int) -> tuple[Read | str | None, Drawn, Drawn | None]:
         place, made = batch[number - 1]
-        files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout)
-        mine, full = streams.within("draw", place), inquiry.with_measures(informed)
-        asked, read = full.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
+        making = informed[0] if informed else None
+        files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout, making=making)
+        mine = streams.within("draw", place)
+        asked, read = inquiry.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
         if not earlier:
             return read, asked, None
         joint = replace(files, copies=(*published_before(earlier, made), *made.copies), origins=origins(earlier, made))
-        return read, asked, full.ask(joint, mine.within("together"), means=False)
+        return read, asked, inquiry.ask(joint, mine.within("together"), means=False)
 
     held = _teaching(plan, config)
 
@@ -186,7 +186,7 @@ def over_draws(
             if not informed and blank.schema.keys():
                 teachers = [release.copies for _, release in batch[:held]]
                 attack = learnt_intruder(_known(plan, blank.schema), teachers, rng=streams.generator("draw", BAYES))
-                informed[BAYES] = bayes(attack)
+                informed.append(Making(intruder=attack))
             for number, (read, asked, joint) in enumerate(in_order(work, len(batch), jobs)):
                 found.alone.add(asked)
                 found.alone.copied(read, rng=streams.generator("draw", batch[number][0], "verbatim"))
@@ -280,17 +280,6 @@ def _known(plan: Plan, schema: Schema) -> Plan:
     own = plan.data.schema
     columns = tuple(column.model_copy(update={"key": schema[column.name].key}) for column in own.columns)
     return replace(plan, data=replace(plan.data, schema=Schema(columns=columns)))
-
-
-def bayes(attack: Informed) -> Measure:
-    """Return the measure of an intruder who knows how the copies are made."""
-    return Plain(
-        BAYES,
-        "Whom can an intruder find who knows mask, model and parameters?",
-        lambda files, rng: attack(files, rng=rng, targets=files.targets),
-        frozenset({Need.KEYS, Need.ROWS, Need.PLAN}),
-        IDENTITY_LIMITS,
-    )
 
 
 def _teaching(plan: Plan, config: Config) -> int:
