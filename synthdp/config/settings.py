@@ -21,6 +21,7 @@ from synthdp.synthesis.private.histograms import DpExponential, DpHistogram, DpS
 from synthdp.synthesis.private.mst import DpMst
 from synthdp.synthesis.private.synthesizer import Private
 from synthdp.synthesis.sequential import Sequential
+from synthdp.table import io
 from synthdp.table.schema import Level, Settings, Variable
 from synthdp.tagging.groups import Neighbours, Rules
 
@@ -243,6 +244,10 @@ class ReleaseSettings(Thresholds):
     draws: int = Field(default=20, ge=12)
     escape_formulas: bool = False
 
+    def format_of(self, data: Path) -> io.Format:
+        """Return the format of the public files, given the confidential one."""
+        return io.format_like(data) if self.format == "same" else self.format
+
 
 class Config(Settings):
     """A whole run, frozen.
@@ -275,7 +280,7 @@ class Config(Settings):
         A claim that bounds nothing is none to protect: beyond an ε of 20 they are judged like other methods.
         """
         written = self.release.model_fields_set
-        off = isinstance(self.synthesis, Private) and self.synthesis.epsilon <= LARGEST_EPSILON
+        off = (budget := self.synthesis.budget) is not None and budget <= LARGEST_EPSILON
         names = [name for name in Thresholds.model_fields if name in written or not off]
         return OFF.model_copy(update={name: getattr(self.release, name) for name in names})
 

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.inference.analyses import Analysis
 from synthdp.seeding import Streams
-from synthdp.table.microdata import Codes
+from synthdp.table.coded import Codes, distinct
 from synthdp.table.schema import Schema
 
 
@@ -154,9 +155,6 @@ class Comparison:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"
 
 
-Booleans = npt.NDArray[np.bool_]
-
-
 def split(n: int, *, share: float, cluster: Codes | None, rng: np.random.Generator) -> Booleans:
     """Return which of n records are held out.
 
@@ -216,7 +214,7 @@ def clusters(comparison: Comparison) -> Codes | None:
     """Return the cluster of each original record as codes (missing: -1), or None when the data have none."""
     for column in comparison.schema.columns:
         if column.design == "cluster":
-            return np.asarray(pd.factorize(comparison.original[column.name])[0], dtype=np.int64)
+            return distinct(comparison.original[column.name], missing="none")
     return None
 
 

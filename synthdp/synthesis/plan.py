@@ -1,19 +1,19 @@
 """What every way of making synthetic files has in common: ours and every baseline."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import pandas as pd
 
 from synthdp.masking.mask import MaskSettings
-from synthdp.privacy.guarantees import Guarantee
+from synthdp.parallel import Advance
+from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import NOTHING_MASKED, Design
+from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
 from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Settings
 from synthdp.tagging.groups import Tags
-
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +52,32 @@ class Release:
     design: Design | None = None
     privacy: Guarantee | None = None
 
+    @classmethod
+    def of(
+        cls,
+        method: "Designed",
+        plan: "Plan",
+        copies: Iterable[pd.DataFrame],
+        *,
+        seconds: Mapping[str, float],
+        masking: tuple[Mapping[str, object], ...] = (),
+        chain: tuple[Mapping[str, object], ...] = (),
+        privacy: Guarantee | None = None,
+    ) -> Self:
+        """Return the copies that a method made of a plan, with the rule that its design calls for."""
+        design = method.design(plan)
+        return cls(
+            copies=tuple(copies),
+            method=method.method,
+            rule=rule_for(design),
+            mask_draw=design.mask_draw,
+            masking=masking,
+            seconds=seconds,
+            chain=chain,
+            design=design,
+            privacy=privacy,
+        )
+
     def __repr__(self) -> str:
         rows = len(self.copies[0]) if self.copies else 0
         return f"Release({self.method}: {len(self.copies)} copies x {rows} records)"
@@ -89,6 +115,19 @@ class Plan:
         )
 
 
+class Designed(Protocol):
+    """A method that says what inference from its copies depends on."""
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        ...
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        ...
+
+
 class Synthesizer(Protocol):
     """A way of making synthetic copies."""
 
@@ -104,3 +143,65 @@ class Synthesizer(Protocol):
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Make the copies; the first ones are the same for a larger number of copies."""
         ...
+
+
+class Method(Settings):
+    """What the settings of a synthesizer tell of it; the answers here are of one that masks and claims nothing."""
+
+    if TYPE_CHECKING:  # fields of every method, each with bounds and a default of its own
+        copies: int
+        imputations: int
+        shuffle: bool
+        repair: bool
+
+    @property
+    def budget(self) -> float | None:
+        """The ε that is claimed for the whole release; None for a method that is not differentially private."""
+        return None
+
+    @property
+    def private(self) -> bool:
+        """Whether the method is differentially private, so that nothing else may look at the records."""
+        return self.budget is not None
+
+    @property
+    def relation(self) -> Adjacency:
+        """Which files are neighbours, for a ledger."""
+        return "replace"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its noise comes from the seed, which is for studies only."""
+        return False
+
+    @property
+    def mask_drawn(self) -> str | None:
+        """How W is drawn (``mask_draw``); None for a method that uses no masks."""
+        return None
+
+    @property
+    def association(self) -> str:
+        """The name of the association model; empty for a method that has none."""
+        return ""
+
+    @property
+    def independent(self) -> bool:
+        """Whether copies depend on each other only through the fit, so that many may be cut from one long release."""
+        return False
+
+    def problems(self, plan: Plan) -> list[str]:
+        """Return everything that keeps this method from working on this plan."""
+        return []
+
+    def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
+        """Make the copies."""
+        raise NotImplementedError
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what the signatory should know of the method on this plan, in sentences."""
+        return []
+
+    def with_copies(self, fewest: int) -> Self:
+        """Return the method with so many copies at least; one that imputes several originals makes enough anyway."""
+        enough = self.imputations > 1 or self.copies >= fewest
+        return self if enough else self.model_copy(update={"copies": fewest})

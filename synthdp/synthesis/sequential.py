@@ -13,9 +13,8 @@ Nowok, Raab, Dibben (2016), Journal of Statistical Software 74(11). Reiter (2003
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,15 +23,12 @@ from threadpoolctl import threadpool_limits
 
 from synthdp.imputation.regression.forward import NormLogit, Regressions
 from synthdp.imputation.trees.cart import Cart
+from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import TREES, binding, constrained
-from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.synthesis.truncation import TruncatedSequence
-from synthdp.table.schema import Settings
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 class _Copy(Protocol):
@@ -59,7 +55,7 @@ def _model(value: Any) -> str:
     return str(value.get("method", "cart") if isinstance(value, dict) else getattr(value, "method", "cart"))
 
 
-class Sequential(Settings):
+class Sequential(Method):
     """Every replaced column drawn given the kept columns and the synthetic columns before it.
 
     Parameters
@@ -99,16 +95,26 @@ class Sequential(Settings):
     shuffle: bool = True
     repair: bool = False
 
+    @property
+    def association(self) -> str:
+        """The name of the association model."""
+        return self.model.method
+
+    @property
+    def independent(self) -> bool:
+        """Whether copies depend on each other only through the fit."""
+        return True
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        drawn = isinstance(self.model, NormLogit) and bool(binding(plan.constraints, _replaced(plan)))
+        drawn = self.model.keeps_constraints == "learnt" and bool(binding(plan.constraints, _replaced(plan)))
         return plan.design(proper=self.proper or drawn, copies=self.copies)
 
     def notes(self, plan: Plan) -> list[str]:
         """Return what the signatory should know of this method, in sentences."""
         if not binding(plan.constraints, _replaced(plan)):
             return []
-        if isinstance(self.model, Cart):
+        if self.model.keeps_constraints == "drawn":
             return [TREES]
         drawn = "Under constraints the regressions' parameters are drawn for every copy, as proper: true asks."
         return [] if self.proper else [drawn]
@@ -132,7 +138,7 @@ class Sequential(Settings):
             prepared: _Prepared = self.model.prepare(plan.data)
             once: dict[str, _Column] = {}
             if not self.proper:
-                fits = _in_parallel(lambda name: prepared.fit(name, rng=None), prepared.visits, jobs)
+                fits = each(lambda name: prepared.fit(name, rng=None), prepared.visits, jobs=jobs)
                 once = dict(zip(prepared.visits, fits, strict=True))
             bound = binding(plan.constraints, prepared.visits)
             truncated = None
@@ -157,31 +163,11 @@ class Sequential(Settings):
 
                 return constrained(forward, plan.constraints, copy=m)
 
-            copies: list[pd.DataFrame] = []
-            for frame in _in_parallel(draw, range(1, self.copies + 1), jobs):
-                copies.append(frame)
-                if advance is not None:
-                    advance(len(copies), self.copies)
-        design = self.design(plan)
-        return Release(
-            copies=tuple(copies),
-            method=self.method,
-            rule=rule_for(design),
-            mask_draw=design.mask_draw,
-            chain=truncated.pace.rows() if truncated is not None else (),
-            design=design,
-            seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
-        )
+            copies = tuple(each(draw, range(1, self.copies + 1), jobs=jobs, advance=advance))
+        chain = truncated.pace.rows() if truncated is not None else ()
+        seconds = {"fit": fitted - started, "draw": time.perf_counter() - fitted}
+        return Release.of(self, plan, copies, chain=chain, seconds=seconds)
 
 
 def _replaced(plan: Plan) -> list[str]:
     return [column.name for column in plan.data.schema.replaced()]
-
-
-def _in_parallel(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterable[Result]:
-    """Yield the results in the order of the items."""
-    if jobs <= 1:
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(work, items)

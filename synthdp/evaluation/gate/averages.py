@@ -1,133 +1,30 @@
-"""Judging the mechanism: what every intruder achieves on average over draws, and how useful the draws are."""
+"""What every intruder achieves on average over draws, and how useful the draws are, held against the limits."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
-from synthdp.evaluation.comparison import Comparison, Request
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.gate.inquiry import MEANS, Drawn
 from synthdp.evaluation.gate.limits import LIMITS, Thresholds
-from synthdp.evaluation.gate.tally import LEVEL, Booleans, Bound, Identified, Tally, over_draws
+from synthdp.evaluation.gate.tally import LEVEL, Bound, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
 from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
-from synthdp.evaluation.measure import IDENTITY_LIMITS, MATCHING_LIMITS, Need, lacking
-from synthdp.evaluation.measures import in_turn, measure, reading
-from synthdp.evaluation.risk.intruders import evaluate_intruder
-from synthdp.evaluation.risk.persons import PersonsRisk, any_row, persons_of
-from synthdp.seeding import Streams
+from synthdp.evaluation.measure import IDENTITY_LIMITS, MATCHING_LIMITS
+from synthdp.evaluation.measures import reading
+from synthdp.evaluation.risk.persons import PersonsRisk
 from synthdp.table.microdata import Floats
 
-# limits on means over all records, one figure a draw
-MEANS = ("max_attribute_gain", "min_overlap", "max_pmse_ratio")
 # intruders who weigh all rows against each other: to one who matches, a coincidence is a certainty
 WEIGHING = ("identity_likelihood", "identity_public", "identity_extremes", "identity_persons")
 # of fewer persons one more or less is a share that says nothing; each of them is judged all the same
 FEWEST_PERSONS = 50
 # usefulness and attribute gains are means over all records: a few draws tell them well enough
 MEAN_DRAWS = 5
-
-
-@dataclass(frozen=True, repr=False)
-class Drawn:
-    """What was measured on one draw of the mechanism, or on one set of files.
-
-    Parameters
-    ----------
-    findings
-        Of every intruder who points at rows, by name.
-    figures
-        What the limits on means are held against, by measure and target ('' for the file as a whole).
-    reasons
-        Why a measure that a limit needs could not be taken, by the measure's name.
-    """
-
-    findings: Mapping[str, Identified]
-    figures: Mapping[str, Mapping[str, float]]
-    reasons: Mapping[str, str]
-
-    def __repr__(self) -> str:
-        return f"Drawn({', '.join(self.findings)})"
-
-
-@dataclass(frozen=True, repr=False)
-class Inquiry:
-    """Everything the gate asks of a set of copies.
-
-    Parameters
-    ----------
-    limits
-        What is judged: a measure that no limit reads is not taken; of those that point at rows every one is asked,
-        whatever the config lists for the report.
-    request
-        What the config asks of the measures.
-    """
-
-    limits: Thresholds
-    request: Request = field(default_factory=Request)
-
-    def ask(
-        self, comparison: Comparison, streams: Streams, *, means: bool = True, known: Mapping[str, Any] | None = None
-    ) -> Drawn:
-        """Take every measure that a limit reads.
-
-        Parameters
-        ----------
-        means
-            Whether to take usefulness and attribute gains too.
-        known
-            Findings and sections that are already there, by the measure's name.
-        """
-        files, given = replace(comparison, request=self.request), dict(known or {})
-        reasons: dict[str, str] = {}
-        findings: dict[str, Identified] = {}
-
-        def take(name: str) -> None:
-            try:
-                taken = given.get(name) or measure(name).take(files, rng=streams.generator("evaluate", name))
-            except InputError as error:
-                reasons[name] = str(error)
-                return
-            findings[name] = cast(Identified, taken)
-
-        if self.limits.judged(*MATCHING_LIMITS):
-            for one in in_turn():
-                if Need.PLAN in one.needs and (files.making is None or files.making.intruder is None):
-                    continue
-                if (why := lacking(one, files)) is not None:
-                    reasons[one.name] = why
-                else:
-                    take(one.name)
-            findings |= self._own(files, streams, given)
-            person = persons_of(files)
-            if person is not None:
-                findings |= {f"{name} by person": any_row(found, person) for name, found in findings.items()}
-                take("identity_persons")
-        return Drawn(findings, self._figures(files, streams, given, reasons) if means else {}, reasons)
-
-    def _own(self, files: Comparison, streams: Streams, given: Mapping[str, Any]) -> dict[str, Identified]:
-        if not files.aligned:
-            return {}
-        return {
-            f"identity as {name!r}": given.get(f"identity as {name!r}")
-            or evaluate_intruder(
-                files, intruder, name=name, rng=streams.generator("evaluate", "intruders", name), permutations=2
-            )
-            for name, intruder in self.request.intruders.items()
-        }
-
-    def _figures(
-        self, files: Comparison, streams: Streams, given: Mapping[str, Any], reasons: dict[str, str]
-    ) -> dict[str, Mapping[str, float]]:
-        found: dict[str, Mapping[str, float]] = {}
-        for one in (one for limit in MEANS if self.limits.judged(limit) for one in reading(limit)):
-            rng = streams.generator("evaluate", one.name)
-            try:
-                found[one.name] = one.judged(files, rng=rng, found=given.get(one.name))
-            except InputError as error:
-                reasons[one.name] = str(error)
-        return found
 
 
 @dataclass

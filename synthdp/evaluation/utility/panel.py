@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import compiled
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_width
 from synthdp.inference.estimates import Estimates
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
-from synthdp.tagging.compiled import _compiled
 
 REGRESSIONS = 30
 PREDICTORS = (1, 3)
@@ -39,12 +39,10 @@ class Term:
 
     def values(self, frame: pd.DataFrame) -> Floats:
         """Return the term for every record; NaN where the column is missing."""
-        series = frame[self.column.name]
+        file = coded(frame)
         if self.level is None:
-            found = numbers(series, self.column)
-            return np.where(np.isfinite(found), found, np.nan)
-        place = codes(series, self.column)
-        return np.where(series.isna().to_numpy(dtype=bool), np.nan, (place == self.level).astype(np.float64))
+            return file.finite(self.column)
+        return np.where(file.present(self.column.name), file.codes(self.column) == self.level, np.nan)
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class _File:
         return np.asarray(made[:, np.isfinite(made).all(axis=0)].T)
 
 
-@_compiled
+@compiled
 def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats, residual: Floats = NOTHING) -> Floats:
     """Return Σ v v' over complete records, v = (1, standardised terms); with ``residual`` each v times residual · v.
 
@@ -241,14 +239,13 @@ def _terms(comparison: Comparison) -> Mapping[str, Sequence[Term]]:
     for column in comparison.schema.columns:
         if column.design == "cluster" or any(column.name not in copy.columns for copy in comparison.copies):
             continue
-        series = comparison.original[column.name]
         if not column.kind.categorical:
             values = Term(column).values(comparison.original)
             if np.isfinite(values).sum() >= FEWEST_RECORDS and np.nanstd(values) > 0:
                 found[column.name] = [Term(column)]
             continue
-        place = codes(series, column)
-        share = np.bincount(place[place >= 0], minlength=len(column.levels)) / max(1, len(series))
+        place = coded(comparison.original).codes(column)
+        share = np.bincount(place[place >= 0], minlength=len(column.levels)) / max(1, len(place))
         frequent = [int(k) for k in np.argsort(-share, kind="stable") if RAREST_LEVEL <= share[k] <= 1 - RAREST_LEVEL]
         # with all levels among them, the most frequent one is the reference
         rest = frequent[1:] if len(frequent) > 1 and share[frequent].sum() > 1 - RAREST_LEVEL else frequent

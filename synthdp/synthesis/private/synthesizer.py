@@ -13,24 +13,25 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field, FiniteFloat
 
 from synthdp.errors import InputError
+from synthdp.parallel import Advance, each
 from synthdp.privacy.events import Event
 from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.privacy.ledger import Entry, Ledger
 from synthdp.privacy.mechanisms import Secure, Simulated, Source
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release, Synthesizer
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.plan import Method, Plan, Release, Synthesizer
 from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of, undeclared_formula
 from synthdp.table.microdata import Codes
-from synthdp.table.schema import Settings
 
 Draw = Callable[[np.random.Generator], Codes]
 
 
-class Private(Settings):
+class Private(Method):
     """The settings of every differentially private synthesizer.
 
     Parameters
@@ -65,6 +66,21 @@ class Private(Settings):
     pure_only: ClassVar[bool] = False
     most_cells: ClassVar[int] = MOST_CELLS
 
+    @property
+    def budget(self) -> float | None:
+        """The ε that is claimed for the whole release."""
+        return self.epsilon
+
+    @property
+    def relation(self) -> Adjacency:
+        """Which files are neighbours."""
+        return self.adjacency
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its noise comes from the seed."""
+        return self.source == "simulated"
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
         return plan.design(proper=False, copies=self.copies)
@@ -87,10 +103,6 @@ class Private(Settings):
                 )
         return found
 
-    def notes(self, plan: Plan) -> list[str]:
-        """Return what whoever asked for so little budget should know, in sentences; nothing of them from the data."""
-        return []
-
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Pay once, then draw the copies."""
         started = time.perf_counter()
@@ -98,22 +110,14 @@ class Private(Settings):
         domain = self.domain(plan)
         draw, event = self.pay(plan, domain, source)
         paid = time.perf_counter()
-        copies = []
-        for m in range(1, self.copies + 1):
+
+        def copy(m: int) -> pd.DataFrame:
             rng = streams.generator("values", self.method, m)
-            copies.append(domain.frame(draw(rng), plan.data.frame, rng=rng))
-            if advance is not None:
-                advance(m, self.copies)
-        design = self.design(plan)
-        return Release(
-            copies=tuple(copies),
-            method=self.method,
-            rule=rule_for(design),
-            mask_draw=design.mask_draw,
-            design=design,
-            privacy=self.guarantee(plan, event),
-            seconds={"fit": paid - started, "draw": time.perf_counter() - paid},
-        )
+            return domain.frame(draw(rng), plan.data.frame, rng=rng)
+
+        copies = tuple(each(copy, range(1, self.copies + 1), advance=advance))
+        seconds = {"fit": paid - started, "draw": time.perf_counter() - paid}
+        return Release.of(self, plan, copies, privacy=self.guarantee(plan, event), seconds=seconds)
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Return how records are drawn from what the mechanism released, and what it cost."""

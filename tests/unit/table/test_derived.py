@@ -37,7 +37,7 @@ METHODS = {
 
 def demo(logpopul: dict, **more) -> dict:
     """Return the demo's config with another treatment of ``logpopul``, and few copies."""
-    raw = yaml.safe_load((resources.files("synthdp") / "bundled" / "demo.yaml").read_text(encoding="utf-8"))
+    raw = yaml.safe_load((resources.files("synthdp.datasets") / "demo.yaml").read_text(encoding="utf-8"))
     raw["variables"]["logpopul"] = logpopul
     raw["synthesis"]["copies"] = 2
     return raw | {"evaluation": {"risk": ["identity"]}} | more
