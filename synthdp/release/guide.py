@@ -9,9 +9,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synthdp.inference.rules import RULES, Formula
 from synthdp.privacy.guarantees import NEIGHBOURS, NOT_PRIVATE
 from synthdp.release import readme_text
-from synthdp.release.rule_texts import Formula, formula_of
 
 _NUMERIC = ("continuous", "semicontinuous", "count")
 # how a user of pandas, of R and of Stata reads a file of each format
@@ -53,11 +53,12 @@ def readme(release: Mapping[str, Any]) -> str:
     pandas_read, r_read, stata_read = _READERS[release["format"]]
     files = len(release["files"])
     design = release.get("design", {})
-    formula = formula_of(release["rule"], float(design.get("ratio", 1.0)))
+    rule = RULES[release["rule"]]
+    formula = rule.formula(float(design.get("ratio", 1.0)))
     nests = int(release["imputations"]) * int(design.get("mask_draws", 1))
     parts = {
         "files": "One synthetic data set" if files == 1 else f"{files} synthetic data sets",
-        "single": readme_text.SINGLE if files < formula.fewest else "",
+        "single": readme_text.SINGLE if files < rule.fewest else "",
         "format": release["format"],
         "records": str(release["records"]),
         "replaced": _listed(columns, "replaced"),
@@ -68,7 +69,7 @@ def readme(release: Mapping[str, Any]) -> str:
         "privacy": _privacy(release.get("privacy", {})),
         "source": formula.source,
         "steps": formula.steps,
-        "warning": readme_text.IMPUTED if formula.imputed else readme_text.NOT_RUBIN,
+        "warning": readme_text.IMPUTED if rule.imputed else readme_text.NOT_RUBIN,
         "pandas_read": pandas_read,
         "r_read": r_read,
         "stata_read": stata_read,

@@ -17,7 +17,8 @@ from synthdp.errors import InputError, SynthdpError
 from synthdp.files import PUBLIC
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE, Pooled
-from synthdp.inference.pooling import pool, unfit
+from synthdp.inference.pooling import pool
+from synthdp.inference.rules import unfit
 from synthdp.synthesis.design import Design
 from synthdp.table import io
 from synthdp.table.io.streams import read_text

@@ -8,10 +8,11 @@ from synthdp.errors import InputError
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check, undecided
 from synthdp.evaluation.risk.undecided import Undecided, questions, replaced_as_keys, with_undecided_as_keys
 from synthdp.evaluation.risk.undecided import undecided as find_undecided
-from synthdp.inference.pooling import Design, unfit
+from synthdp.inference.rules import unfit
 from synthdp.stages.intake import unique_share
 from synthdp.stages.publishing import format_of
 from synthdp.synthesis import constraints
+from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import visible
 from synthdp.synthesis.plan import Plan
 from synthdp.table import applies, io, relations

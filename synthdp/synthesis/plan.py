@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import pandas as pd
 
@@ -103,4 +103,39 @@ class Synthesizer(Protocol):
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Make the copies; the first ones are the same for a larger number of copies."""
+        ...
+
+
+class Method(Synthesizer, Protocol):
+    """A synthesizer as the user writes it under ``synthesis:``: frozen settings, of which these are read by all stages.
+
+    A method may also have ``notes(plan)``, sentences for the signatory, and ``mask_draw`` where it draws W.
+    """
+
+    @property
+    def method(self) -> str:
+        """How the config calls it."""
+        ...
+
+    @property
+    def imputations(self) -> int:
+        """How many completed originals copies are made of."""
+        ...
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether the rows of each copy are released in an order of their own."""
+        ...
+
+    @property
+    def repair(self) -> bool:
+        """Whether records that still stand out take a neighbour's synthetic keys."""
+        ...
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        ...
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
+        """Return the same method with other settings."""
         ...
