@@ -66,9 +66,50 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "raab2016_sample_proper": "synthdp.inference.rules.full:RAAB2016_SAMPLE_PROPER",
         "mean_se": "synthdp.inference.rules.partial:MEAN_SE",
     },
-    "analyses": {},
-    "formats": {},
-    "commands": {},
+    "analyses": {
+        "ols": "synthdp.inference.models.builtin:OLS",
+        "logit": "synthdp.inference.models.builtin:LOGIT",
+        "probit": "synthdp.inference.models.builtin:PROBIT",
+        "poisson": "synthdp.inference.models.builtin:POISSON",
+        "mean": "synthdp.inference.models.builtin:MEAN",
+        "proportion": "synthdp.inference.models.builtin:PROPORTION",
+        "quantile": "synthdp.inference.models.builtin:QUANTILE",
+        "table": "synthdp.inference.models.builtin:TABLE",
+        "count": "synthdp.inference.models.builtin:COUNT",
+        "correlation": "synthdp.inference.models.builtin:CORRELATION",
+        "wls": "synthdp.inference.models.builtin:WLS",
+        "gaussian": "synthdp.inference.models.builtin:GAUSSIAN",
+        "binomial": "synthdp.inference.models.builtin:BINOMIAL",
+        "gamma": "synthdp.inference.models.builtin:GAMMA",
+        "inverse_gaussian": "synthdp.inference.models.builtin:INVERSE_GAUSSIAN",
+        "tweedie": "synthdp.inference.models.builtin:TWEEDIE",
+        "negative_binomial": "synthdp.inference.models.builtin:NEGATIVE_BINOMIAL",
+        "multinomial": "synthdp.inference.models.builtin:MULTINOMIAL",
+        "ordered_logit": "synthdp.inference.models.builtin:ORDERED_LOGIT",
+        "ordered_probit": "synthdp.inference.models.builtin:ORDERED_PROBIT",
+        "cox": "synthdp.inference.models.builtin:COX",
+    },
+    "formats": {
+        "csv": "synthdp.table.io.builtin:CSV",
+        "tsv": "synthdp.table.io.builtin:TSV",
+        "parquet": "synthdp.table.io.builtin:PARQUET",
+        "feather": "synthdp.table.io.builtin:FEATHER",
+        "dta": "synthdp.table.io.builtin:DTA",
+        "sav": "synthdp.table.io.builtin:SAV",
+        "xpt": "synthdp.table.io.builtin:XPT",
+    },
+    "commands": {
+        "demo": "synthdp.cli.commands:demo",
+        "init": "synthdp.cli.commands:init",
+        "check": "synthdp.cli.commands:check",
+        "run": "synthdp.cli.commands:run",
+        "evaluate": "synthdp.cli.commands:evaluate",
+        "analyse": "synthdp.cli.analysing:analyse",
+        "dp": "synthdp.cli.private:app",
+        "verify": "synthdp.cli.commands:verify",
+        "sign": "synthdp.cli.commands:sign",
+        "schema": "synthdp.cli.commands:schema",
+    },
 }
 
 # what an object of each kind must have; a class of settings must also call itself by the name it is registered under
@@ -120,6 +161,11 @@ def names(kind: Kind, of: str = "") -> tuple[str, ...]:
     """
     split = [name.rpartition(".") for name in entries(kind)]
     return tuple(last for first, _, last in split if first == of)
+
+
+def outside(kind: Kind, of: str = "") -> tuple[str, ...]:
+    """Return the names that plugins bring."""
+    return tuple(name for name in names(kind, of) if (f"{of}.{name}" if of else name) not in BUILT_IN[kind])
 
 
 def load(kind: Kind, name: str) -> Any:

@@ -62,9 +62,11 @@ AnyGroups = Annotated[
 if TYPE_CHECKING:
     AnyMask = MaskSettings
     AnySynthesis = Method
+    AnyFormat = str
 else:
     AnyMask = plugins.union("masks")
     AnySynthesis = plugins.union("synthesizers", default="da_mi")
+    AnyFormat = Literal[(*plugins.names("formats"), "same")]
 
 
 class Data(Settings):
@@ -228,7 +230,7 @@ class ReleaseSettings(Thresholds):
         a formula.
     """
 
-    format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
+    format: AnyFormat = "csv"
     recorded_in: str | None = None
     draws: int = Field(default=20, ge=12)
     escape_formulas: bool = False

@@ -15,6 +15,7 @@ from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine, half_width
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.models.descriptive import levels_of
+from synthdp.inference.models.model import MODELS
 from synthdp.table.schema import Schema
 
 # above this a correlation is one, and Fisher's z is infinite
@@ -74,13 +75,13 @@ def pool(
     if not copies:
         raise InputError(f"{analysis.where}: needs at least one copy, found none.")
     levels = None
-    if analysis.model in ("proportion", "table", "count"):
+    if MODELS[analysis.model].of_levels:
         for number, frame in enumerate(copies, start=1):
             if problems := analysis.problems(frame.columns):
                 raise InputError(*(f"copy {number}: {problem}" for problem in problems))
         levels = levels_of(copies, analysis.columns(), schema)
     found = estimate_each(copies, lambda frame: analysis.estimate(frame, schema, levels=levels))
-    fisher = analysis.model == "correlation" and all((np.abs(one.values) < PERFECT).all() for one in found)
+    fisher = MODELS[analysis.model].fisher and all((np.abs(one.values) < PERFECT).all() for one in found)
     named = "" if analysis.name == analysis.model else f"{analysis.name}: "
     try:
         pooled = combine(

@@ -81,7 +81,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
         problems.append(
             f"synthesis.repair: may change {', '.join(drawn)} against what applies_when asks; leave out one of the two."
         )
-    problems += io.name_problems(data.schema.names(), format_of(config))
+    problems += io.FORMATS[format_of(config)].refuses(data.schema.names())
     problems += rule_problems(config, config.synthesis.design(plan))
     raise_if([*problems, *analysis_problems(config, data.schema.names())])
     return plan

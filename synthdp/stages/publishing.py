@@ -139,7 +139,7 @@ def row_orders(config: Config, made: Release, streams: Streams) -> list[Any]:
     return [streams.generator("shuffle", m).permutation(rows) for m in range(1, len(made.copies) + 1)]
 
 
-def format_of(config: Config) -> io.Format:
+def format_of(config: Config) -> str:
     """Return the format of the public files."""
     return io.format_like(config.data.path) if config.release.format == "same" else config.release.format
 
@@ -169,7 +169,7 @@ def publish(
         records=len(data),
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=format,
-        escaped_formulas=config.release.escape_formulas and format in ("csv", "tsv"),
+        escaped_formulas=config.release.escape_formulas and io.FORMATS[format].text,
     )
     declared = {name: variable.levels for name, variable in config.variables.items() if variable.levels is not None}
     copies, labels = _labelled(data, made.copies, format, declared, table)
@@ -190,7 +190,7 @@ def publish(
 def _labelled(
     data: Microdata,
     copies: Sequence[pd.DataFrame],
-    format: io.Format,
+    format: str,
     declared: Mapping[str, Sequence[Level]],
     table: io.Table | None,
 ) -> tuple[Sequence[pd.DataFrame], io.Labels]:

@@ -1,0 +1,37 @@
+"""Every replaced column in a random order of its own: margins are exact, and nothing else is kept."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from synthdp.seeding import Streams
+from synthdp.synthesis.design import Design, rule_for
+from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.table.schema import Settings
+
+
+class Permuted(Settings):
+    method: Literal["permuted"] = "permuted"
+    copies: int = Field(default=5, ge=1)
+    imputations: Literal[1] = 1
+    shuffle: bool = True
+    repair: bool = False
+
+    def design(self, plan: Plan) -> Design:
+        return plan.design(proper=False, copies=self.copies)
+
+    def problems(self, plan: Plan) -> list[str]:
+        return ["constraints: method permuted does not keep them; use da_mi."] if plan.constraints else []
+
+    def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
+        frame, copies = plan.data.frame, []
+        for m in range(1, self.copies + 1):
+            orders = {
+                column.name: streams.generator("values", column.name, m).permutation(len(frame))
+                for column in plan.data.schema.replaced()
+            }
+            copies.append(frame.assign(**{name: frame[name].array[order] for name, order in orders.items()}))
+            if advance is not None:
+                advance(m, self.copies)
+        design = self.design(plan)
+        return Release(tuple(copies), self.method, rule_for(design), design.mask_draw, design=design)
