@@ -31,13 +31,19 @@ if sys.platform != "win32":
 __version__ = "0.3.0"
 
 _HOME = {"read": "table.io", "synthesize": "api", "pool": "api", "evaluate": "api"}
-__all__ = ["__version__", "datasets", "dp", "evaluate", "pool", "read", "synthesize"]
+_ROOMS = ("datasets", "dp", "privacy")
+__all__ = ["__version__", "datasets", "dp", "evaluate", "pool", "privacy", "read", "synthesize"]
 
 
 def __getattr__(name: str) -> Any:
     # numpy and pandas take longer to load than `synthdp --help` may take, so nothing is loaded before it is used
     if name in _HOME:
         return getattr(importlib.import_module(f"synthdp.{_HOME[name]}"), name)
-    if name in ("datasets", "dp"):
+    if name in _ROOMS:
         return importlib.import_module(f"synthdp.{name}")
     raise AttributeError(f"module 'synthdp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # tab completion shows what is meant to be used, loaded or not
+    return __all__

@@ -10,7 +10,6 @@ Only its owner may read the file (0600; one with wider permissions is tightened 
 followed: whoever may write into the folder could otherwise make the owner overwrite, or show, another file.
 """
 
-import contextlib
 import errno
 import fcntl
 import hashlib
@@ -20,10 +19,11 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from synthdp.errors import BROKEN, InputError, SynthdpError, Unfinished
 
@@ -32,6 +32,9 @@ PUBLIC = "public"
 CONFIDENTIAL = "confidential"
 HIDDEN_PUBLIC = ".public-"
 HIDDEN_FILE = ".writing-"
+OWNER_ONLY = 0o600
+PAUSE = 0.01
+"""Seconds between two tries of a lock."""
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -58,7 +61,7 @@ def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
             out.mkdir(parents=True, exist_ok=True)
             if not (out / LOCK).exists():  # a folder that is not ours is left untouched
                 _refuse_foreign(out, resume=resume)
-            lock = _lock(out)
+            lock = hold(out / LOCK, patience=0, busy=partial(_in_use, out))
         except (FileExistsError, NotADirectoryError):
             raise InputError(f"{out}: must be a folder, found a file; choose another --out.") from None
         except PermissionError:
@@ -76,7 +79,55 @@ def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
             os.close(lock)
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def hold(path: Path, *, patience: float, busy: Callable[[], object]) -> int:
+    """Return the descriptor of a lock that is held until it is closed.
+
+    Parameters
+    ----------
+    path
+        The file of the lock, made if absent.
+    patience, busy
+        What is called once, after so many seconds in which another process held the lock: it raises to give up, or
+        returns to wait on.
+    """
+    until, told = time.monotonic() + patience, False
+    while True:
+        descriptor = open_owned(path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if not isinstance(error, BlockingIOError):
+                raise
+            if not told and time.monotonic() >= until:
+                told = True
+                busy()
+            time.sleep(PAUSE)
+            continue
+        # whoever held it may have removed the file we locked; a lock on a nameless file protects nothing
+        with suppress(FileNotFoundError):
+            if os.fstat(descriptor).st_ino == path.stat().st_ino:
+                return descriptor
+        os.close(descriptor)
+
+
+def open_owned(path: Path, flags: int) -> int:
+    """Return the descriptor of a file that only its owner may read, and no link (ELOOP), pipe or device (EINVAL)."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, OWNER_ONLY)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
+        if stat.S_IMODE(found.st_mode) & ~OWNER_ONLY:
+            with suppress(PermissionError):  # another's file, which we may only read
+                os.fchmod(descriptor, OWNER_ONLY)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def write_atomic(path: Path, data: bytes, *, mode: int = OWNER_ONLY, beside: Path | None = None) -> None:
     """Write a file so that it is there whole or not at all, also after a power cut.
 
     Parameters
@@ -87,9 +138,13 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         Its bytes.
     mode
         Permissions; by default only the owner may read it.
+    beside
+        The name under which it is written first; by default a new one. Who holds a lock may give a fixed one: what a
+        killed writer left there, or a link, is removed.
     """
-    hidden = path.with_name(f"{HIDDEN_FILE}{secrets.token_hex(4)}")
+    hidden = beside or path.with_name(f"{HIDDEN_FILE}{secrets.token_hex(4)}")
     try:
+        hidden.unlink(missing_ok=True)
         write_through(hidden, data, mode=mode)
         hidden.rename(path)
     except BaseException:
@@ -140,22 +195,8 @@ def _refuse_foreign(out: Path, *, resume: bool) -> None:
         raise InputError(f"{out}: --resume needs the folder of an interrupted run, found {len(foreign)} other files.")
 
 
-def _lock(out: Path) -> int:
-    path = out / LOCK
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise InputError(
-                f"{out}: another run is writing into this folder; wait for it, or choose another --out."
-            ) from None
-        # a run that just ended may have removed the file we locked; a lock on a nameless file protects nothing
-        with suppress(FileNotFoundError):
-            if os.fstat(descriptor).st_ino == path.stat().st_ino:
-                return descriptor
-        os.close(descriptor)
+def _in_use(out: Path) -> NoReturn:
+    raise InputError(f"{out}: another run is writing into this folder; wait for it, or choose another --out.")
 
 
 def _clear_leftovers(out: Path) -> None:
@@ -166,7 +207,6 @@ def _clear_leftovers(out: Path) -> None:
 
 
 VERSION = 1
-OWNER_ONLY = 0o600
 
 
 class KeptFile:
@@ -175,27 +215,17 @@ class KeptFile:
     def __init__(self, path: Path, noun: str, *, patience: float) -> None:
         self.path, self._noun, self._patience = path, noun, patience
 
-    @contextlib.contextmanager
+    @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the file alone, or give up after the patience."""
-        lock = self.path.with_name(self.path.name + ".lock")
         try:
-            descriptor = _open(lock, os.O_RDWR | os.O_CREAT)
+            lock = hold(self.path.with_name(self.path.name + ".lock"), patience=self._patience, busy=self._busy)
         except OSError as error:
             raise self._refused(error, f"{self.path.name}: cannot be written here ({error.strerror}).") from error
-        with open(descriptor) as file:
-            until = time.monotonic() + self._patience
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= until:
-                        raise Unfinished(
-                            f"{self.path.name}: another process holds the {self._noun}; try again when it is done."
-                        ) from None
-                    time.sleep(0.01)
+        try:
             yield
+        finally:
+            os.close(lock)
 
     def damaged(self) -> InputError:
         """Return the error for a file that is not what was written."""
@@ -206,7 +236,7 @@ class KeptFile:
     def read(self) -> dict[str, Any]:
         """Return the object, or say in one sentence what is wrong with the file."""
         try:
-            with open(_open(self.path, os.O_RDONLY), encoding="utf-8") as file:
+            with open(open_owned(self.path, os.O_RDONLY), encoding="utf-8") as file:
                 found = json.loads(file.read())
         except FileNotFoundError:
             raise InputError(f"{self.path.name}: there is no {self._noun} here; create one first.") from None
@@ -228,21 +258,13 @@ class KeptFile:
     def write(self, content: dict[str, Any]) -> None:
         """Write beside, force to disk, rename, force the rename; the caller holds the file."""
         text = json.dumps({"version": VERSION, "content": content, "sha256": _checksum(content)}, indent=1)
-        beside = self.path.with_name(self.path.name + ".new")
         try:
-            beside.unlink(missing_ok=True)  # what a killed writer left, or a link
-            with open(_open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            write_atomic(self.path, text.encode(), beside=self.path.with_name(self.path.name + ".new"))
         except OSError as error:
             raise Unfinished(f"{self.path.name}: the {self._noun} could not be written ({error.strerror}).") from error
+
+    def _busy(self) -> NoReturn:
+        raise Unfinished(f"{self.path.name}: another process holds the {self._noun}; try again when it is done.")
 
     def _refused(self, error: OSError, sentence: str) -> SynthdpError:
         """Return why the file is not opened; what the system cannot do is no mistake of the user's."""
@@ -253,22 +275,6 @@ class KeptFile:
         if error.errno == errno.EINVAL:
             return InputError(f"{self.path.name}: the {self._noun} cannot be read (a folder, a pipe or a device).")
         return Unfinished(sentence) if error.errno in BROKEN else InputError(sentence)
-
-
-def _open(path: Path, flags: int) -> int:
-    """Return a file that only its owner may read, and no link, pipe or device."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, OWNER_ONLY)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "no regular file")
-        if stat.S_IMODE(found.st_mode) & ~OWNER_ONLY:
-            with contextlib.suppress(PermissionError):  # another's file, which we may only read
-                os.fchmod(descriptor, OWNER_ONLY)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _checksum(content: dict[str, Any]) -> str:

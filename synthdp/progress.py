@@ -1,7 +1,7 @@
 """How a long job tells what it is doing; the command line shows it, a library call stays silent."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
@@ -17,6 +17,10 @@ class Progress(Protocol):
         """Say how far the current stage is."""
         ...
 
+    def wait(self, sentence: str) -> None:
+        """Say what has to end first."""
+        ...
+
 
 class Silent:
     """A listener that shows nothing."""
@@ -26,6 +30,9 @@ class Silent:
         return nullcontext()
 
     def advance(self, done: int, total: int) -> None:
+        """Do nothing."""
+
+    def wait(self, sentence: str) -> None:
         """Do nothing."""
 
 
@@ -44,6 +51,14 @@ class Timer:
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
+    def split(self, name: str, parts: Mapping[str, float]) -> None:
+        """Add the seconds of the parts of a stage."""
+        self.seconds |= {f"{name}.{part}": seconds for part, seconds in parts.items()}
+
     def advance(self, done: int, total: int) -> None:
         """Pass progress on."""
         self._listener.advance(done, total)
+
+    def wait(self, sentence: str) -> None:
+        """Pass on what has to end first."""
+        self._listener.wait(sentence)

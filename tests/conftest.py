@@ -23,24 +23,21 @@ settings.load_profile("synthdp")
 
 @pytest.fixture(scope="session", autouse=True)
 def _every_release_is_scanned():
-    """Scan what `pipeline.execute` publishes, whichever test asked for it."""
+    """Scan what `pipeline.publish` writes, whichever test asked for it."""
     from synthdp import pipeline
-    from synthdp.cli import starting
     from synthdp.evaluation.leaks import Kind, scan
 
-    execute = pipeline.execute
+    publish = pipeline.publish
 
-    def scanned(config, data, inputs, *, out, **options):
-        outcome = execute(config, data, inputs, out=out, **options)
-        if outcome.public is not None:
-            manifest = json.loads((out / "confidential" / "manifest.json").read_text())
-            leaks = scan(outcome.public, data.frame, data.schema, manifest=manifest, rng=np.random.default_rng(1))
-            # who turns off the shuffle wants the order
-            ordered = () if config.synthesis.shuffle else (Kind.ORDER,)
-            assert not [str(leak) for leak in leaks if leak.kind not in ordered]
-        return outcome
+    def scanned(config, data, made, orders, out, table, **options):
+        sums = publish(config, data, made, orders, out, table, **options)
+        manifest = json.loads((out / "confidential" / "manifest.json").read_text())
+        leaks = scan(out / "public", data.frame, data.schema, manifest=manifest, rng=np.random.default_rng(1))
+        # who turns off the shuffle wants the order
+        ordered = () if config.synthesis.shuffle else (Kind.ORDER,)
+        assert not [str(leak) for leak in leaks if leak.kind not in ordered]
+        return sums
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pipeline, starting):
-            patch.setattr(module, "execute", scanned)
+        patch.setattr(pipeline, "publish", scanned)
         yield

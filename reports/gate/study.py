@@ -25,6 +25,7 @@ from synthdp.config import parse
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.rates import wilson
 from synthdp.seeding import Streams
+from synthdp.stages.draws import Draws
 from synthdp.stages.gating import Judged, judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
@@ -218,7 +219,7 @@ def verdict_of(cell: Cell, data: Path) -> dict[str, Any]:
     mechanism = case.mechanism(config, rng) if case.mechanism is not None else None
     began = time.process_time()
     seed = zlib.crc32(f"{cell.part} {cell.case} {cell.number}".encode())
-    found = judge(config, plan, streams=Streams(seed), mechanism=mechanism)
+    found = judge(Draws(config, plan, Streams(seed), mechanism=mechanism))
     return {**cell._asdict(), "leaks": case.leaks, "seconds": round(time.process_time() - began, 2), **_figures(found)}
 
 

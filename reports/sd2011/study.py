@@ -18,13 +18,13 @@ import yaml
 
 from reports.runner import save, shared_data, table
 from synthdp import pipeline
+from synthdp.arrays import Booleans
 from synthdp.cli.starting import write_config
 from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.progress import Silent
 from synthdp.table import expressions, io
-from synthdp.table.applies import Booleans
 
 MASKS: dict[str, dict[str, Any]] = {
     "socprof": {"method": "transition", "keep": 0.6},

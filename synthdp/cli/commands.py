@@ -186,8 +186,7 @@ def run(
 
     accepted = accepted_risks(accept_risk or ())
     settings = load(config, _overrides(set_, seed))
-    adjacency = getattr(settings.synthesis, "adjacency", "replace")
-    book = ledger_of(settings.data.path, ledger, cap, cap_delta, adjacency)
+    book = ledger_of(settings.data.path, ledger, cap, cap_delta, settings.synthesis.relation)
     folder = _folder(out)
     try:
         with terminal.progress(quiet=quiet) as progress:
@@ -200,13 +199,11 @@ def run(
                 accepted=accepted,
                 progress=progress,
                 ledger=book,
-                waiting=terminal.say,
             )
     except KeyboardInterrupt:
         terminal.say(f"interrupted. To continue, repeat the command with --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None
-    claimed = outcome.metrics.get("privacy", {}).get("epsilon") is not None
-    if book is None and outcome.public is not None and claimed:
+    if book is None and outcome.public is not None and outcome.metrics.private:
         terminal.say(UNCHARGED)
     _conclude(outcome, quiet=quiet)
 
@@ -333,7 +330,7 @@ def _show(outcome: "Outcome", *, quiet: bool) -> None:
         return
     from synthdp.report.summary import headline
 
-    terminal.show(terminal.wrapped(headline(outcome.metrics["gate"], published=outcome.public is not None)))
+    terminal.show(terminal.wrapped(headline(outcome.metrics.gate, published=outcome.public is not None)))
     terminal.show_summary(outcome.summary)
     terminal.show(f"report: {outcome.report}")
     if outcome.public is not None:
@@ -348,9 +345,9 @@ def _conclude(outcome: "Outcome", *, quiet: bool) -> None:
         return
     shown = set() if quiet else {value for _, value in outcome.summary}
     terminal.say("the release gate refused; nothing was published.")
-    for reason in why(outcome.metrics["gate"]):
+    for reason in why(outcome.metrics.gate):
         if reason not in shown:
             terminal.say(terminal.wrapped(reason, indent="  "))
-    for line, verbatim in advice(outcome.metrics["gate"]):
+    for line, verbatim in advice(outcome.metrics.gate):
         terminal.say(f"      {line}" if verbatim else terminal.wrapped(line, indent="  "))
     raise typer.Exit(GateRefused.exit_code)

@@ -20,10 +20,10 @@ from synthdp.config.proposal import Method, propose
 from synthdp.config.proposal_text import tell, to_yaml
 from synthdp.datasets import anes96
 from synthdp.errors import InputError, SynthdpError
-from synthdp.pipeline import Outcome, execute
-from synthdp.progress import Progress, Silent, Timer
+from synthdp.pipeline import Outcome
+from synthdp.progress import Progress
 from synthdp.release import write_atomic
-from synthdp.stages.intake import prepare
+from synthdp.stages.intake import Source, prepare
 from synthdp.table import io
 from synthdp.table.io import Dialect
 from synthdp.table.io.streams import open_file
@@ -49,14 +49,10 @@ def demo(*, out: Path, quick: bool = False, jobs: int = 1, progress: Progress | 
     quick
         Fewer copies.
     """
-    timer = Timer(progress or Silent())
-    config = settings(quick=quick)
-    with timer.stage("read"):
-        frame = anes96()
-        data = prepare(frame, config)
+    config, frame = settings(quick=quick), anes96()
     table = io.encode(frame, format="csv")
-    inputs = {"data": hashlib.sha256(table).hexdigest()}
-    outcome = execute(config, data, inputs, out=out, study=False, jobs=jobs, resume=False, timer=timer)
+    source = Source(prepare(frame, config), hashlib.sha256(table).hexdigest())
+    outcome = pipeline.run(config, out=out, jobs=jobs, progress=progress, source=source)
     write_atomic(out / "anes96.csv", table, mode=0o644)
     write_atomic(out / "demo.yaml", _text().encode(), mode=0o644)
     return outcome

@@ -74,6 +74,10 @@ class Stages:
     def advance(self, done: int, total: int) -> None:
         """Say how far the current stage has come."""
 
+    def wait(self, sentence: str) -> None:
+        """Say what has to end first, also where progress is not shown."""
+        say(sentence)
+
     def begin(self, name: str) -> None:
         """Show that a stage begins."""
 

@@ -15,7 +15,7 @@ from synthdp.inference.analyses import Analysis
 from synthdp.masking.mask import MaskSettings
 from synthdp.synthesis.imputed import DaMi
 from synthdp.synthesis.plan import Method
-from synthdp.synthesis.private.synthesizer import Private
+from synthdp.table import io
 from synthdp.table.schema import Level, Settings, Variable
 from synthdp.tagging.groups import Neighbours, Rules
 
@@ -235,6 +235,10 @@ class ReleaseSettings(Thresholds):
     draws: int = Field(default=20, ge=12)
     escape_formulas: bool = False
 
+    def format_of(self, data: Path) -> str:
+        """Return the format of the public files, given the confidential one."""
+        return io.format_like(data) if self.format == "same" else self.format
+
 
 class Config(Settings):
     """A whole run, frozen.
@@ -267,7 +271,7 @@ class Config(Settings):
         A claim that bounds nothing is none to protect: beyond an ε of 20 they are judged like other methods.
         """
         written = self.release.model_fields_set
-        off = isinstance(self.synthesis, Private) and self.synthesis.epsilon <= LARGEST_EPSILON
+        off = (budget := self.synthesis.budget) is not None and budget <= LARGEST_EPSILON
         names = [name for name in Thresholds.model_fields if name in written or not off]
         return OFF.model_copy(update={name: getattr(self.release, name) for name in names})
 

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
 from synthdp.table.schema import Column, Kind
-
-Booleans = npt.NDArray[np.bool_]
 
 # 0.6 / 0.2 is a hair below 3: a value on a border belongs to the class above it
 ROUNDING = 1e-9

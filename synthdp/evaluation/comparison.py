@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.table.microdata import Codes
 from synthdp.table.schema import Schema
 
@@ -89,9 +90,6 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"
-
-
-Booleans = npt.NDArray[np.bool_]
 
 
 def split(n: int, *, share: float, cluster: Codes | None, rng: np.random.Generator) -> Booleans:

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from synthdp.masking.evidence import LevelEvidence, draw_levels
-from synthdp.masking.mask import Target
+from synthdp.masking.mask import Target, two_digits
 from synthdp.privacy import events
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Column, Kind, Settings
@@ -85,6 +85,10 @@ class ShiftedNormal(Settings):
     def depends_on_neighbours(self) -> bool:
         """Return whether the strength differs with the number of neighbours."""
         return False
+
+    def wider(self, factor: float, levels: int) -> Self:
+        """Return the mask with levels closer to each other."""
+        return self.model_copy(update={"alpha": two_digits(self.alpha / factor)}) if self.alpha else self
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,3 +183,9 @@ class Transition(Settings):
     def depends_on_neighbours(self) -> bool:
         """Return whether the strength differs with the number of neighbours."""
         return False
+
+    def wider(self, factor: float, levels: int) -> Self:
+        """Return the mask that keeps fewer levels: towards the blind guess, which keeps one in as many as there are."""
+        if self.keep is None:
+            return self
+        return self.model_copy(update={"keep": two_digits(1 / levels + (self.keep - 1 / levels) / factor)})

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from synthdp.masking.evidence import GaussianEvidence
-from synthdp.masking.mask import Target
+from synthdp.masking.mask import Target, two_digits
 from synthdp.privacy import events
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Column, Settings
@@ -120,3 +120,15 @@ class Gaussian(Settings):
     def depends_on_neighbours(self) -> bool:
         """Return whether the noise is graded."""
         return self.graded is not None
+
+    def wider(self, factor: float, levels: int) -> Self:
+        """Return the mask with more noise.
+
+        Examples
+        --------
+        >>> Gaussian(sd=0.5).wider(2.0, levels=2).sd
+        1.0
+        """
+        if self.sd is not None:
+            return self.model_copy(update={"sd": two_digits(self.sd * factor)})
+        return self.model_copy(update={"scale": two_digits((self.scale or 0.0) * factor)})

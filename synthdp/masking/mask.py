@@ -97,6 +97,15 @@ class MaskSettings(Protocol):
         """Return whether the strength differs with the number of neighbours."""
         ...
 
+    def wider(self, factor: float, levels: int) -> Self:
+        """Return the mask of a column with so many levels that lets less through by about a factor."""
+        ...
+
+
+def two_digits(value: float) -> float:
+    """Return a strength as a person would write it."""
+    return float(f"{value:.2g}")
+
 
 MaskDraw = Literal["per_copy", "once", "once_orthogonal"]
 Residuals = Callable[[Floats], Floats]
@@ -188,7 +197,7 @@ class ColumnMask:
         for part in self.parts:
             event: events.MaskEvent = events.NonPrivate("no mask was drawn, so W says nothing; the model saw the data")
             if part.settings is not None:
-                event = events.compose_copies(part.settings.event(self.target), draws)
+                event = part.settings.event(self.target).copies(draws)
                 if withdrawn is not None and not isinstance(event, events.NonPrivate):
                     event = events.NonPrivate(withdrawn)
             rows.append(
@@ -197,7 +206,7 @@ class ColumnMask:
                     "group": part.group,
                     "mask": part.settings.describe() if part.settings is not None else "none",
                     "mu": event.mu if isinstance(event, events.Gaussian) else None,
-                    "statement": events.statement(event),
+                    "statement": event.statement(),
                 }
             )
         return rows

@@ -4,16 +4,14 @@ Read without following links, written whole, held by locks; the first version's 
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import secrets
-import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.files import write_atomic
+from synthdp.files import hold, open_owned, write_atomic
 from synthdp.release.confidential import json_text
 from synthdp.table.microdata import Microdata
 
@@ -106,24 +104,22 @@ class Shelf:
         """
         with ExitStack() as stack:
             for name in sorted(names):
-                descriptor = self._open(name, os.O_RDWR | os.O_CREAT)
-                stack.callback(os.close, descriptor)
-                self._wait(descriptor, waiting)
+                try:
+                    lock = hold(self.folder / name, patience=PATIENCE, busy=partial(_say, waiting))
+                except OSError as error:
+                    raise self._explained(error, name) from None
+                stack.callback(os.close, lock)
             yield
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None when there is none."""
         try:
-            descriptor = self._open(name, os.O_RDONLY | os.O_NONBLOCK)
+            with open(open_owned(self.folder / name, os.O_RDONLY), "rb") as file:
+                return file.read()
         except FileNotFoundError:
             return None
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InputError(f"{self.folder / name}: must be a file; restore the register from a backup.")
-            with open(descriptor, "rb", closefd=False) as file:
-                return file.read()
-        finally:
-            os.close(descriptor)
+        except OSError as error:
+            raise self._explained(error, name) from None
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file whole, for its owner only."""
@@ -167,18 +163,12 @@ class Shelf:
         """Write the index; the caller holds the register."""
         self.write(INDEX, json_text(index).encode())
 
-    def _open(self, name: str, flags: int) -> int:
-        try:
-            return os.open(self.folder / name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise self._explained(error, name) from None
-
     def _explained(self, error: OSError, name: str) -> Exception:
         if error.errno == errno.ELOOP:
             return InputError(
                 f"{self.folder / name}: is a link, which the register does not follow; put the file there."
             )
-        if isinstance(error, IsADirectoryError):
+        if isinstance(error, IsADirectoryError) or error.errno == errno.EINVAL:
             return InputError(f"{self.folder / name}: must be a file; restore the register from a backup.")
         if isinstance(error, NotADirectoryError):
             return InputError(f"release.recorded_in: {self.folder} must be a folder, found a file; name another one.")
@@ -189,18 +179,10 @@ class Shelf:
             )
         return error
 
-    def _wait(self, descriptor: int, waiting: Waiting | None) -> None:
-        since, told = time.monotonic(), False
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if not told and time.monotonic() - since >= PATIENCE:
-                    told = True
-                    if waiting is not None:
-                        waiting("waiting for another run on the same data, which is judged first.")
-                time.sleep(0.02)
+
+def _say(waiting: Waiting | None) -> None:
+    if waiting is not None:
+        waiting("waiting for another run on the same data, which is judged first.")
 
 
 def now() -> str:

@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from synthdp.config import Config, parse
+from synthdp.config.settings import AnyMask
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Verdict
 from synthdp.evaluation.gate.averages import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.evaluation.risk.extremes import NAME as EXTREMES
-from synthdp.masking.mask import MaskSettings
+from synthdp.stages.draws import FEWEST_DRAWS, Draws
+from synthdp.stages.gating import MOST_DRAWN_IN_VAIN, Judged, judge
+from synthdp.stages.intake import prepare
 from synthdp.stages.kept_advice import (
     GONE,
     MOST_TRIALS,
@@ -26,10 +30,9 @@ from synthdp.stages.kept_advice import (
     they_are,
     undecided_columns,
 )
+from synthdp.stages.planning import plan_of
 from synthdp.table.microdata import Microdata
-from synthdp.table.schema import Schema
-
-__all__ = ["MOST_TRIALS", "WIDEST", "Advice", "advise", "excess", "masks_text", "widened", "wider"]
+from synthdp.table.schema import COARSENINGS, Role, Schema, Variable
 
 # masks this many times wider say next to nothing: what is found then is not theirs
 WIDEST = 8.0
@@ -38,7 +41,54 @@ STEEP, NARROWEST = 0.7, 1.25
 # sds of the prior of levels' coefficients, 2.5 by default: four levels of 12, 5, 7 and 3 values, 200 records, repeated
 # 12%, 5% and 3% of the unique records because they were fitted with 2.5, 0.5 and 0.1
 PRIORS = (0.5, 0.1)
+# above this many records a trial of a changed config takes too long to be spent on advice
+MOST_TRIED = 200_000
 MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
+
+
+def advise_on(draws: Draws, judged: Judged, *, accepted: Mapping[str, str], study: bool = False) -> dict[str, Any]:
+    """Return what would bring a refused release within its limits; empty for one that was not refused."""
+    if judged.verdict.passed:
+        return {}
+    config, plan = draws.config, draws.plan
+    place = count(1)
+
+    def possible(changed: Config) -> bool:
+        try:
+            plan_of(changed, _declared_anew(config, changed, plan.released))
+        except SynthdpError:
+            return False
+        return True
+
+    def trial(changed: Config) -> Verdict | None:
+        # kept columns end the verdict on a large file before any draw, and their advice must not cost more than that
+        most = MOST_TRIED if changed.variables == config.variables else MOST_DRAWN_IN_VAIN
+        if len(plan.data) > most:
+            return None
+        try:
+            again = plan_of(changed, _declared_anew(config, changed, plan.released))
+            mine = Draws(changed, again, draws.streams.within("advice", next(place)), draws.jobs)
+            known = {name: reason for name, reason in accepted.items() if name.startswith(UNDECIDED)}
+            return judge(mine, accepted=known, study=study, count=FEWEST_DRAWS).verdict
+        except SynthdpError:
+            return None
+
+    found = advise(config, plan.released, judged.verdict, trial, possible)
+    return found.section() if found is not None else {}
+
+
+def _declared_anew(config: Config, changed: Config, data: Microdata) -> Microdata:
+    """Return the records as a changed config declares them; what was done to them already is not repeated."""
+    if changed.variables == config.variables:
+        return data
+    variables: dict[str, Variable] = {}
+    for name, variable in changed.variables.items():
+        before = config.variables.get(name, Variable())
+        done = {step: None for step in COARSENINGS if getattr(variable, step) == getattr(before, step)}
+        gone = variable.role is Role.DROP and name not in data.frame.columns
+        variables |= {} if gone else {name: variable.model_copy(update=done)}
+    given = changed.data.model_copy(update={"missing_codes": {}})
+    return prepare(data.frame, changed.model_copy(update={"variables": variables, "data": given}))
 
 
 def advise(
@@ -76,7 +126,7 @@ def advise(
             f"{', '.join(sorted(names))} could not be measured, and no mask changes that. Set key: true for every "
             "column that an intruder may know, or set these limits to null."
         )
-    if "max_memorised" in names or _donors(config):
+    if "max_memorised" in names or config.synthesis.association == "cart":
         return _other_model(config, trial)
     if names & set(MASKED) and _masked(config):
         return _wider_masks(config, data, verdict, trial, possible)
@@ -151,7 +201,7 @@ def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial
         options = {name: options_for(config, data, name, keys, possible)[::-1] for name in keys}
         options = {name: [o for o in some if o != GONE] + [GONE] for name, some in options.items()}
         return least_change(config, why, options, trial, possible, most=left, before=len(tried))
-    copies = getattr(config.synthesis, "copies", 1)
+    copies = config.synthesis.copies
     if tried and left > 0 and copies > 2:
         fewer = config.model_copy(update={"synthesis": config.synthesis.model_copy(update={"copies": 2})})
         wide = widened(fewer, WIDEST, data.schema) if _masked(config) else fewer
@@ -167,8 +217,7 @@ def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial
 
 def _other_model(config: Config, trial: Trial) -> Advice:
     """Return a model that hands on no values of donors, or one that is shrunk more where it has too many levels."""
-    model = getattr(config.synthesis, "model", None)
-    name = str(getattr(model, "method", config.synthesis.method))
+    name = config.synthesis.association or config.synthesis.method
     if name == "regression":
         return _tighter(config, trial)
     change = {"model": {"method": "regression"}}
@@ -214,33 +263,11 @@ def excess(verdict: Verdict) -> float:
 def widened(config: Config, factor: float, schema: Schema) -> Config:
     """Return a config whose masks are wider by a factor."""
 
-    def block(masks: Mapping[str, MaskSettings]) -> dict[str, Any]:
-        return {name: wider(mask, factor, max(2, len(schema[name].levels))) for name, mask in masks.items()}
+    def block(masks: Mapping[str, AnyMask]) -> dict[str, AnyMask]:
+        return {name: mask.wider(factor, max(2, len(schema[name].levels))) for name, mask in masks.items()}
 
     groups = {group: block(masks) for group, masks in config.masks_by_group.items()}
     return config.model_copy(update={"masks": block(config.masks), "masks_by_group": groups})
-
-
-def wider(mask: Any, factor: float, levels: int) -> Any:
-    """Return a mask that lets less through: more noise, levels closer to each other, or fewer kept as they are.
-
-    Examples
-    --------
-    >>> from synthdp.masking.gaussian import Gaussian
-    >>> wider(Gaussian(sd=0.5), 2.0, 2).sd
-    1.0
-    """
-    update: dict[str, Any] = {}
-    if getattr(mask, "sd", None) is not None:
-        update["sd"] = _round(mask.sd * factor)
-    elif getattr(mask, "scale", None) is not None:
-        update["scale"] = _round(mask.scale * factor)
-    elif getattr(mask, "alpha", None):
-        update["alpha"] = _round(mask.alpha / factor)
-    elif getattr(mask, "keep", None) is not None:
-        # towards the blind guess, which keeps one in as many as there are levels
-        update["keep"] = _round(1 / levels + (mask.keep - 1 / levels) / factor)
-    return mask.model_copy(update=update)
 
 
 def masks_text(config: Config) -> str:
@@ -259,11 +286,7 @@ def _plain(mask: Any) -> dict[str, Any]:
 
 
 def _masked(config: Config) -> bool:
-    return hasattr(config.synthesis, "mask_draw") and bool(config.masks or config.masks_by_group)
-
-
-def _donors(config: Config) -> bool:
-    return str(getattr(getattr(config.synthesis, "model", None), "method", "")) == "cart"
+    return config.synthesis.mask_drawn is not None and bool(config.masks or config.masks_by_group)
 
 
 def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
@@ -273,7 +296,3 @@ def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
         return parse(raw | {"synthesis": block | {"method": config.synthesis.method, **change}})
     except SynthdpError:
         return None
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.2g}")

@@ -14,12 +14,14 @@ from synthdp.evaluation.measure import Figures, Measure, Need, Plain
 from synthdp.evaluation.risk.attacks import risks
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.release.held import Earlier
+from synthdp.release.metrics import Metrics
 from synthdp.seeding import Streams
-from synthdp.stages.draws import PlanShadows, refitting
+from synthdp.stages.draws import Copies, Draws, beside, refitting
 from synthdp.stages.informed_intruder import informed_intruder
 from synthdp.stages.judging import bayes, origins, published_before
-from synthdp.synthesis.making import Repaired, finish, make
-from synthdp.synthesis.plan import Plan, Release
+from synthdp.stages.shadows import PlanShadows
+from synthdp.synthesis.making import finish, make
+from synthdp.synthesis.plan import Plan
 
 # permutations and folds behind a measure need no secrecy, and the same copies should give the same numbers
 EVALUATION = Streams(0)
@@ -75,12 +77,25 @@ def informed_measures(
     return {measure.name: measure for measure in (informed, memorised, shadows)}
 
 
+def assess_release(
+    draws: Draws, copies: Copies, *, earlier: Sequence[Earlier], holdout: pd.DataFrame | None
+) -> tuple[Comparison, Metrics]:
+    """Lay the copies that would go out beside the original; return both, measured, with what may be claimed."""
+    config, plan, made = draws.config, draws.plan, copies.made
+    comparison = replace(beside(plan, made), holdout=holdout)
+    found = assess_comparison(config, comparison, informed_measures(config, plan, draws.jobs, draws.advance))
+    metrics = Metrics()
+    metrics.measured(found, **further_sections(config, comparison, beside(plan, copies.drawn), copies, earlier))
+    # what is known, without the data, of how much of a private release is noise
+    metrics.claimed(made.privacy, made.masking, config.synthesis.notes(plan) if config.synthesis.private else ())
+    return comparison, metrics
+
+
 def further_sections(
     config: Config,
     comparison: Comparison,
     before_repair: Comparison,
-    made: Release,
-    mended: Repaired | None,
+    copies: Copies,
     earlier: Sequence[Earlier],
 ) -> dict[str, Any]:
     """Return what the risk was before repair, and what it is beside earlier releases of the same data."""
@@ -89,13 +104,13 @@ def further_sections(
     asked = config.evaluation.model_copy(update={"utility": (), "risk": plain})
     blind = config.model_copy(update={"evaluation": asked})
     found: dict[str, Any] = {}
-    if mended is not None:
+    if (mended := copies.mended) is not None:
         before = assess_comparison(blind, before_repair).risk
         found["repair"] = {"records": mended.touched, "left": mended.left, "before": before}
-    beside = [one for one in earlier if one.aligned]
-    if beside:
-        copies = (*published_before(beside, made), *comparison.copies)
-        whose = origins(beside, made)
-        joint = assess_comparison(blind, replace(comparison, copies=copies, origins=whose)).risk
-        found["releases"] = {"earlier": [one.when for one in earlier], "copies": len(copies), **joint}
+    aligned = [one for one in earlier if one.aligned]
+    if aligned:
+        files = (*published_before(aligned, copies.made), *comparison.copies)
+        whose = origins(aligned, copies.made)
+        joint = assess_comparison(blind, replace(comparison, copies=files, origins=whose)).risk
+        found["releases"] = {"earlier": [one.when for one in earlier], "copies": len(files), **joint}
     return found

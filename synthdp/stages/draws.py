@@ -1,31 +1,19 @@
-"""The method run again from streams of its own: on all records for the gate, on halves, and on shadow files.
-
-What is learnt from the records is learnt anew: risk groups, bounds that were taken from the data, the model. Levels
-stay as they are in the codebook, also where no record of a fit has one.
-"""
+"""The mechanism drawn as often as anybody asks: the copies that go out, draws for the gate, and fits to halves."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from synthdp.config import Config
-from synthdp.evaluation.combinations import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import Refit
 from synthdp.seeding import Streams
-from synthdp.synthesis.constraints import violated
-from synthdp.synthesis.imputed import Imputed
-from synthdp.synthesis.making import complete, finish, make, repair, visible
-from synthdp.synthesis.plan import Plan, Release, Synthesizer
-from synthdp.synthesis.sequential import Sequential
-from synthdp.table import applies
-from synthdp.table.derived import recompute
-from synthdp.table.microdata import Codes, Microdata, numbers
-from synthdp.table.schema import Column, Role, Schema
-from synthdp.tagging.groups import Neighbours, Rules, tag
+from synthdp.synthesis.making import Repaired, complete, finish, make, repair
+from synthdp.synthesis.plan import Advance, Method, Plan, Release
+from synthdp.table.microdata import Codes, Microdata
+from synthdp.table.schema import Schema
 
 Mechanism = Callable[[Plan, Streams], Release]
 
@@ -44,48 +32,91 @@ def count_of(config: Config, records: int) -> int:
     return config.release.draws if asked or records < LARGE else FEWEST_DRAWS
 
 
-def repeat(
-    config: Config,
-    plan: Plan,
-    *,
-    streams: Streams,
-    count: int,
-    first: int = 0,
-    jobs: int = 1,
-    mechanism: Mechanism | None = None,
-) -> Iterator[Release]:
-    """Yield the copies of a plan ``count`` times, all that is done to a release included.
+@dataclass(frozen=True, repr=False)
+class Copies:
+    """What goes out, and what it was before records that stood out were repaired (``mended``: None if none were)."""
+
+    made: Release
+    drawn: Release
+    mended: Repaired | None
+
+
+@dataclass(frozen=True, repr=False)
+class Draws:
+    """The mechanism of a config on a plan, drawn as often as anybody asks.
 
     Parameters
     ----------
-    first
-        How many draws were made before: these are others.
+    streams
+        Of the copies that go out; names of the others begin with ``draw``, so that they share nothing with those.
+    jobs
+        How many threads work; what comes of it does not depend on their number.
+    advance
+        Told how far it is.
     mechanism
         Whatever else makes the copies of a plan; by default the config's method.
-
-    Where copies depend on each other only through the fit, several draws are cut from one long release: that is the
-    same law, and the model is fitted once. Where they share a mask, a completed original or a noisy table, everything
-    is made anew for each draw.
-
-    Notes
-    -----
-    Cost: ``count`` times the drawing, and ``count·M·n·p/5·10⁷`` fits, at least one.
     """
-    if mechanism is not None:
-        yield from (mechanism(plan, streams.within("draw", place)) for place in range(first, first + count))
-        return
-    method = config.synthesis
-    together = made_together(config, plan, count)
-    done = 0
-    while done < count:
-        size = min(together, count - done)
-        settings = method if size == 1 else method.model_copy(update={"copies": method.copies * size})
-        made = make(settings, plan, streams=streams.within("draw", first + done), jobs=jobs)
-        each = len(made.copies) // size
-        for number in range(size):
-            copies = made.copies[number * each : (number + 1) * each]
-            yield finish(method, replace(made, copies=copies, design=method.design(plan)), plan)[0]
-        done += size
+
+    config: Config
+    plan: Plan
+    streams: Streams
+    jobs: int = 1
+    advance: Advance | None = None
+    mechanism: Mechanism | None = None
+
+    def __repr__(self) -> str:
+        return f"Draws({self.config.synthesis.method}, {len(self.plan.data)} records)"
+
+    def fresh(self) -> Copies:
+        """Return the copies that go out if the gate lets them pass."""
+        method = self.config.synthesis
+        drawn = make(method, self.plan, streams=self.streams, jobs=self.jobs, advance=self.advance)
+        made, mended = finish(method, drawn, self.plan)
+        return Copies(made, drawn, mended)
+
+    def together(self, count: int) -> int:
+        """Return how many draws may be made in one go."""
+        method, data = self.config.synthesis, self.plan.data
+        if self.mechanism is not None or not method.independent:
+            return 1
+        cells = max(1, len(data) * len(data.schema.columns) * method.copies)
+        return max(1, min(count, MOST_CELLS // cells))
+
+    def repeat(self, count: int, first: int = 0) -> Iterator[Release]:
+        """Yield the copies ``count`` times, all that is done to a release included; ``first`` were drawn before.
+
+        Where copies depend on each other only through the fit, several draws are cut from one long release: that is
+        the same law, and the model is fitted once. Where they share a mask, a completed original or a noisy table,
+        everything is made anew for each draw.
+
+        Notes
+        -----
+        Cost: ``count`` times the drawing, and ``count·M·n·p/5·10⁷`` fits, at least one.
+        """
+        plan, method = self.plan, self.config.synthesis
+        if self.mechanism is not None:
+            yield from (self.mechanism(plan, self.streams.within("draw", first + done)) for done in range(count))
+            return
+        together = self.together(count)
+        for done in range(0, count, together):
+            size = min(together, count - done)
+            settings = method if size == 1 else method.model_copy(update={"copies": method.copies * size})
+            made = make(settings, plan, streams=self.streams.within("draw", first + done), jobs=self.jobs)
+            each = len(made.copies) // size
+            for number in range(size):
+                copies = made.copies[number * each : (number + 1) * each]
+                yield finish(method, replace(made, copies=copies, design=method.design(plan)), plan)[0]
+
+    def refit(self) -> Refit:
+        """Return a function that fits the mechanism to some of the records and makes copies."""
+        if self.mechanism is None:
+            return refitting(self.config.synthesis, self.plan, repaired=self.config.synthesis.repair)
+        mechanism = self.mechanism
+
+        def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
+            return mechanism(part_of(self.plan, rows), Streams(int(rng.integers(2**63)))).copies
+
+        return refit
 
 
 def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Comparison:
@@ -105,17 +136,6 @@ def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Compar
     )
 
 
-def made_together(config: Config, plan: Plan, count: int) -> int:
-    """Return how many draws may be made in one go."""
-    method = config.synthesis
-    if not isinstance(method, Imputed | Sequential) or method.imputations > 1:
-        return 1
-    if getattr(method, "mask_draw", "per_copy") != "per_copy":
-        return 1
-    cells = max(1, len(plan.data) * len(plan.data.schema.columns) * method.copies)
-    return max(1, min(count, MOST_CELLS // cells))
-
-
 # copies cost little once a model is fitted, and what is counted is a share per copy
 ENOUGH_COPIES = 5
 
@@ -130,7 +150,7 @@ def part_of(plan: Plan, rows: Codes) -> Plan:
     return replace(plan, data=_some(plan.data, rows), tags=plan.tags.of(rows), whole=whole)
 
 
-def refitting(method: Synthesizer, plan: Plan, *, repaired: bool = False, jobs: int = 1) -> Refit:
+def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int = 1) -> Refit:
     """Return a function that fits the method to some of the records and makes copies.
 
     Parameters
@@ -147,7 +167,7 @@ def refitting(method: Synthesizer, plan: Plan, *, repaired: bool = False, jobs: 
     ``refit(rows, rng)`` returns copies whose row k was made from record rows[k], for methods whose rows belong to
     records. It raises what the method raises: half of a file may lack a level that a model needs.
     """
-    method = _with_copies(method)
+    method = method.with_copies(ENOUGH_COPIES)
 
     def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
         part = part_of(plan, rows)
@@ -161,124 +181,3 @@ def refitting(method: Synthesizer, plan: Plan, *, repaired: bool = False, jobs: 
 
 def _some(data: Microdata, rows: Codes) -> Microdata:
     return Microdata(data.frame.iloc[rows].reset_index(drop=True), data.schema)
-
-
-def _with_copies(method: Any) -> Any:
-    """Return the method with enough copies; one that imputes several originals makes as many files anyway."""
-    settings = getattr(method, "model_copy", None)
-    if settings is None or getattr(method, "imputations", 1) > 1 or getattr(method, "copies", 1) >= ENOUGH_COPIES:
-        return method
-    return settings(update={"copies": ENOUGH_COPIES}) if "copies" in type(method).model_fields else method
-
-
-Maker = Callable[[pd.DataFrame, np.random.Generator], Sequence[pd.DataFrame]]
-
-
-@dataclass(frozen=True, repr=False)
-class PlanShadows:
-    """Fits a synthesizer to some records of a plan: what ``evaluate_shadow`` asks for.
-
-    Parameters
-    ----------
-    method
-        The synthesizer, its number of copies included: ``method.model_copy(update={"copies": 1})`` is quicker, and
-        finds less where every copy says something new of a record.
-    plan
-        What the release is made from.
-    groups
-        How its records were put into risk groups.
-    """
-
-    method: Synthesizer
-    plan: Plan
-    groups: Neighbours | Rules | None = None
-
-    def __repr__(self) -> str:
-        return f"PlanShadows({type(self.method).__name__}, {len(self.plan.data)} records)"
-
-    def __call__(self, rows: Codes, donors: Codes, *, rng: np.random.Generator) -> tuple[pd.DataFrame, ...]:
-        """Return the copies of a file made of these records."""
-        whole = self._file(rows, donors)
-        seen = visible(whole)
-        plan = replace(self.plan, data=seen, tags=tag(whole, self.groups), whole=None if seen is whole else whole)
-        made = make(self.method, plan, streams=Streams(int(rng.integers(2**63))))
-        if getattr(self.method, "repair", False):
-            made = complete(replace(made, copies=repair(whole, made.copies).copies), plan)
-        return made.copies
-
-    def lawful(self, rows: Codes, donors: Codes) -> Booleans:
-        """Return which pairs keep the constraints, and have values only where columns apply."""
-        frame = _joined(self.plan.released, rows, donors)
-        found = ~np.asarray(violated(frame, self.plan.constraints), dtype=np.bool_)
-        for column in self.plan.released.schema.columns:
-            if column.applies_when is not None:
-                # a value where it applies, and nowhere else, whoever's value it is
-                whose = donors if column.role is Role.REPLACE else rows
-                own = self.plan.released.frame.iloc[whose].reset_index(drop=True)
-                found &= applies.holds(column, frame) == applies.holds(column, own)
-        return found
-
-    def _file(self, rows: Codes, donors: Codes) -> Microdata:
-        data = self.plan.released
-        frame = _joined(data, rows, donors)
-        return Microdata(
-            frame, Schema(columns=tuple(_learnt(column, frame[column.name]) for column in data.schema.columns))
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class FrameShadows:
-    """Lets any function from a table to tables be played against.
-
-    Parameters
-    ----------
-    make
-        Takes a table and a generator and returns copies.
-    data
-        The original, with its schema.
-
-    Examples
-    --------
-    >>> from synthdp.table.microdata import resolve
-    >>> from synthdp.table.schema import Variable
-    >>> data = resolve(pd.DataFrame({"x": [1.0, 2.5, 4.0]}), {"x": Variable(role="replace")})
-    >>> shadows = FrameShadows(lambda frame, rng: [frame], data)
-    >>> shadows(np.array([2, 0]), np.array([2, 1]), rng=np.random.default_rng(1))[0]["x"].tolist()
-    [4.0, 2.5]
-    """
-
-    make: Maker
-    data: Microdata
-
-    def __repr__(self) -> str:
-        return f"FrameShadows({len(self.data)} records)"
-
-    def __call__(self, rows: Codes, donors: Codes, *, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
-        """Return the copies of a file made of these records."""
-        return self.make(_joined(self.data, rows, donors), rng)
-
-    def lawful(self, rows: Codes, donors: Codes) -> Booleans:
-        """Return that any pair will do."""
-        return np.ones(len(rows), dtype=np.bool_)
-
-
-def _joined(data: Microdata, rows: Codes, donors: Codes) -> pd.DataFrame:
-    """Return the records with the replaced columns of others, and what is derived from both."""
-    frame = data.frame.iloc[rows].reset_index(drop=True)
-    if np.array_equal(rows, donors):
-        return frame
-    for column in data.schema.columns:
-        if column.role is Role.REPLACE:
-            frame[column.name] = data.frame[column.name].iloc[donors].to_numpy()
-    return recompute(frame, data) if data.schema.derived() else frame
-
-
-def _learnt(column: Column, series: pd.Series) -> Column:
-    """Return a column with what was taken from the data taken from these records instead."""
-    if column.bounds is None or column.bounds_public:
-        return column
-    values = numbers(series, column)
-    known = values[np.isfinite(values)]
-    if not len(known) or known.min() == known.max():
-        return column
-    return column.model_copy(update={"bounds": (float(known.min()), float(known.max()))})

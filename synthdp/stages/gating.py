@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from synthdp.config import Config
@@ -18,7 +16,7 @@ from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.averages import IDENTITY_READ, Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE, LIMITS
 from synthdp.evaluation.gate.tally import Bound
-from synthdp.evaluation.gate.verdict import EARLIER, UNDECIDED, Check, check
+from synthdp.evaluation.gate.verdict import EARLIER, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.risk.attacks import records_at_risk, risks
@@ -26,23 +24,15 @@ from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.persons import repeated_id, tied
 from synthdp.release.held import Earlier
-from synthdp.seeding import Streams
-from synthdp.stages.advising import advise
 from synthdp.stages.assessing import EVALUATION
-from synthdp.stages.draws import FEWEST_DRAWS, Mechanism, count_of, part_of, refitting
-from synthdp.stages.intake import prepare
+from synthdp.stages.draws import Draws, count_of
 from synthdp.stages.judging import over_draws
-from synthdp.stages.planning import open_questions, plan_of
-from synthdp.synthesis.plan import Advance, Plan
-from synthdp.synthesis.private.synthesizer import Private
-from synthdp.table.microdata import Codes, Microdata
-from synthdp.table.schema import COARSENINGS, Role, Schema, Variable
+from synthdp.stages.planning import open_questions
+from synthdp.table.schema import Schema
 
 # a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
 MOST_DRAWN_IN_VAIN = 5000
 NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
-# above this many records a trial of a changed config takes too long to be spent on advice
-MOST_TRIED = 200_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,18 +77,13 @@ class Judged:
 
 
 def judge(
-    config: Config,
-    plan: Plan,
+    draws: Draws,
     *,
-    streams: Streams,
     earlier: Sequence[Earlier] = (),
     holdout: pd.DataFrame | None = None,
     accepted: Mapping[str, str] | None = None,
     study: bool = False,
-    jobs: int = 1,
-    advance: Advance | None = None,
-    draws: int | None = None,
-    mechanism: Mechanism | None = None,
+    count: int | None = None,
 ) -> Judged:
     """Judge what the config would publish, over draws that are not published.
 
@@ -107,22 +92,19 @@ def judge(
 
     Parameters
     ----------
-    streams
-        Of the draws: their names begin with ``draw``, so that no draw shares anything with the published copies.
     accepted
         Risks that the signatory accepts, by name, with the reason.
     study
         Nothing will be published, so nobody has to decide about undecided columns: they count as keys.
-    draws
-        How many; by default as :func:`synthdp.stages.draws.count_of` says.
-    mechanism
-        Whatever else makes the copies of a plan; by default the config's method.
+    count
+        Of draws; by default as :func:`synthdp.stages.draws.count_of` says.
 
     Notes
     -----
-    Cost: the draws (see :func:`synthdp.stages.draws.repeat`) and their attacks. Above 2,500 records a sample and the
+    Cost: the draws (see :class:`synthdp.stages.draws.Draws`) and their attacks. Above 2,500 records a sample and the
     loners are attacked (see :mod:`synthdp.stages.judging`), so that a draw costs O(M n log n).
     """
+    config, plan = draws.config, draws.plan
     limits = config.limits
     if not limits.judged():
         return Judged(Verdict(()))
@@ -141,20 +123,15 @@ def judge(
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))
     with ThreadPoolExecutor(max_workers=1) as pool:
         # halves have a stream of their own, and one thread of them fills what the draws leave idle
-        halves = pool.submit(_memorised, config, plan, blank, streams, mechanism) if jobs > 1 else None
+        halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 else None
         found = over_draws(
             inquiry_of(config),
-            config,
-            plan,
+            draws,
             blank=replace(blank, holdout=holdout),
             earlier=[before for before in earlier if before.aligned],
-            streams=streams,
-            count=draws or count_of(config, len(plan.data)),
-            jobs=jobs,
-            advance=advance,
-            mechanism=mechanism,
+            count=count or count_of(config, len(plan.data)),
         )
-        known += _memorised(config, plan, blank, streams, mechanism) if halves is None else halves.result()
+        known += _memorised(draws, blank) if halves is None else halves.result()
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if found.together.draws:
         laid = sum(before.aligned for before in earlier)
@@ -163,66 +140,6 @@ def judge(
         verdict = verdict.after(Verdict(tuple(averages.checks_of_one(limits))), before.when[:10])
     keys = tuple(column.name for column in schema.keys())
     return Judged(verdict.accepting(accepted), found.alone, found.alone.draws, notes, keys)
-
-
-def advise_on(
-    config: Config,
-    plan: Plan,
-    judged: Judged,
-    *,
-    streams: Streams,
-    accepted: Mapping[str, str],
-    study: bool,
-    jobs: int,
-) -> dict[str, Any]:
-    """Return what would bring a refused release within its limits; empty for one that was not refused."""
-    if judged.verdict.passed:
-        return {}
-    place = count(1)
-
-    def possible(changed: Config) -> bool:
-        try:
-            plan_of(changed, _declared_anew(config, changed, plan.released))
-        except SynthdpError:
-            return False
-        return True
-
-    def trial(changed: Config) -> Verdict | None:
-        # kept columns end the verdict on a large file before any draw, and their advice must not cost more than that
-        most = MOST_TRIED if changed.variables == config.variables else MOST_DRAWN_IN_VAIN
-        if len(plan.data) > most:
-            return None
-        try:
-            again = plan_of(changed, _declared_anew(config, changed, plan.released))
-            mine = streams.within("advice", next(place))
-            known = {name: reason for name, reason in accepted.items() if name.startswith(UNDECIDED)}
-            return judge(
-                changed, again, streams=mine, accepted=known, study=study, jobs=jobs, draws=FEWEST_DRAWS
-            ).verdict
-        except SynthdpError:
-            return None
-
-    found = advise(config, plan.released, judged.verdict, trial, possible)
-    return found.section() if found is not None else {}
-
-
-def _declared_anew(config: Config, changed: Config, data: Microdata) -> Microdata:
-    """Return the records as a changed config declares them; what was done to them already is not repeated."""
-    if changed.variables == config.variables:
-        return data
-    variables: dict[str, Variable] = {}
-    for name, variable in changed.variables.items():
-        before = config.variables.get(name, Variable())
-        done = {step: None for step in COARSENINGS if getattr(variable, step) == getattr(before, step)}
-        gone = variable.role is Role.DROP and name not in data.frame.columns
-        variables |= {} if gone else {name: variable.model_copy(update=done)}
-    given = changed.data.model_copy(update={"missing_codes": {}})
-    return prepare(data.frame, changed.model_copy(update={"variables": variables, "data": given}))
-
-
-def leaked(gate: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:
-    """Return what changes in the ``gate`` section when the scan finds a leak in the files themselves."""
-    return {"verdict": "refused", "passed": False, "reasons": [*gate["reasons"], *sentences]}
 
 
 def _names_one(name: str, checks: Sequence[Check]) -> bool:
@@ -234,22 +151,14 @@ def _beyond_judging(before: Earlier) -> Check:
     return Check(EARLIER, before.when[:10], None, 0.0, False, f"{EARLIER}: {before}")
 
 
-def _memorised(
-    config: Config, plan: Plan, blank: Comparison, streams: Streams, mechanism: Mechanism | None
-) -> tuple[Check, ...]:
+def _memorised(draws: Draws, blank: Comparison) -> tuple[Check, ...]:
     """Fit halves of the file, unless no limit reads it."""
-    limit = config.limits.limit("max_memorised")
+    limit = draws.config.limits.limit("max_memorised")
     if limit is None:
         return ()
-    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair)
-    if mechanism is not None:
-        made = mechanism
-
-        def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
-            return made(part_of(plan, rows), Streams(int(rng.integers(2**63)))).copies
-
+    rng = draws.streams.generator("draw", "memorised")
     try:
-        found = evaluate_memorised(blank, refit=refit, rng=streams.generator("draw", "memorised"), enough=limit)
+        found = evaluate_memorised(blank, refit=draws.refit(), rng=rng, enough=limit)
     except SynthdpError:
         return (check("max_memorised", "memorised", None, limit),)
     bound = Bound(found["difference"], found["low"], found["judged"], found["held_out"])
@@ -324,17 +233,14 @@ def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
 
 def _changed_defaults(config: Config) -> tuple[str, ...]:
     """Return one sentence on the limits whose default is another than it was, and which the config leaves out."""
-    changed = [
-        f"{name} {before:g} → {'off' if (now := getattr(config.limits, name)) is None else f'{now:g}'}"
-        for name, before in BEFORE.items()
-        if name not in config.release.model_fields_set and not isinstance(config.synthesis, Private)
-    ]
-    method, written = config.synthesis, config.release.model_fields_set
-    if isinstance(method, Private) and method.epsilon > LARGEST_EPSILON and not set(LIMITS) <= written:
+    written = config.release.model_fields_set
+    if (config.synthesis.budget or 0.0) > LARGEST_EPSILON and not set(LIMITS) <= written:
         return (
             f"An ε above {LARGEST_EPSILON:g} bounds almost nothing, so this release is judged by what intruders find, "
             "and no ε is claimed.",
         )
-    if not changed:
+    if config.synthesis.private or written >= set(BEFORE):
         return ()
+    limits = {name: config.limits.limit(name) for name in BEFORE if name not in written}
+    changed = [f"{name} {BEFORE[name]:g} → {'off' if now is None else f'{now:g}'}" for name, now in limits.items()]
     return (f"Defaults of release: that changed in 0.2: {', '.join(changed)}; risks are means over draws now.",)

@@ -36,6 +36,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk
@@ -46,7 +47,6 @@ from synthdp.stages.learnt_laws import Key, Law, classes_of, keys_of, lines, log
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.ruling import ruled_by
 from synthdp.table.microdata import Codes, Floats
-from synthdp.tagging.compiled import Booleans
 
 # pairs of keys and row that are learnt from: small files are made again more often, large ones are sampled
 ENOUGH, MOST = 4000, 100_000

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,39 @@ from synthdp.table.schema import Design as Part
 from synthdp.table.schema import Level, Role, Schema, Variable
 
 
+@dataclass(frozen=True, repr=False)
+class Source:
+    """Checked records and where they come from.
+
+    Parameters
+    ----------
+    data
+        The records.
+    checksum
+        SHA-256 of the file they were read from.
+    table
+        The file as it is, with its labels; None for records that were in memory.
+    """
+
+    data: Microdata
+    checksum: str
+    table: io.Table | None = None
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Read and check the config's data file."""
+        table = read(config)
+        return cls(prepare(table.frame, config, unread=table.unread), io.digest(config.data.path), table)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The records as they came in."""
+        return self.data.frame if self.table is None else self.table.frame
+
+
 def load(config: Config) -> Microdata:
     """Return the checked records of the config's data file."""
-    table = read(config)
-    return prepare(table.frame, config, unread=table.unread)
+    return Source.of(config).data
 
 
 def read(config: Config) -> io.Table:

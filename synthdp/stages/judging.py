@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from synthdp.config import Config
+from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages, Drawn, Inquiry
-from synthdp.evaluation.gate.tally import LEVEL, Booleans
+from synthdp.evaluation.gate.tally import LEVEL
 from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import Measure, Need, Plain
 from synthdp.evaluation.risk.attacks import IDENTITY_LIMITS
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
-from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Mechanism, beside, made_together, repeat
+from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Draws, beside
 from synthdp.stages.informed_intruder import Informed, learnt_intruder
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.sampler import in_order
 from synthdp.table.microdata import Codes, Floats, codes, numbers
 from synthdp.table.schema import Schema
@@ -112,19 +112,7 @@ class Found:
     before: tuple[tuple[Earlier, Averages], ...] = ()
 
 
-def over_draws(
-    inquiry: Inquiry,
-    config: Config,
-    plan: Plan,
-    *,
-    blank: Comparison,
-    earlier: Sequence[Earlier],
-    streams: Streams,
-    count: int,
-    jobs: int = 1,
-    advance: Advance | None = None,
-    mechanism: Mechanism | None = None,
-) -> Found:
+def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Sequence[Earlier], count: int) -> Found:
     """Draw the mechanism ``count`` times and ask every question of every draw.
 
     Where every mean is within its limit but the end of an interval is not, three times as many draws decide: twenty
@@ -137,8 +125,6 @@ def over_draws(
         The original without copies, with the schema by which the release is judged.
     earlier
         Releases of the same data that stand beside every draw as they were published.
-    mechanism
-        Whatever else makes the copies; by default the config's method.
 
     Notes
     -----
@@ -155,6 +141,7 @@ def over_draws(
     pair for each numeric key; memory is that of the draws held: those made in one go, at least four
     and ``jobs``, of M copies.
     """
+    plan, streams, jobs = draws.plan, draws.streams, draws.jobs
     chosen = choose(blank, plan.tags.neighbours, rng=streams.generator("draw", "targets"))
     targets, typical = chosen if chosen is not None else (None, None)
     before = tuple(attacked_alone(inquiry, blank, earlier, targets, typical, streams=streams))
@@ -172,13 +159,12 @@ def over_draws(
         joint = replace(files, copies=(*published_before(earlier, made), *made.copies), origins=origins(earlier, made))
         return read, asked, full.ask(joint, mine.within("together"), means=False)
 
-    held = _teaching(plan, config)
+    held = _teaching(draws)
 
     def draw(first: int, more: int) -> None:
         # draws that were made in one go are there anyway: asked about in one go, no thread waits for another's draw
-        size = max(jobs, 1 if mechanism is not None else made_together(config, plan, more))
-        drawn = repeat(config, plan, streams=streams, count=more, first=first, jobs=jobs, mechanism=mechanism)
-        for place, made in enumerate(drawn, start=first):
+        size = max(jobs, draws.together(more))
+        for place, made in enumerate(draws.repeat(more, first), start=first):
             batch.append((place, made))
             # the first batch holds the draws that teach
             if len(batch) < (size if informed else max(held, size)) and place + 1 < first + more:
@@ -192,8 +178,8 @@ def over_draws(
                 found.alone.copied(read, rng=streams.generator("draw", batch[number][0], "verbatim"))
                 if joint is not None:
                     found.together.add(joint)
-                if advance is not None:
-                    advance(batch[number][0] + 1, first + more)
+                if draws.advance is not None:
+                    draws.advance(batch[number][0] + 1, first + more)
             batch.clear()
 
     draw(0, count)
@@ -293,6 +279,7 @@ def bayes(attack: Informed) -> Measure:
     )
 
 
-def _teaching(plan: Plan, config: Config) -> int:
-    cells = max(1, len(plan.data) * len(plan.data.schema.columns) * config.synthesis.copies)
+def _teaching(draws: Draws) -> int:
+    data = draws.plan.data
+    cells = max(1, len(data) * len(data.schema.columns) * draws.config.synthesis.copies)
     return max(2, min(TEACHING, MOST_TAUGHT // cells))

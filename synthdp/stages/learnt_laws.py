@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.synthesis.plan import Plan
 from synthdp.table import expressions
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, codes, numbers
 from synthdp.table.schema import Column, Role
-from synthdp.tagging.compiled import Booleans
 
 MOST_LEVELS = 30
 

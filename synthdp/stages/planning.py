@@ -10,7 +10,6 @@ from synthdp.evaluation.risk.undecided import Undecided, questions, replaced_as_
 from synthdp.evaluation.risk.undecided import undecided as find_undecided
 from synthdp.inference.rules import unfit
 from synthdp.stages.intake import unique_share
-from synthdp.stages.publishing import format_of
 from synthdp.synthesis import constraints
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import visible
@@ -81,7 +80,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
         problems.append(
             f"synthesis.repair: may change {', '.join(drawn)} against what applies_when asks; leave out one of the two."
         )
-    problems += io.FORMATS[format_of(config)].refuses(data.schema.names())
+    problems += io.FORMATS[config.release.format_of(config.data.path)].refuses(data.schema.names())
     problems += rule_problems(config, config.synthesis.design(plan))
     raise_if([*problems, *analysis_problems(config, data.schema.names())])
     return plan
@@ -117,10 +116,10 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
     notes += of(data, plan.data)
     if config.release.format == "same" and config.data.path.suffix.lower() == ".sas7bdat":
         notes.append("SAS data files can be written by SAS only: the copies are SAS transport files (.xpt).")
-    if (config.masks or config.masks_by_group) and not hasattr(config.synthesis, "mask_draw"):
+    if (config.masks or config.masks_by_group) and config.synthesis.mask_drawn is None:
         notes.append(f"The masks of the config are not used: method {config.synthesis.method} masks nothing.")
-    notes += getattr(config.synthesis, "notes", lambda _: [])(plan)
-    if getattr(config.synthesis, "mask_draw", "") == "once" and config.synthesis.imputations == 1:
+    notes += config.synthesis.notes(plan)
+    if config.synthesis.mask_drawn == "once" and config.synthesis.imputations == 1:
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
     defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
     if defaults:

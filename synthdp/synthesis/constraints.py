@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError, Unfinished
 from synthdp.imputation.model import Task
 from synthdp.table import expressions
@@ -132,7 +133,6 @@ def _with_rows(frame: pd.DataFrame, other: pd.DataFrame, rows: npt.NDArray[np.bo
     return pd.DataFrame(columns, index=frame.index)
 
 
-Booleans = npt.NDArray[np.bool_]
 # which of some draws break a constraint, by the records they are of and their working values
 Check = Callable[[Codes, Mapping[str, Floats]], Booleans]
 Conditions = Callable[[Codes, Mapping[str, Floats]], list[Booleans]]

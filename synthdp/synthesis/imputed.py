@@ -33,7 +33,7 @@ from synthdp.synthesis import ruling
 from synthdp.synthesis.constraints import TREES, binding
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.nesting import incomplete, sample, started, with_roles
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Advance, Method, Plan, Release
 from synthdp.table.applies import holds
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Settings
@@ -46,7 +46,7 @@ else:
 CANNOT = "cannot impute; use copula, or missing: keep."
 
 
-class Imputed(Settings):
+class Imputed(Method):
     """What DA-MI and MI have in common.
 
     Parameters
@@ -79,10 +79,19 @@ class Imputed(Settings):
     sweeps: int = Field(default=20, ge=1)
     repair: bool = False
 
+    @property
+    def association(self) -> str:
+        """The name of the association model."""
+        return self.model.method
+
+    @property
+    def independent(self) -> bool:
+        """Whether copies depend on each other only through the fit."""
+        return self.imputations == 1 and self.mask_drawn in (None, "per_copy")
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        mask_draw = getattr(self, "mask_draw", None)
-        made = plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=mask_draw)
+        made = plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=self.mask_drawn)
         if self.imputations > 1:
             return dataclasses.replace(made, imputed=True, imputations=self.imputations)
         if not self._filled(plan):
@@ -125,7 +134,7 @@ class Imputed(Settings):
                 "Imputed cells of kept columns are drawn given the records' true values and released unmasked: where "
                 "they are closely related to a replaced column they reveal it. Drop them, or use missing: keep."
             )
-        if getattr(self, "mask_draw", None) == "once":
+        if self.mask_drawn == "once":
             found.append("W is drawn once for each completed original: intervals come out a little too wide.")
         return found
 
@@ -221,6 +230,11 @@ class DaMi(Imputed):
 
     method: Literal["da_mi"] = "da_mi"
     mask_draw: MaskDraw = "per_copy"
+
+    @property
+    def mask_drawn(self) -> str | None:
+        """How W is drawn."""
+        return self.mask_draw
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""

@@ -39,14 +39,14 @@ from pydantic import Field
 from synthdp.imputation.cells import write
 from synthdp.seeding import Streams
 from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Advance, Method, Plan, Release
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, decode
-from synthdp.table.schema import Column, Settings
+from synthdp.table.schema import Column
 
 Places = npt.NDArray[np.int64]
 
 
-class Masking(Settings):
+class Masking(Method):
     """What the maskings share; missing values stay missing."""
 
     method: str

@@ -33,6 +33,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from synthdp.arrays import Booleans
 from synthdp.imputation.cells import completed, flat, released
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.model import ImputationModel, Movable, Posterior, Task
@@ -48,7 +49,7 @@ from synthdp.synthesis.rejection import Draw, Tried, mended
 from synthdp.synthesis.ruling import retagged, ruled
 from synthdp.synthesis.sampler import Drawn, Settings, draw_copies, in_order, links_of, masks_of, predictors_of
 from synthdp.synthesis.truncation import Truncated, truncates
-from synthdp.table.applies import Booleans, blanked, conditional, holds, needs, visits
+from synthdp.table.applies import blanked, conditional, holds, needs, visits
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Role, Schema

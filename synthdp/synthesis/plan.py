@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import pandas as pd
 
 from synthdp.masking.mask import MaskSettings
-from synthdp.privacy.guarantees import Guarantee
+from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.seeding import Streams
 from synthdp.synthesis.design import NOTHING_MASKED, Design
 from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Settings
 from synthdp.tagging.groups import Tags
 
 Advance = Callable[[int, int], None]
@@ -106,36 +107,68 @@ class Synthesizer(Protocol):
         ...
 
 
-class Method(Synthesizer, Protocol):
-    """A synthesizer as the user writes it under ``synthesis:``: frozen settings, of which these are read by all stages.
+class Method(Settings):
+    """What the settings of a synthesizer tell of it; the answers here are of one that masks and claims nothing."""
 
-    A method may also have ``notes(plan)``, sentences for the signatory, and ``mask_draw`` where it draws W.
-    """
-
-    @property
-    def method(self) -> str:
-        """How the config calls it."""
-        ...
-
-    @property
-    def imputations(self) -> int:
-        """How many completed originals copies are made of."""
-        ...
+    if TYPE_CHECKING:  # fields of every method, each with bounds and a default of its own
+        method: str
+        copies: int
+        imputations: int
+        shuffle: bool
+        repair: bool
 
     @property
-    def shuffle(self) -> bool:
-        """Whether the rows of each copy are released in an order of their own."""
-        ...
+    def budget(self) -> float | None:
+        """The ε that is claimed for the whole release; None for a method that is not differentially private."""
+        return None
 
     @property
-    def repair(self) -> bool:
-        """Whether records that still stand out take a neighbour's synthetic keys."""
-        ...
+    def private(self) -> bool:
+        """Whether the method is differentially private, so that nothing else may look at the records."""
+        return self.budget is not None
+
+    @property
+    def relation(self) -> Adjacency:
+        """Which files are neighbours, for a ledger."""
+        return "replace"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its noise comes from the seed, which is for studies only."""
+        return False
+
+    @property
+    def mask_drawn(self) -> str | None:
+        """How W is drawn (``mask_draw``); None for a method that uses no masks."""
+        return None
+
+    @property
+    def association(self) -> str:
+        """The name of the association model; empty for a method that has none."""
+        return ""
+
+    @property
+    def independent(self) -> bool:
+        """Whether copies depend on each other only through the fit, so that many may be cut from one long release."""
+        return False
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        ...
+        return plan.design(proper=False, copies=self.copies)
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
-        """Return the same method with other settings."""
-        ...
+    def problems(self, plan: Plan) -> list[str]:
+        """Return everything that keeps this method from working on this plan."""
+        return []
+
+    def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
+        """Make the copies."""
+        raise NotImplementedError
+
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what the signatory should know of the method on this plan, in sentences."""
+        return []
+
+    def with_copies(self, fewest: int) -> Self:
+        """Return the method with so many copies at least; one that imputes several originals makes enough anyway."""
+        enough = self.imputations > 1 or self.copies >= fewest
+        return self if enough else self.model_copy(update={"copies": fewest})

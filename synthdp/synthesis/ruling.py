@@ -15,13 +15,14 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.imputation.cells import flat
 from synthdp.imputation.model import ImputationModel, Task
 from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.regression.grouped import Decide, Grouped
 from synthdp.masking.evidence import Evidence, LevelEvidence
 from synthdp.masking.mask import ColumnMask, Mask, MaskSettings, Target
-from synthdp.synthesis.constraints import Booleans, Conditions, quick_conditions
+from synthdp.synthesis.constraints import Conditions, quick_conditions
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.truncation import writer
 from synthdp.table import expressions

@@ -28,7 +28,7 @@ from synthdp.imputation.trees.cart import Cart
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import TREES, binding, constrained
 from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Advance, Method, Plan, Release
 from synthdp.synthesis.truncation import TruncatedSequence
 from synthdp.table.schema import Settings
 
@@ -59,7 +59,7 @@ else:
     AnyModel = plugins.union("models", "sequential", default="cart")
 
 
-class Sequential(Settings):
+class Sequential(Method):
     """Every replaced column drawn given the kept columns and the synthetic columns before it.
 
     Parameters
@@ -96,6 +96,16 @@ class Sequential(Settings):
     imputations: Literal[1] = 1
     shuffle: bool = True
     repair: bool = False
+
+    @property
+    def association(self) -> str:
+        """The name of the association model."""
+        return self.model.method
+
+    @property
+    def independent(self) -> bool:
+        """Whether copies depend on each other only through the fit."""
+        return True
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.table import derived, expressions
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Role, Schema
 
-Booleans = npt.NDArray[np.bool_]
 # fewer records with a value than this teach a model nothing of a replaced column
 FEWEST_RECORDS = 10
 

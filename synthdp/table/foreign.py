@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.table import derived
 from synthdp.table.coarsening import OTHER, coarsen
 from synthdp.table.io.labels import Labels
@@ -87,7 +87,6 @@ def canonical(value: object) -> str:
     return repr(number) if np.isfinite(number) and abs(number) < 2**53 else text.casefold()
 
 
-Booleans = npt.NDArray[np.bool_]
 NO_LABELS = Labels()
 
 

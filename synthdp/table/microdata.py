@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Codes as Codes
+from synthdp.arrays import Floats as Floats
 from synthdp.errors import InputError
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 MISSING = -1
 MOST_DECIMALS = 6

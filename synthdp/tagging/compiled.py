@@ -1,28 +1,18 @@
 """The compiled loops of counting and matching neighbours; each has a plain twin in the tests."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from synthdp.arrays import Booleans, compiled
 from synthdp.table.microdata import Codes, Floats
-
-Booleans = npt.NDArray[np.bool_]
 
 # probabilities are sums of 1/s over copies; equal ones may differ in the last digits
 TIE = 1e-12
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
-def _window(cells: Codes, lead: Floats, cell: int, value: float, tolerance: float) -> tuple[int, int]:
+@compiled
+def window(cells: Codes, lead: Floats, cell: int, value: float, tolerance: float) -> tuple[int, int]:
+    """Return where the records of a cell begin and end whose first key is within the tolerance of a value."""
     # bisects on the rounded difference itself, which is monotone, so the ends agree with |Δ| <= tolerance exactly
     left, right = 0, len(cells)
     while left < right:
@@ -41,7 +31,7 @@ def _window(cells: Codes, lead: Floats, cell: int, value: float, tolerance: floa
     return start, left
 
 
-@_compiled
+@compiled
 def _close(a: Floats, b: Floats, tolerances: Floats) -> bool:
     # the first key has been dealt with by the window
     for key in range(1, len(tolerances)):  # noqa: SIM110 (numba compiles no generator expressions)
@@ -50,7 +40,7 @@ def _close(a: Floats, b: Floats, tolerances: Floats) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _alike(cells: Codes, numbers: Floats, i: int, previous: int) -> bool:
     if previous < 0 or cells[i] != cells[previous]:
         return False
@@ -60,7 +50,7 @@ def _alike(cells: Codes, numbers: Floats, i: int, previous: int) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def count_sorted(
     order: Codes,
     target_cells: Codes,
@@ -78,7 +68,7 @@ def count_sorted(
         if not _alike(target_cells, target_numbers, i, previous):
             size = 0
             for cell in range(target_cells[i] - reach, target_cells[i] + reach + 1):
-                left, right = _window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
+                left, right = window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
                 if len(tolerances) == 1:
                     size += right - left
                     continue
@@ -90,7 +80,7 @@ def count_sorted(
     return counts
 
 
-@_compiled
+@compiled
 def sum_sorted(
     order: Codes,
     target_cells: Codes,
@@ -109,7 +99,7 @@ def sum_sorted(
         if not _alike(target_cells, target_numbers, i, previous):
             total = 0.0
             for cell in range(target_cells[i] - reach, target_cells[i] + reach + 1):
-                left, right = _window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
+                left, right = window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
                 for k in range(left, right):
                     if _close(numbers[k], target_numbers[i], tolerances):
                         total += weights[k]
@@ -118,7 +108,7 @@ def sum_sorted(
     return sums
 
 
-@_compiled
+@compiled
 def _is_candidate(target_cell: int, target: Floats, reach: int, cell: int, row: Floats, tolerances: Floats) -> bool:
     # neighbours lie at most ``reach`` strips apart, and strips of different cells never touch
     if abs(target_cell - cell) > reach or abs(target[0] - row[0]) > tolerances[0]:
@@ -126,7 +116,7 @@ def _is_candidate(target_cell: int, target: Floats, reach: int, cell: int, row: 
     return _close(row, target, tolerances)
 
 
-@_compiled
+@compiled
 def _collect(
     cell: int,
     target: Floats,
@@ -142,7 +132,7 @@ def _collect(
     """Write the candidates of a target in one copy to ``found`` and return how many there are."""
     size = 0
     for strip in range(cell - reach, cell + reach + 1):
-        left, right = _window(cells, lead, strip, target[0], tolerances[0])
+        left, right = window(cells, lead, strip, target[0], tolerances[0])
         if len(tolerances) == 1:
             for k in range(left, right):
                 found[size] = rows[k]
@@ -163,7 +153,7 @@ def _collect(
     return size
 
 
-@_compiled
+@compiled
 def match_sorted(
     wanted: Codes,
     target_cells: Codes,

@@ -5,16 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, field_validator
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.table import expressions
 from synthdp.table.microdata import Codes, Microdata
 from synthdp.table.schema import Settings
 
-Booleans = npt.NDArray[np.bool_]
 LOW, MEDIUM, HIGH = "low", "medium", "high"
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
 from synthdp.table.schema import Column, Kind
-from synthdp.tagging.compiled import Booleans, count_sorted, match_sorted, sum_sorted
+from synthdp.tagging.compiled import count_sorted, match_sorted, sum_sorted
 
 __all__ = ["MOST_STRIPS", "Keys", "Matches", "average", "count_neighbours", "encode_keys", "match", "sum_neighbours"]
 

@@ -1,6 +1,7 @@
 """The pages hold together: links lead somewhere, configs are valid, the README is short, no folder outside is named."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,15 @@ def test_no_source_names_a_folder_outside_the_repository() -> None:
                for path in (ROOT / folder).rglob("*")
                if path.suffix in {".py", ".ipynb", ".yaml", ".md", ".R", ".sh"} and path != Path(__file__)]  # fmt: skip
     assert not [path.relative_to(ROOT) for path in sources if outside.search(path.read_text(encoding="utf-8"))]
+
+
+def test_the_tour_leads_through_code_that_is_there() -> None:
+    tour = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## A tour")[2].partition("\n## ")[0]
+    stops = re.findall(r"^\d+\. ", tour, flags=re.MULTILINE)
+    assert 1 <= len(stops) <= 15
+    for name in re.findall(r"`([a-z_]+(?:\.[A-Za-z_]+)+)`", tour):
+        if name.endswith((".csv", ".json")):
+            continue
+        *path, last = f"synthdp.{name}".split(".")
+        module = import_module(".".join(path))
+        assert hasattr(module, last) or import_module(f"{module.__name__}.{last}"), name

@@ -55,6 +55,16 @@ def test_copies_that_do_not_fit_are_named():
         synthdp.evaluate(frame, [frame.head(10)], SETTINGS)
 
 
+def test_tab_completion_shows_what_can_be_used():
+    assert {"read", "synthesize", "pool", "evaluate", "datasets", "dp", "privacy"} <= set(dir(synthdp))
+    assert all(hasattr(synthdp, name) for name in dir(synthdp))
+    assert {"Ledger", "Simulated", "accounting", "events", "mechanisms", "tradeoff"} <= set(dir(synthdp.privacy))
+    assert all(hasattr(synthdp.privacy, name) for name in dir(synthdp.privacy))
+    assert synthdp.privacy.accounting.accountants.cost(synthdp.privacy.events.Pure(1.0)).epsilon == 1.0
+    with pytest.raises(AttributeError, match="no attribute 'budget'"):
+        synthdp.privacy.budget  # noqa: B018
+
+
 def test_what_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'tune'"):
         _ = synthdp.tune

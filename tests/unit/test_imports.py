@@ -14,7 +14,7 @@ PACKAGE = ROOT / "synthdp"
 
 # A module may import from the layers above its own, and inside its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "seeding", "progress", "files", "plugins"),
+    ("errors", "seeding", "progress", "files", "arrays", "plugins"),
     ("table",),
     ("datasets",),
     ("privacy",),

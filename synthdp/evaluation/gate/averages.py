@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.limits import LIMITS, Thresholds
-from synthdp.evaluation.gate.tally import LEVEL, Booleans, Bound, Identified, Tally, over_draws
+from synthdp.evaluation.gate.tally import LEVEL, Bound, Identified, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
 from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
 from synthdp.evaluation.measure import Measure, lacking

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import t as student
 
+from synthdp.arrays import Booleans
 from synthdp.table.microdata import Codes, Floats
-
-Booleans = npt.NDArray[np.bool_]
 
 LEVEL = 0.95
 # the claims of which the intruder is most confident: this share of all, but never fewer than this many

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError, SynthdpError
-from synthdp.evaluation.combinations import Booleans, combine
+from synthdp.evaluation.combinations import combine
 from synthdp.evaluation.comparison import Comparison, clusters, split
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from synthdp.arrays import Booleans, compiled
 from synthdp.errors import InputError
-from synthdp.evaluation.combinations import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
 from synthdp.evaluation.leaks.pairing import (
@@ -30,7 +30,6 @@ from synthdp.evaluation.leaks.pairing import (
 from synthdp.evaluation.leaks.records import FEW
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column
-from synthdp.tagging.compiled import _compiled
 
 # how much likelier than at a stand-in a match may be: what is coarse, or far from its neighbours, comes back to its own
 # row a little more often under any mask
@@ -85,7 +84,7 @@ class Lonely:
         return found
 
 
-@_compiled
+@compiled
 def within(wanted: Floats, released: Floats) -> Booleans:
     """Return which of some numbers in order are among others in order."""
     found = np.zeros(len(wanted), dtype=np.bool_)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.evaluation.combinations import Booleans
+from synthdp.arrays import Booleans
 from synthdp.table.microdata import Codes, Floats
 
 # shares are quotients: 4/5 of 5 must not fall short of 0.8

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.evaluation.combinations import Booleans, classes, merge
+from synthdp.arrays import Booleans
+from synthdp.evaluation.combinations import classes, merge
 from synthdp.evaluation.comparison import Comparison
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column, Schema

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.channel import SMALLEST_SD, MaskDraw, channel_of, even_channels
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, refuse_without_keys
@@ -17,7 +18,6 @@ from synthdp.evaluation.risk.scoring import TIE
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, numbers
 from synthdp.table.schema import Column
-from synthdp.tagging.compiled import Booleans
 
 NAME = "identity_extremes"
 RANKS = 3

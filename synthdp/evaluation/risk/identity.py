@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.table.microdata import Codes, Floats
-from synthdp.tagging.compiled import Booleans
 from synthdp.tagging.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
 
 CHANCE_LEVEL = 0.95

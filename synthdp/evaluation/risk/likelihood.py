@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, WIDTH, chance_hits, refuse_unless_aligned
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.evaluation.risk.scoring import score_rows
 from synthdp.evaluation.risk.traces import Traces, trace
 from synthdp.table.microdata import Codes, Floats
-from synthdp.tagging.compiled import Booleans
 
 NAME = "identity_likelihood"
 # densities looked up before targets are sampled: a few seconds

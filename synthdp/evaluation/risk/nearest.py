@@ -1,13 +1,12 @@
 """The nearest rows of another file when columns are mixed: levels differ or not, numbers differ by more or less."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
+from synthdp.arrays import compiled
 from synthdp.evaluation.combinations import classes, merge
 from synthdp.table.microdata import Codes, Floats, numbers
 from synthdp.table.schema import Column
@@ -15,14 +14,8 @@ from synthdp.table.schema import Column
 # distances are sums of rounded quotients: closer than this they are equal
 TIE = 1e-12
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def search(
     labels: Codes,
     values: Floats,

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, clusters
 from synthdp.evaluation.risk.identity import WIDTH
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Schema
-from synthdp.tagging.compiled import Booleans
 
 NAME = "persons"
 # words of a column that says whose a row is: id, hhid, personid, idind, subject

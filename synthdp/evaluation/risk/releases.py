@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from synthdp.arrays import Booleans, compiled
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.scatter import NODES, NumericLaw
 from synthdp.table.microdata import Codes, Floats
-from synthdp.tagging.compiled import Booleans, _compiled
 
 Values = npt.NDArray[Any]
 
@@ -107,7 +107,7 @@ def _reach(law: NumericLaw) -> float:
     return float(law.width * (law.log_density.shape[1] - 2))
 
 
-@_compiled
+@compiled
 def _joint_marginal(
     y: Floats,
     of: Codes,

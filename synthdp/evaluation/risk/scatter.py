@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import compiled
 from synthdp.evaluation.risk.scoring import NEGLIGIBLE
 from synthdp.table.microdata import Codes, Floats
-from synthdp.tagging.compiled import _compiled
 
 FOLDS = 5
 BINS = 1024
@@ -223,7 +223,7 @@ def pattern_marginal(x: Codes, shown: Codes, pattern: Codes, log_transition: Flo
     return np.asarray(total[pattern], dtype=np.float64)
 
 
-@_compiled
+@compiled
 def log_marginal(
     y: Floats,
     nodes: Floats,
@@ -272,7 +272,7 @@ def log_marginal(
     return found
 
 
-@_compiled
+@compiled
 def _bin(edges: Floats, at: float) -> int:
     """Return the bin of a number, the outermost for those outside; edges are evenly spaced but for rounding."""
     most = len(edges) - 2

@@ -3,8 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from synthdp.arrays import compiled
 from synthdp.table.microdata import Codes, Floats
-from synthdp.tagging.compiled import _compiled, _window
+from synthdp.tagging.compiled import window
 
 # log likelihoods are sums over copies and keys; equal ones may differ in the last digits
 TIE = 1e-9
@@ -14,7 +15,7 @@ NEGLIGIBLE = 40.0
 BLOCK = 2048
 
 
-@_compiled
+@compiled
 def decide(
     scores: Floats, size: int, first: int, own: int, pick: float, temperatures: Floats, mine: Floats, top: Floats
 ) -> tuple[float, int]:
@@ -65,7 +66,7 @@ def decide(
     return share, winner
 
 
-@_compiled
+@compiled
 def score_rows(
     targets: Codes,
     folds: Codes,
@@ -165,12 +166,12 @@ def score_rows(
     return share, winner, mine, top
 
 
-@_compiled
+@compiled
 def windows(cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tolerance: float) -> tuple[Codes, Codes]:
     """Return where in sorted rows each target's cell and value ± tolerance begins and ends."""
     start, stop = np.empty(len(values), dtype=np.int64), np.empty(len(values), dtype=np.int64)
     for i in range(len(values)):
-        start[i], stop[i] = _window(cells, lead, target_cells[i], values[i], tolerance)
+        start[i], stop[i] = window(cells, lead, target_cells[i], values[i], tolerance)
     return start, stop
 
 
@@ -178,7 +179,7 @@ def windows(cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tol
 FACTORS = 16
 
 
-@_compiled
+@compiled
 def score_chain(
     targets: Codes,
     folds: Codes,

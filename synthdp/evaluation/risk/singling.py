@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
-from synthdp.evaluation.combinations import Booleans, classes, require_columns
+from synthdp.evaluation.combinations import classes, require_columns
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, require_outsiders, residual, wilson
 from synthdp.table.microdata import Codes, Floats, numbers

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import compiled
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.analyses import ci_overlap
@@ -14,7 +15,6 @@ from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_w
 from synthdp.inference.estimates import Estimates
 from synthdp.table.microdata import Codes, Floats, codes, numbers
 from synthdp.table.schema import Column
-from synthdp.tagging.compiled import _compiled
 
 REGRESSIONS = 30
 PREDICTORS = (1, 3)
@@ -108,7 +108,7 @@ class _File:
         return np.asarray(made[:, np.isfinite(made).all(axis=0)].T)
 
 
-@_compiled
+@compiled
 def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats, residual: Floats = NOTHING) -> Floats:
     """Return Σ v v' over complete records, v = (1, standardised terms); with ``residual`` each v times residual · v.
 

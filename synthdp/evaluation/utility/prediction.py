@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.evaluation.comparison import Booleans, Comparison, clusters, folds, split, summarise
+from synthdp.arrays import Booleans
+from synthdp.evaluation.comparison import Comparison, clusters, folds, split, summarise
 from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
 from synthdp.table.schema import Column
 

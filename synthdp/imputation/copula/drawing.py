@@ -38,6 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import compiled
 from synthdp.imputation.copula.arranging import Arrangement
 from synthdp.imputation.copula.coding import Coding, Curve
 from synthdp.imputation.copula.moves import (
@@ -50,7 +51,7 @@ from synthdp.imputation.copula.moves import (
     move_utility,
     unknown,
 )
-from synthdp.imputation.copula.normals import F, Words, compiled, cumulative, quantile
+from synthdp.imputation.copula.normals import F, Words, cumulative, quantile
 from synthdp.imputation.copula.steps import (
     CHOICE,
     FARTHEST_START,

@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from synthdp.arrays import compiled
 from synthdp.imputation.copula.latent import Singles
 from synthdp.imputation.copula.normals import (
     INFINITE,
@@ -23,7 +24,6 @@ from synthdp.imputation.copula.normals import (
     SMALLEST,
     F,
     Words,
-    compiled,
     cumulative,
     cumulatives,
     draw_inside,

@@ -27,22 +27,16 @@ Adler (1981), Physical Review D 23(12), 2901-2904, and Neal (1998), in Learning 
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from synthdp.arrays import Kernel, compiled
 from synthdp.imputation.copula.latent import Singles
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 FARTHEST = 37.0  # beyond it the normal tail is zero in floating point
-
-
-def compiled(function: Kernel) -> Kernel:
-    """Return a function compiled by numba, kept between runs, that leaves other threads alone."""
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
 
 
 @compiled

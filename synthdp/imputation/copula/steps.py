@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.imputation.copula.normals import compiled, cumulative, quantile, truncated
+from synthdp.arrays import compiled
+from synthdp.imputation.copula.normals import cumulative, quantile, truncated
 from synthdp.table.microdata import Codes, Floats
 
 MOST_CELLS = 1 << 18

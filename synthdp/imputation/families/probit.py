@@ -9,24 +9,17 @@ Below the table Φ(x) = φ(x)/|x| · (1 − x⁻² + 3x⁻⁴ − 15x⁻⁶), ab
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.special import erfcx, log_ndtr
 
+from synthdp.arrays import compiled
 from synthdp.table.microdata import Floats
 
 LOW, HIGH, STEPS = -37.0, 8.0, 32
 HALF_LOG = 0.5 * math.log(2 * math.pi)
 ROOT = math.sqrt(0.5)
-
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-
-
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
 
 
 def _coefficients() -> Floats:
@@ -45,7 +38,7 @@ def _coefficients() -> Floats:
 _TABLE = _coefficients()
 
 
-@_compiled
+@compiled
 def _at(x: float, table: Any) -> float:
     if x >= HIGH:
         return -0.5 * math.erfc(x * ROOT)
@@ -60,13 +53,13 @@ def _at(x: float, table: Any) -> float:
     return math.nan
 
 
-@_compiled
+@compiled
 def _each(x: Any, table: Any, found: Any) -> None:
     for i in range(len(x)):
         found[i] = _at(x[i], table)
 
 
-@_compiled
+@compiled
 def _add(log_weights: Any, shifts: Any, rest: Any, up: Any, table: Any) -> None:
     for level in range(len(shifts)):
         for i in range(len(rest)):

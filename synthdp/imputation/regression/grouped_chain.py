@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.imputation.families.family import LevelDraw, NormalLike, blocks
 from synthdp.imputation.families.normal import gaussian, log_norm
 from synthdp.imputation.regression.gibbs import GibbsParameters, State
@@ -35,8 +35,6 @@ from synthdp.table.microdata import Codes, Floats
 # a jump costs as much as a sweep
 JUMP_EVERY = 2
 MOST_STARTS = 100
-
-Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,11 +13,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from synthdp.arrays import Booleans
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
 from synthdp.table.schema import Column, Kind
 
 Bins = npt.NDArray[np.uint16]
-Booleans = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
 

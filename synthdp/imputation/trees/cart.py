@@ -27,10 +27,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.imputation.cells import settled, write
 from synthdp.imputation.model import order_problems, settings_problems
-from synthdp.imputation.trees.binning import Binned, Bins, Booleans, ordinates
+from synthdp.imputation.trees.binning import Binned, Bins, ordinates
 from synthdp.imputation.trees.donors import Smoother
 from synthdp.imputation.trees.tree import Growth, Tree
 from synthdp.table import applies, expressions

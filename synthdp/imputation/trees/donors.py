@@ -31,14 +31,13 @@ and log b_d + evidence(level) for levels. The log of the summed weights is the l
 explains W. With k = 0 both are the leaf's own distribution and log_norm is 0.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from synthdp.arrays import compiled
 from synthdp.imputation.trees.tree import Tree
 from synthdp.table.microdata import Codes, Floats
 
@@ -120,13 +119,6 @@ def reflected(values: Floats, low: Floats, high: Floats) -> Floats:
     return np.where(width > 0, np.clip(inside, low, high), low)
 
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-
-
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
 class Donors(NamedTuple):
     """The distinct donors of every leaf; those of leaf k are at ``offsets[k] : offsets[k + 1]``.
 
@@ -194,7 +186,7 @@ def gather(tree: Tree, values: Floats, weights: Floats, smoother: Smoother | Non
     )
 
 
-@_compiled
+@compiled
 def _weigh(i: int, first: int, last: int, donors: Donors, about: About, room: Floats) -> float:
     """Fill ``room`` with the log weights of a leaf's donors for record i; return the largest."""
     precision, top = about.precision[i], -np.inf
@@ -214,7 +206,7 @@ def _weigh(i: int, first: int, last: int, donors: Donors, about: About, room: Fl
     return top
 
 
-@_compiled
+@compiled
 def draw(
     leaves: Codes, donors: Donors, about: About, chance: Floats, noise: Floats, most: int
 ) -> tuple[Floats, Floats]:

@@ -7,16 +7,13 @@ child to the left one, never recomputed over all classes.
 All in one file: numba's cache does not notice a change in a function that another file's function calls.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 
-from synthdp.imputation.trees.binning import Bins, Booleans, Nodes, Records, Room, Split, Words
+from synthdp.arrays import Booleans, compiled
+from synthdp.imputation.trees.binning import Bins, Nodes, Records, Room, Split, Words
 from synthdp.table.microdata import Codes, Floats
-
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 POWER_STEPS = 12
 WORD = 64
@@ -24,11 +21,7 @@ WORD = 64
 ROUNDING = 1e-12
 
 
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _tally(codes: Bins, here: Records, room: Room) -> int:
     """Sum records, weights and responses by bin; return how many bins occur."""
     k = 0
@@ -49,7 +42,7 @@ def _tally(codes: Bins, here: Records, room: Room) -> int:
     return k
 
 
-@_compiled
+@compiled
 def _cells(here: Records, k: int, room: Room) -> None:
     """Sum weights by bin and class, as a list of the combinations that occur."""
     at = 0
@@ -76,7 +69,7 @@ def _cells(here: Records, k: int, room: Room) -> None:
         first, room.end[t] = room.end[t], cells
 
 
-@_compiled
+@compiled
 def _principal(k: int, room: Room) -> None:
     """Set each slot's key to its class shares' score on their first principal direction, by power iteration.
 
@@ -112,7 +105,7 @@ def _principal(k: int, room: Room) -> None:
             first = room.end[t]
 
 
-@_compiled
+@compiled
 def _sort(k: int, room: Room) -> None:
     """List the first k slots in the order of their keys (Shell's sort: no memory of its own, quick to compile)."""
     key, order = room.key, room.order
@@ -131,7 +124,7 @@ def _sort(k: int, room: Room) -> None:
         gap //= 3
 
 
-@_compiled
+@compiled
 def _scan(classes: int, k: int, n: int, min_leaf: int, room: Room) -> tuple[float, int]:
     """Return the largest gain over the cuts of the sorted slots, and how many slots are left of it.
 
@@ -174,7 +167,7 @@ def _scan(classes: int, k: int, n: int, min_leaf: int, room: Room) -> tuple[floa
     return best, cut
 
 
-@_compiled
+@compiled
 def _search(
     codes: Bins, ordered: bool, missing: int, here: Records, limits: Codes, room: Room
 ) -> tuple[float, int, int, bool]:
@@ -210,7 +203,7 @@ def _search(
     return gain, cut, k, False
 
 
-@_compiled
+@compiled
 def _center(y: Floats, w: Floats, classes: int, room: Room) -> float:
     """Return the node's impurity; numbers are centred in place, classes weighed into ``whole``."""
     weight, total, squares = 0.0, 0.0, 0.0
@@ -231,7 +224,7 @@ def _center(y: Floats, w: Floats, classes: int, room: Room) -> float:
     return weight - squares / weight
 
 
-@_compiled
+@compiled
 def _partition(goes_left: Booleans, values: Any, spare: Any) -> None:
     """Move what goes left to the front, both sides keeping their order."""
     at, kept = 0, 0
@@ -246,7 +239,7 @@ def _partition(goes_left: Booleans, values: Any, spare: Any) -> None:
         values[at + i] = spare[i]
 
 
-@_compiled
+@compiled
 def _choose(
     codes: Bins,
     ordered: Booleans,
@@ -269,7 +262,7 @@ def _choose(
     return best
 
 
-@_compiled
+@compiled
 def _sets(words: Words, used: int, size: int, split: Split, otherwise: bool, room: Room) -> Words:
     """Return the words with ``size`` more: a bit per bin, set where it goes left; ``otherwise`` for absent bins."""
     if used + size > len(words):
@@ -286,7 +279,7 @@ def _sets(words: Words, used: int, size: int, split: Split, otherwise: bool, roo
     return words
 
 
-@_compiled
+@compiled
 def goes_left(code: int, ordered: bool, missing: int, threshold: int, missing_left: bool, words: Words) -> bool:
     """Return which way a bin goes: by threshold, or by its bit from word ``threshold`` on."""
     if not ordered:
@@ -294,7 +287,7 @@ def goes_left(code: int, ordered: bool, missing: int, threshold: int, missing_le
     return missing_left if code == missing else code <= threshold
 
 
-@_compiled
+@compiled
 def grow(
     codes: Bins,
     ordered: Booleans,
@@ -372,7 +365,7 @@ def grow(
     return made, words, used
 
 
-@_compiled
+@compiled
 def descend(codes: Bins, ordered: Booleans, missing: Codes, nodes: Nodes, words: Words) -> Codes:
     """Return the node without children each column of ``codes`` ends in."""
     found = np.empty(codes.shape[1], dtype=np.int64)

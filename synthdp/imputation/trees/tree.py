@@ -17,8 +17,9 @@ from typing import Self
 
 import numpy as np
 
+from synthdp.arrays import Booleans
 from synthdp.imputation.trees import growing
-from synthdp.imputation.trees.binning import Binned, Bins, Booleans, Nodes, Records, Room, Words
+from synthdp.imputation.trees.binning import Binned, Bins, Nodes, Records, Room, Words
 from synthdp.table.microdata import Codes, Floats
 
 

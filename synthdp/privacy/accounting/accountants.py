@@ -3,7 +3,6 @@
 The least ε at a δ, by the best accountant that applies; and the least noise that keeps a budget.
 
 * ``loss``: privacy loss distributions (dp-accounting), near exact, for everything but zCDP-only events
-* ``renyi``: dp-accounting's Rényi accountant
 * ``concentrated``: zCDP; ε-DP counts as ε²/2, and δ's of approximate events add
 * ``basic``: ε and δ add; the only one for δ = 0
 
@@ -18,10 +17,10 @@ from typing import Any, Literal
 from synthdp.errors import InputError
 from synthdp.privacy import events
 from synthdp.privacy.accounting.closed_forms import delta_of_mu, epsilon_of_mu, epsilon_of_rho
-from synthdp.privacy.accounting.losses import Bag, Leaf, bags, grid_for, loss_distribution
+from synthdp.privacy.accounting.losses import grid_for
 from synthdp.privacy.guarantees import epsilon_of, slack_of
 
-Method = Literal["basic", "gaussian", "concentrated", "loss", "renyi"]
+Method = Literal["basic", "gaussian", "concentrated", "loss"]
 SMALLEST_DELTA = 1e-10
 """Below this the rounding of the transforms inside the loss distributions is no longer small beside δ."""
 
@@ -46,18 +45,18 @@ def cost(event: events.Event, delta: float = 0.0) -> Cost:
     4.377
     """
     delta = slack_of(delta)
-    found = bags(event)
+    found = event.bags()
     if found is None:
         return Cost(math.inf, delta, "basic")
-    found = [bag for bag in found if bag] or [{}]
-    if found == [{}]:
+    found = [bag for bag in found if bag]
+    if not found:
         return Cost(0.0, delta, "basic")
     return max((_cheapest(bag, delta) for bag in found), key=lambda spent: spent.epsilon)
 
 
 def delta(event: events.Event, epsilon: float) -> float:
     """Return δ(ε) of the event from its loss distribution; exact for Gaussian events alone, 1 when not private."""
-    found = bags(event)
+    found = event.bags()
     if found is None:
         return 1.0
     return max((_delta(bag, epsilon) for bag in found), default=0.0)
@@ -70,65 +69,22 @@ def epsilon(event: events.Event, delta: float) -> float:
 
 def rho(event: events.Event) -> float | None:
     """Return ρ such that the event is ρ-zCDP; None when a δ or a ξ stands in the way, or nothing is private."""
-    found = bags(event)
+    found = event.bags()
     if found is None:
         return None
     sums = []
     for bag in found:
-        for leaf in bag:
-            if getattr(leaf, "delta", 0.0) > 0 or getattr(leaf, "xi", 0.0) > 0:
-                return None
-        sums.append(math.fsum(times * _rho(leaf) for leaf, times in bag.items()))
+        parts = [(times, *leaf.concentrated()) for leaf, times in bag.items()]
+        if any(xi > 0 or delta > 0 for _, _, xi, delta in parts):
+            return None
+        sums.append(math.fsum(times * rho for times, rho, _, _ in parts))
     return max(sums, default=0.0)
 
 
-def renyi_epsilon(event: events.Event, delta: float) -> float:
-    """Return ε at δ by dp-accounting's Rényi accountant, for checking and for those who ask for it."""
-    from dp_accounting import NeighboringRelation, UnsupportedEventError
-    from dp_accounting.rdp import RdpAccountant
-
-    found = bags(event)
-    if found is None:
-        return math.inf
-    worst = 0.0
-    for bag in found:
-        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-        for leaf, times in bag.items():
-            try:
-                accountant.compose(as_dp_event(leaf), times)
-            except UnsupportedEventError as error:
-                raise InputError(
-                    f"{type(leaf).__name__}: the Rényi accountant does not know this event; use cost()."
-                ) from error
-        worst = max(worst, float(accountant.get_epsilon(delta)))
-    return worst
-
-
-def as_dp_event(leaf: Leaf) -> Any:
-    """Return the event of dp-accounting that says the same; Unsupported where it has none."""
-    import dp_accounting as known
-
-    if isinstance(leaf, events.Gaussian):
-        return known.GaussianDpEvent(1 / leaf.mu)
-    if isinstance(leaf, events.Laplace):
-        return known.LaplaceDpEvent(1 / leaf.epsilon)
-    if isinstance(leaf, events.ZeroConcentrated):
-        return known.ZCDpEvent(leaf.rho, leaf.xi)
-    if isinstance(leaf, events.DiscreteGaussian):
-        return known.ZCDpEvent(leaf.rho)
-    if isinstance(leaf, events.RandomisedResponse | events.Pure):
-        # dp-accounting replaces the truth by a uniform level with this probability
-        levels = leaf.levels if isinstance(leaf, events.RandomisedResponse) else 2
-        return known.RandomizedResponseDpEvent(levels / (math.expm1(leaf.epsilon) + levels), levels)
-    return known.UnsupportedDpEvent()
-
-
-def _cheapest(bag: Bag, delta: float) -> Cost:
+def _cheapest(bag: events.Bag, delta: float) -> Cost:
     options = [Cost(_basic(bag, delta), delta, "basic")]
     if delta > 0:
-        mus = [(leaf.mu, times) for leaf, times in bag.items() if isinstance(leaf, events.Gaussian)]
-        if len(mus) == len(bag):
-            mu = math.sqrt(math.fsum(times * mu**2 for mu, times in mus))
+        if (mu := _gaussian(bag)) is not None:
             return Cost(epsilon_of_mu(mu, delta), delta, "gaussian")
         options.append(Cost(_concentrated(bag, delta), delta, "concentrated"))
         if delta >= SMALLEST_DELTA:
@@ -136,25 +92,30 @@ def _cheapest(bag: Bag, delta: float) -> Cost:
     return min(options, key=lambda spent: spent.epsilon)
 
 
-def _basic(bag: Bag, delta: float) -> float:
+def _gaussian(bag: events.Bag) -> float | None:
+    """Return μ of Gaussian releases; None where another is among them."""
+    mus = [(leaf.gaussian(), times) for leaf, times in bag.items()]
+    squares = [times * mu**2 for mu, times in mus if mu is not None]
+    return math.sqrt(math.fsum(squares)) if len(squares) == len(mus) else None
+
+
+def _basic(bag: events.Bag, delta: float) -> float:
     total, used = [], 0.0
     for leaf, times in bag.items():
-        if isinstance(leaf, events.Approximate | events.TotalVariation):
-            used += times * leaf.delta
-        if isinstance(leaf, events.Gaussian | events.DiscreteGaussian | events.ZeroConcentrated):
+        if (pair := leaf.basic()) is None:
             return math.inf
-        total += [leaf.epsilon] * times
+        total += [pair[0]] * times
+        used += times * pair[1]
     return math.fsum(total) if used <= delta else math.inf
 
 
-def _concentrated(bag: Bag, delta: float) -> float:
+def _concentrated(bag: events.Bag, delta: float) -> float:
     sums, xi, used = [], 0.0, 0.0
     for leaf, times in bag.items():
-        if isinstance(leaf, events.Approximate | events.TotalVariation):
-            used += times * leaf.delta
-        if isinstance(leaf, events.ZeroConcentrated):
-            xi += times * leaf.xi
-        sums.append(times * _rho(leaf))
+        rho, constant, slack = leaf.concentrated()
+        sums.append(times * rho)
+        xi += times * constant
+        used += times * slack
     left = delta - used
     total = math.fsum(sums)
     if left <= 0:
@@ -162,36 +123,29 @@ def _concentrated(bag: Bag, delta: float) -> float:
     return epsilon_of_rho(total, left, xi=xi, method="tight") if total > 0 else xi
 
 
-def _rho(leaf: Leaf) -> float:
-    if isinstance(leaf, events.Gaussian):
-        return leaf.mu**2 / 2
-    if isinstance(leaf, events.DiscreteGaussian | events.ZeroConcentrated):
-        return leaf.rho
-    return leaf.epsilon**2 / 2
-
-
-def _composed(bag: Bag) -> Any | None:
-    grid = grid_for(bag)
+def _composed(bag: events.Bag) -> Any | None:
+    # near 0 the loss of ρ-zCDP has sd √2ρ: that of a Gaussian is μ, and that of ε-DP is at most ε
+    sizes = [(times, math.sqrt(2 * leaf.concentrated()[0])) for leaf, times in bag.items()]
+    grid = grid_for(math.sqrt(math.fsum(times * size**2 for times, size in sizes)))
     joined = None
     for leaf, times in bag.items():
-        one = loss_distribution(leaf, times, grid)
+        one = leaf.loss(times, grid)
         if one is None:
             return None
         joined = one if joined is None else joined.compose(one)
     return joined
 
 
-def _loss(bag: Bag, delta: float) -> float:
+def _loss(bag: events.Bag, delta: float) -> float:
     joined = _composed(bag)
     return math.inf if joined is None else float(joined.get_epsilon_for_delta(delta))
 
 
-def _delta(bag: Bag, epsilon: float) -> float:
+def _delta(bag: events.Bag, epsilon: float) -> float:
     if not bag:
         return 0.0
-    mus = [times * leaf.mu**2 for leaf, times in bag.items() if isinstance(leaf, events.Gaussian)]
-    if len(mus) == len(bag):
-        return delta_of_mu(math.sqrt(math.fsum(mus)), epsilon)
+    if (mu := _gaussian(bag)) is not None:
+        return delta_of_mu(mu, epsilon)
     joined = _composed(bag)
     if joined is None:
         raise InputError("delta: only zCDP is known of an event; ask for epsilon at a delta instead.")

@@ -42,6 +42,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, log_ndtr, logsumexp
 
 from synthdp.errors import InputError
+from synthdp.privacy.accounting.losses import widest_variation as widest_variation
 from synthdp.privacy.guarantees import delta_of, epsilon_of, positive, slack_of
 
 Conversion = Literal["simple", "tight"]
@@ -244,11 +245,6 @@ def simplified(pairs: Sequence[Pair], slack: float) -> Pair:
         drift + math.sqrt(2 * spread * math.log(math.e + math.sqrt(spread) / slack)),
     )
     return best, -math.expm1(math.log1p(-slack) + math.fsum(math.log1p(-d) for d in deltas))
-
-
-def widest_variation(epsilon: float, delta: float) -> float:
-    """Return the largest total variation that (ε, δ)-DP allows: δ + (1−δ)·tanh(ε/2)."""
-    return delta + (1 - delta) * math.tanh(epsilon / 2)
 
 
 def total_variation(epsilon: float, delta: float, eta: float, times: int) -> Region:

@@ -22,15 +22,14 @@ from synthdp.privacy.ledger import Entry, Ledger
 from synthdp.privacy.mechanisms import Secure, Simulated, Source
 from synthdp.seeding import Streams
 from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release, Synthesizer
+from synthdp.synthesis.plan import Advance, Method, Plan, Release, Synthesizer
 from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of, undeclared_formula
 from synthdp.table.microdata import Codes
-from synthdp.table.schema import Settings
 
 Draw = Callable[[np.random.Generator], Codes]
 
 
-class Private(Settings):
+class Private(Method):
     """The settings of every differentially private synthesizer.
 
     Parameters
@@ -65,6 +64,21 @@ class Private(Settings):
     pure_only: ClassVar[bool] = False
     most_cells: ClassVar[int] = MOST_CELLS
 
+    @property
+    def budget(self) -> float | None:
+        """The ε that is claimed for the whole release."""
+        return self.epsilon
+
+    @property
+    def relation(self) -> Adjacency:
+        """Which files are neighbours."""
+        return self.adjacency
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its noise comes from the seed."""
+        return self.source == "simulated"
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
         return plan.design(proper=False, copies=self.copies)
@@ -86,10 +100,6 @@ class Private(Settings):
                     f"{self.most_cells:,}; use fewer bins, dp_mst, dp_sparse_histogram or dp_margins."
                 )
         return found
-
-    def notes(self, plan: Plan) -> list[str]:
-        """Return what whoever asked for so little budget should know, in sentences; nothing of them from the data."""
-        return []
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Pay once, then draw the copies."""

@@ -1,4 +1,4 @@
-"""Columns that know nothing of each other: x_j ~ N(μ_j, σ_j²) on the working scale, or levels with probabilities π_j."""
+"""Columns that know nothing of each other: x_j ~ N(μ_j, σ_j²) on the working scale, or levels of probability π_j."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

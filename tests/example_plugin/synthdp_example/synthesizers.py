@@ -5,20 +5,16 @@ from typing import Literal
 from pydantic import Field
 
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
-from synthdp.table.schema import Settings
+from synthdp.synthesis.design import rule_for
+from synthdp.synthesis.plan import Advance, Method, Plan, Release
 
 
-class Permuted(Settings):
+class Permuted(Method):
     method: Literal["permuted"] = "permuted"
     copies: int = Field(default=5, ge=1)
     imputations: Literal[1] = 1
     shuffle: bool = True
     repair: bool = False
-
-    def design(self, plan: Plan) -> Design:
-        return plan.design(proper=False, copies=self.copies)
 
     def problems(self, plan: Plan) -> list[str]:
         return ["constraints: method permuted does not keep them; use da_mi."] if plan.constraints else []

@@ -21,9 +21,8 @@ from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
 from synthdp.evaluation.leaks.pairing import beside
-from synthdp.progress import Silent, Timer
+from synthdp.stages.intake import Source, prepare
 from synthdp.stages.intake import load as read
-from synthdp.stages.intake import prepare
 from synthdp.table import io
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Schema, Variable
@@ -96,8 +95,7 @@ def test_the_demo_is_not_flagged(tmp_path):
     config = settings(quick=True).model_copy(update={"analyses": ()})
     config = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"utility": ()})})
     data = prepare(anes96(), config)
-    timer = Timer(Silent())
-    pipeline.execute(config, data, {}, out=tmp_path / "out", study=False, jobs=1, resume=False, timer=timer)
+    pipeline.run(config, out=tmp_path / "out", source=Source(data, ""))
     assert found_in(tmp_path / "out", data) == ()
 
 

@@ -11,15 +11,7 @@ from scipy import stats
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian as GaussianMask
 from synthdp.masking.mask import Target
-from synthdp.privacy.events import (
-    LARGEST_USEFUL_MU,
-    Gaussian,
-    NonPrivate,
-    Pure,
-    compose_columns,
-    compose_copies,
-    statement,
-)
+from synthdp.privacy.events import LARGEST_USEFUL_MU, Gaussian, NonPrivate, Pure
 from synthdp.table.links import Link
 from synthdp.table.schema import Column
 
@@ -40,32 +32,14 @@ def levels(count):
 
 @given(positive, st.integers(1, 50))
 def test_copies_compose_as_independent_draws(size, times):
-    gaussian = compose_copies(Gaussian(size), times)
+    gaussian = Gaussian(size).copies(times)
     assert isinstance(gaussian, Gaussian)
     assert gaussian.mu**2 == pytest.approx(times * size**2, rel=1e-12)
-    pure = compose_copies(Pure(size), times)
+    pure = Pure(size).copies(times)
     assert isinstance(pure, Pure)
     assert pure.epsilon == pytest.approx(times * size, rel=1e-12)
     reason = NonPrivate("why")
-    assert compose_copies(reason, times) is reason
-
-
-@given(st.lists(positive, min_size=1, max_size=5))
-def test_columns_compose(sizes):
-    gaussian = compose_columns(tuple(map(Gaussian, sizes)))
-    assert isinstance(gaussian, Gaussian)
-    assert gaussian.mu == pytest.approx(math.hypot(*sizes), rel=1e-12)
-    pure = compose_columns(tuple(map(Pure, sizes)))
-    assert isinstance(pure, Pure)
-    assert pure.epsilon == pytest.approx(sum(sizes), rel=1e-12)
-
-
-def test_what_cannot_be_composed_says_so():
-    why = NonPrivate("the bounds come from the data")
-    assert compose_columns((Gaussian(1), why, Pure(1))) is why
-    mixed = compose_columns((Gaussian(1), Pure(1)))
-    assert isinstance(mixed, NonPrivate)
-    assert "no one-number bound" in mixed.reason
+    assert reason.copies(times) is reason
 
 
 @pytest.mark.parametrize(
@@ -79,7 +53,7 @@ def test_what_cannot_be_composed_says_so():
     ],
 )
 def test_sentences_claim_no_more_than_the_mask(event, words):
-    sentence = statement(event)
+    sentence = event.statement()
     assert sentence.startswith(words)
     assert sentence.endswith(".")
     if words.startswith("The mask"):

@@ -26,7 +26,9 @@ from synthdp.release import shelf
 from synthdp.release.register import INDEX, NAME, Register
 from synthdp.release.shelf import row_hashes
 from synthdp.seeding import Streams
-from synthdp.stages.gating import advise_on, judge
+from synthdp.stages.advising import advise_on
+from synthdp.stages.draws import Draws
+from synthdp.stages.gating import judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
 from synthdp.table.microdata import resolve
@@ -393,9 +395,9 @@ def test_what_passes_alone_is_refused_when_earlier_releases_used_it_up(tmp_path)
         register.record(plan.released, [frame.assign(age=frame["age"] + draw.normal(0, 2, N)) for _ in range(5)])
     earlier = register.earlier(plan.released, [])
     assert len(earlier) == 3
-    alone = judge(config, plan, streams=Streams(5))
+    alone = judge(Draws(config, plan, Streams(5)))
     assert alone.verdict.passed
-    together = judge(config, plan, streams=Streams(5), earlier=earlier)
+    together = judge(Draws(config, plan, Streams(5)), earlier=earlier)
     assert together.verdict.judgement == "refused"
     beside = [one for one in together.verdict.checks if one.releases]
     assert tuple(one for one in together.verdict.checks if not one.releases) == alone.verdict.checks
@@ -404,7 +406,7 @@ def test_what_passes_alone_is_refused_when_earlier_releases_used_it_up(tmp_path)
     assert all(one.passed for one in beside if one.earlier)
     words = "together with 3 earlier releases of the same data, "
     assert all(reason.startswith(words) for reason in together.verdict.reasons)
-    advice = advise_on(config, plan, together, streams=Streams(5), accepted={}, study=False, jobs=1)
+    advice = advise_on(Draws(config, plan, Streams(5)), together, accepted={})
     assert "earlier releases of the same data have already disclosed" in advice["why"]
     assert (advice["change"], advice["trials"]) == ("", 0)
 

@@ -18,9 +18,11 @@ from synthdp.evaluation.gate.verdict import check, undecided
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.masking.categorical import Transition
 from synthdp.seeding import Streams
-from synthdp.stages.advising import MOST_TRIALS, WIDEST, Advice, advise, excess, masks_text, widened, wider
-from synthdp.stages.gating import MOST_TRIED, advise_on, judge
+from synthdp.stages.advising import MOST_TRIED, WIDEST, advise, advise_on, excess, masks_text, widened
+from synthdp.stages.draws import Draws
+from synthdp.stages.gating import judge
 from synthdp.stages.intake import prepare
+from synthdp.stages.kept_advice import MOST_TRIALS, Advice
 from synthdp.stages.planning import plan_of
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role
@@ -145,8 +147,8 @@ def test_every_mask_has_a_wider_one() -> None:
     for settings in MASKS.values():
         for block in made[settings.model_fields["method"].default]:
             mask = settings(**block)
-            assert wider(mask, 2.0, 4) != mask
-    assert wider(Transition(keep=0.9), 1e9, 4).keep == 0.25  # the blind guess
+            assert mask.wider(2.0, 4) != mask
+    assert Transition(keep=0.9).wider(1e9, 4).keep == 0.25  # the blind guess
     config = parse(SETTINGS)
     assert widened(config, WIDEST, records().schema).masks["age"].sd == 0.2 * WIDEST  # type: ignore[attr-defined]
     assert yaml.safe_load(masks_text(config)) == {"masks": SETTINGS["masks"]}
@@ -157,13 +159,13 @@ def test_the_pasted_masks_pass_when_judged_again() -> None:
     settings = SETTINGS | {"release": UNGATED | {"max_expected_match_rate": 0.03}}
     config = parse(settings)
     plan = plan_of(config, prepare(people(), config))
-    found = judge(config, plan, streams=Streams(1))
+    found = judge(Draws(config, plan, Streams(1)))
     assert found.verdict.judgement == "refused"
-    advice = advise_on(config, plan, found, streams=Streams(1), accepted={}, study=False, jobs=1)
+    advice = advise_on(Draws(config, plan, Streams(1)), found, accepted={})
     assert advice["trials"] <= MOST_TRIALS
     assert advice["expected"]["verdict"] != "refused"
     pasted = parse(merged(settings, advice["change"]))
-    again = judge(pasted, plan_of(pasted, prepare(people(), pasted)), streams=Streams(2))
+    again = judge(Draws(pasted, plan_of(pasted, prepare(people(), pasted)), Streams(2)))
     assert again.verdict.passed
 
 
@@ -317,8 +319,8 @@ def test_a_column_that_the_method_cannot_replace_is_not_to_be_replaced() -> None
     town = {"town": {"kind": "nominal", "role": "keep", "key": True}}
     config = parse(SETTINGS | {"variables": SETTINGS["variables"] | town})
     plan = plan_of(config, prepare(frame, config))
-    judged = judge(config, plan, streams=Streams(2))
-    advice = advise_on(config, plan, judged, streams=Streams(2), accepted={}, study=False, jobs=1)
+    judged = judge(Draws(config, plan, Streams(2)))
+    advice = advise_on(Draws(config, plan, Streams(2)), judged, accepted={})
     assert yaml.safe_load(advice["change"]) == {"variables": {"town": {"role": "drop"}}}
     assert 0 < advice["trials"] <= 3
 
@@ -366,8 +368,8 @@ def test_nothing_is_advised_where_nothing_was_refused(monkeypatch: pytest.Monkey
     assert advise(parse(SETTINGS), records(), verdict(0.1), trials) is None
     config = parse(SETTINGS)
     plan = plan_of(config, records())
-    found = judge(parse(SETTINGS | {"release": UNGATED}), plan, streams=Streams(1))
-    assert advise_on(config, plan, found, streams=Streams(1), accepted={}, study=False, jobs=1) == {}
+    found = judge(Draws(parse(SETTINGS | {"release": UNGATED}), plan, Streams(1)))
+    assert advise_on(Draws(config, plan, Streams(1)), found, accepted={}) == {}
     assert MOST_TRIED > 100_000
 
 

@@ -330,7 +330,7 @@ def test_a_run_reports_and_judges_the_bayes_intruder(tmp_path: Any) -> None:
     reasons = outcome.metrics["gate"]["reasons"]
     assert any(reason.startswith("identity_bayes: expected match rate") for reason in reasons)
     assert outcome.metrics["gate"]["advice"]["trials"] <= 3
-    json.dumps(outcome.metrics, allow_nan=False)
+    json.dumps(dict(outcome.metrics), allow_nan=False)
     repaired = settings | {"synthesis": {"copies": 2, "repair": True}}
     before = pipeline.run(parse(repaired), out=tmp_path / "repaired", study=True).metrics["risk"]
     assert "expected_links" in before["identity_bayes"]

@@ -23,7 +23,7 @@ from synthdp.report.summary import headline
 from synthdp.seeding import Streams
 from synthdp.stages import gating
 from synthdp.stages.assessing import assess_comparison
-from synthdp.stages.draws import EARLY_LEVEL, FEWEST_DRAWS, LARGE, count_of
+from synthdp.stages.draws import EARLY_LEVEL, FEWEST_DRAWS, LARGE, Draws, count_of
 from synthdp.stages.gating import Judged, judge, judge_copies
 from synthdp.stages.intake import prepare
 from synthdp.stages.judging import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose, published_before
@@ -67,7 +67,8 @@ def settings(path: Any = "in memory", *, limits: dict[str, Any] | None = None, *
 
 
 def judged(config: Config, frame: pd.DataFrame, seed: int = 3, **more: Any) -> Judged:
-    return judge(config, plan_of(config, prepare(frame, config)), streams=Streams(seed), **more)
+    how = {name: more.pop(name) for name in ("jobs", "advance", "mechanism") if name in more}
+    return judge(Draws(config, plan_of(config, prepare(frame, config)), Streams(seed), **how), **more)
 
 
 # the verdict
@@ -87,7 +88,9 @@ def test_it_is_the_same_for_any_number_of_jobs() -> None:
     limits = {"max_individual": 0.33, "max_expected_match_rate": 0.03, "max_claims_right": 0.33, "min_overlap": 0.6}
     limits |= {"max_attribute_gain": 0.1, "max_excess_verbatim": 0, "max_excess_true_match": 0}
     config = parse(settings(limits=limits))
-    one, three = (judged(config, people(), jobs=jobs) for jobs in (1, 3))
+    told: dict[int, list[tuple[int, int]]] = {1: [], 3: []}
+    one, three = (judged(config, people(), jobs=jobs, advance=lambda *step: told[jobs].append(step)) for jobs in told)
+    assert told[1] == told[3] == [(draw, FEWEST_DRAWS) for draw in range(1, FEWEST_DRAWS + 1)]
     assert json.dumps(one.section()) == json.dumps(three.section())
     assert one.draws == FEWEST_DRAWS
     assert one.averages is not None

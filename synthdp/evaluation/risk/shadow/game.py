@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.evaluation.combinations import Booleans, classes, combine
+from synthdp.arrays import Booleans
+from synthdp.evaluation.combinations import classes, combine
 from synthdp.evaluation.risk.nearest import encode_records, nearest, span
 from synthdp.table.microdata import Codes, Floats, numbers
 from synthdp.table.schema import Column

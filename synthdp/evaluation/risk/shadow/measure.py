@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.errors import InputError, Unfinished
-from synthdp.evaluation.combinations import Booleans, require_columns
+from synthdp.evaluation.combinations import require_columns
 from synthdp.evaluation.comparison import Comparison, clusters
 from synthdp.evaluation.risk.shadow.game import Deck, Others, State, States, stand_ins, vulnerable
 from synthdp.evaluation.risk.shadow.influence import finding, ordinary_influence

@@ -1,15 +1,13 @@
 """Files as numbers that can be compared, and the questions that an intruder asks about a target."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from numba import njit
 
-from synthdp.evaluation.combinations import Booleans
+from synthdp.arrays import Booleans, compiled
 from synthdp.evaluation.risk.nearest import span
 from synthdp.table.microdata import Codes, Floats, codes, numbers
 from synthdp.table.schema import Column, Role
@@ -17,21 +15,15 @@ from synthdp.table.schema import Column, Role
 TILE = 1024
 Masks = npt.NDArray[np.uint64]
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _slot(held: int, size: int) -> int:
     """Return the first place to look for a set of bits in a table whose size is a power of two (Fibonacci hashing)."""
     mixed = np.uint64(held) * np.uint64(0x9E3779B97F4A7C15)
     return int((mixed ^ (mixed >> np.uint64(29))) >> np.uint64(20)) & (size - 1)
 
 
-@_compiled
+@compiled
 def near(targets: Floats, rows: Floats, k: int) -> Floats:
     """Return the sums of differences, each at most 1, to the k nearest rows of each target, nearest first."""
     count, p = targets.shape
@@ -52,7 +44,7 @@ def near(targets: Floats, rows: Floats, k: int) -> Floats:
     return best
 
 
-@_compiled
+@compiled
 def compare(
     targets: Floats,
     rows: Floats,

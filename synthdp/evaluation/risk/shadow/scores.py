@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from synthdp.evaluation.combinations import Booleans
+from synthdp.arrays import Booleans
 from synthdp.evaluation.risk.shadow.questions import LARGEST, Coder, Questions, ask, compare, near
 from synthdp.table.microdata import Codes, Floats
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from synthdp.evaluation.combinations import Booleans
+from synthdp.arrays import Booleans
 from synthdp.evaluation.risk.rates import LEVEL, Estimate
 from synthdp.evaluation.risk.shadow.scores import Marks
 from synthdp.table.microdata import Codes, Floats

@@ -4,21 +4,18 @@ A node costs O(its records) for every column, and a pass over the column's bins 
 there are few records). All in one file: numba's cache does not notice a change in a function of another file.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from synthdp.arrays import Booleans, compiled
 from synthdp.evaluation.utility.propensity.stacking import Bins, Stack, widths
 from synthdp.table.microdata import Codes, Floats
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Binned = npt.NDArray[np.uint16]
 Labels = npt.NDArray[np.uint8]
-Booleans = npt.NDArray[np.bool_]
 
 # a record counts one in the low half of a word and, if it is synthetic, one in the high half
 HALF = 32
@@ -46,11 +43,7 @@ class Nodes(NamedTuple):
     left: Codes
 
 
-def _compiled(function: Kernel) -> Kernel:
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _before(a: int, b: int, tally: Codes, ordered: bool) -> bool:
     """Return whether bin a comes before bin b: by number, or by its share of synthetic records."""
     if ordered:
@@ -58,7 +51,7 @@ def _before(a: int, b: int, tally: Codes, ordered: bool) -> bool:
     return bool((tally[a] >> HALF) * (tally[b] & LOW) < (tally[b] >> HALF) * (tally[a] & LOW))
 
 
-@_compiled
+@compiled
 def _sort(order: Codes, k: int, tally: Codes, ordered: bool) -> None:
     """Sort the first k bins (Shell's sort: no memory of its own, quick to compile)."""
     gap = 1
@@ -74,7 +67,7 @@ def _sort(order: Codes, k: int, tally: Codes, ordered: bool) -> None:
         gap //= 3
 
 
-@_compiled
+@compiled
 def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool, tally: Codes, order: Codes) -> int:
     """Count records by bin, list the bins that occur in the order they are cut, and return how many there are.
 
@@ -102,7 +95,7 @@ def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool,
     return k
 
 
-@_compiled
+@compiled
 def _cut(tally: Codes, order: Codes, k: int, n: int, s: int, min_leaf: int) -> tuple[float, int]:
     """Return the largest fall of the Gini index over the cuts of sorted bins, and how many bins are left of it.
 
@@ -124,7 +117,7 @@ def _cut(tally: Codes, order: Codes, k: int, n: int, s: int, min_leaf: int) -> t
     return best, cut
 
 
-@_compiled
+@compiled
 def grow(
     codes: Binned, ordered: Booleans, widths: Codes, label: Labels, limits: Codes, hopeless: float
 ) -> tuple[Codes, Nodes]:
@@ -195,7 +188,7 @@ def grow(
     return rows, Nodes(start[:made].copy(), end[:made].copy(), synthetic[:made].copy(), left[:made].copy())
 
 
-@_compiled
+@compiled
 def prune(nodes: Nodes, price: float) -> Booleans:
     """Return which nodes are split when each split must save ``price`` misclassified records on average.
 
@@ -245,7 +238,7 @@ def prune(nodes: Nodes, price: float) -> Booleans:
     return split
 
 
-@_compiled
+@compiled
 def shares(rows: Codes, nodes: Nodes, split: Booleans) -> Floats:
     """Return the share of synthetic records in the leaf of each record."""
     found = np.empty(len(rows))
