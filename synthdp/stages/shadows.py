@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from synthdp.evaluation.combinations import Booleans
+from synthdp.arrays import Booleans
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import violated
 from synthdp.synthesis.making import complete, make, repair, visible
