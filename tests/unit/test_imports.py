@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline",),
     ("api",),
     ("cli",),
+    ("testing",),
     ("__main__",),
 )
 FOUNDATION = LAYERS[0]
