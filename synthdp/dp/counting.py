@@ -8,32 +8,24 @@ Counts get discrete Laplace noise, P(Z = z) ∝ e^{−|z|/b} (the geometric mech
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.declarations import Budget, Limits, bounded, what_of
-from synthdp.dp.noise import Chargeable, Noise, source_for
+from synthdp.dp.declarations import Budget, Limits
+from synthdp.dp.noise import Noise
+from synthdp.dp.request import IntervalPrice, NoisePrice, Request, priced
 from synthdp.dp.results import Released, ReleasedTable, below_noise, mostly_noise
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Adjacency, Source
 
 IN_THE_FILE = "the interval is for the records in the file: it accounts for the privacy noise, not for sampling"
 A_MEAN_CELL = "a mean cell of the released histogram holds"
 MOST_CELLS = 10**6
 
 
-def count(
-    values: Any,
-    *,
-    epsilon: float,
-    equals: object = None,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
-) -> Released:
+@priced(IntervalPrice)
+def count(values: Any, *, equals: object = None, **price: Unpack[IntervalPrice]) -> Released:
     """Count the records that have a value, or that have this value.
 
     Parameters
@@ -47,67 +39,43 @@ def count(
     -----
     One record moves a count by 1 under both adjacencies. Cost: O(n).
     """
-    budget = Budget(epsilon, 0.0, adjacency, level)
+    request = Request(**price)
+    budget = request.budget
     column = pd.Series(values)
     flags = column.notna() if equals is None else _labels(column, column) == _labels(pd.Series([equals]), column)[0]
-    chosen = source_for(source, ledger, budget, what_of("count", values))
-    noisy = chosen.discrete_laplace(np.array([int(flags.sum())]), scale=1 / epsilon)
-    reach = discrete_laplace_reach(1 / epsilon, level)
+    source = request.source("count", values)
+    noisy = source.discrete_laplace(np.array([int(flags.sum())]), scale=1 / budget.epsilon)
+    reach = discrete_laplace_reach(1 / budget.epsilon, budget.level)
     estimate = max(int(noisy[0]), 0)
-    return Released(
-        "count",
-        budget,
-        (IN_THE_FILE, *_noisy(math.sqrt(2) / epsilon, budget, len(column), estimate, "possible counts")),
-        estimate=float(estimate),
-        low=float(max(int(noisy[0]) - reach, 0)),
-        high=float(max(int(noisy[0]) + reach, 0)),
-    )
+    notes = _noisy(math.sqrt(2) / budget.epsilon, budget, len(column), estimate, "possible counts")
+    limits = (float(max(int(noisy[0]) + moved, 0)) for moved in (-reach, reach))
+    return request.number("count", [IN_THE_FILE, *notes], float(estimate), *limits)
 
 
-def total(
-    values: Any,
-    *,
-    bounds: Limits | None,
-    epsilon: float,
-    delta: float = 0.0,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
-) -> Released:
+@priced(NoisePrice)
+def total(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice]) -> Released:
     """Add up a column: noise of scale (high − low)/ε under replace, max(|low|, |high|)/ε under add_remove.
 
     Known as ``synthdp.dp.sum``. Cost: O(n).
     """
-    budget = Budget(epsilon, delta, adjacency, level)
-    column = bounded(values, bounds, budget)
+    request = Request(**price)
+    budget, column = request.budget, request.column(values, bounds)
     reach = column.width if budget.replacing else max(abs(column.low), abs(column.high))
     noise = Noise.for_budget(budget, l1=reach, l2=reach)
-    chosen = source_for(source, ledger, budget, what_of("sum", values), column.reason)
-    estimate = float(noise.add(np.array([math.fsum(column.values)]), chosen)[0])
-    half = noise.quantile((1 + level) / 2, sd=0.0)
-    return Released(
-        "sum",
-        budget,
-        (IN_THE_FILE, *_noisy(noise.sd, budget, column.width * len(column), estimate, "possible sums")),
-        column.reason,
-        estimate=estimate,
-        low=estimate - half,
-        high=estimate + half,
-        confidential=column.confidential,
-    )
+    source = request.source("sum", values)
+    estimate = float(noise.add(np.array([math.fsum(column.values)]), source)[0])
+    half = noise.quantile((1 + budget.level) / 2, sd=0.0)
+    notes = _noisy(noise.sd, budget, column.width * len(column), estimate, "possible sums")
+    return request.number("sum", [IN_THE_FILE, *notes], estimate, estimate - half, estimate + half)
 
 
+@priced(IntervalPrice)
 def histogram(
     values: Any,
     *,
-    epsilon: float,
     edges: Sequence[float] | None = None,
     levels: Sequence[object] | None = None,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    **price: Unpack[IntervalPrice],
 ) -> ReleasedTable:
     """Count the records of every cell of a fixed partition.
 
@@ -126,23 +94,17 @@ def histogram(
     -----
     Every interval holds with probability ``level`` on its own. Cost: O(n + cells).
     """
-    budget = Budget(epsilon, 0.0, adjacency, level)
+    request = Request(**price)
+    budget = request.budget
     names, counts, said = _cells(values, edges, levels)
-    scale = (2 if budget.replacing else 1) / epsilon
-    chosen = source_for(source, ledger, budget, what_of("histogram", values))
-    noisy = chosen.discrete_laplace(counts, scale=scale)
-    reach = discrete_laplace_reach(scale, level)
+    scale = (2 if budget.replacing else 1) / budget.epsilon
+    noisy = request.source("histogram", values).discrete_laplace(counts, scale=scale)
+    reach = discrete_laplace_reach(scale, budget.level)
     mean_cell = max(float(noisy.sum()), 0.0) / len(names)
-    return ReleasedTable(
-        "histogram",
-        budget,
-        (IN_THE_FILE, "each interval is valid on its own", *below_noise(scale * math.sqrt(2), mean_cell, A_MEAN_CELL)),
-        names=names,
-        estimate=np.maximum(noisy, 0).astype(float),
-        low=np.maximum(noisy - reach, 0).astype(float),
-        high=np.maximum(noisy + reach, 0).astype(float),
-        confidential=said,
-    )
+    notes = below_noise(scale * math.sqrt(2), mean_cell, A_MEAN_CELL)
+    cells = (np.maximum(noisy + moved, 0).astype(float) for moved in (0, -reach, reach))
+    request.confidential = said
+    return request.table("histogram", [IN_THE_FILE, "each interval is valid on its own", *notes], names, *cells)
 
 
 def _noisy(noise_sd: float, budget: Budget, width: float, estimate: float, what: str) -> tuple[str, ...]:

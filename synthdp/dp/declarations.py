@@ -69,10 +69,10 @@ class Budget:
         """Return the same budget with this share of ε and δ (basic composition: shares of one release add to 1)."""
         return replace(self, epsilon=self.epsilon * share, delta=self.delta * share)
 
-    def needs_pure(self, statistic: str) -> None:
-        """Refuse a δ where the mechanism has no use for it."""
-        if not self.pure:
-            raise InputError(f"delta: {statistic} is released with δ = 0; leave delta out.")
+    @property
+    def tails(self) -> tuple[float, float]:
+        """Where the interval ends in the law of an error."""
+        return (1 - self.level) / 2, (1 + self.level) / 2
 
 
 def _number(value: object) -> bool:
@@ -123,12 +123,6 @@ def name_of(values: Any) -> str:
     """Return the name of a pandas column; other sequences are called ``values``."""
     name = getattr(values, "name", None)
     return "values" if name is None else str(name)
-
-
-def what_of(statistic: str, values: Any) -> str:
-    """Return what is released, in words for a ledger."""
-    name = name_of(values)
-    return statistic if name == "values" else f"{statistic} of {name}"
 
 
 def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | None = None) -> Bounded:

@@ -12,20 +12,20 @@ course on data privacy, DP part.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from synthdp.dp.declarations import Budget, Limits, together
-from synthdp.dp.noise import Chargeable, Noise, bootstrap_generator, source_for
-from synthdp.dp.results import below_noise, reason_of, said_of
+from synthdp.dp.declarations import Budget, Limits
+from synthdp.dp.noise import Noise, bootstrap_generator
+from synthdp.dp.request import Price, Request, priced
+from synthdp.dp.results import Priced, below_noise
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Adjacency, Source
 from synthdp.table.microdata import Floats
 
 
 @dataclass(frozen=True, repr=False)
-class Clusters:
+class Clusters(Priced):
     """Released centres (k × p, in the columns' own units) and noisy sizes of the last round."""
 
     centres: Floats
@@ -35,27 +35,15 @@ class Clusters:
     reason: str | None
     confidential: tuple[str, ...]
 
-    @property
-    def epsilon(self) -> float | None:
-        """The ε that was spent; None where nothing formal can be claimed."""
-        return None if self.reason else self.budget.epsilon
-
     def __repr__(self) -> str:
         price = f"NonPrivate: {self.reason}" if self.reason else f"ε = {self.budget.epsilon:g}"
         said = "".join(f"; {note}" for note in self.notes)
         return f"Clusters({len(self.centres)} centres; {price}, adjacency {self.budget.adjacency}{said})"
 
 
+@priced(Price)
 def kmeans(
-    columns: Sequence[Any],
-    k: int,
-    *,
-    bounds: Sequence[Limits],
-    epsilon: float,
-    rounds: int = 5,
-    adjacency: Adjacency = "replace",
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    columns: Sequence[Any], k: int, *, bounds: Sequence[Limits], rounds: int = 5, **price: Unpack[Price]
 ) -> Clusters:
     """Release k centres after a fixed number of noisy rounds of Lloyd's algorithm.
 
@@ -63,11 +51,12 @@ def kmeans(
     -----
     No interval: centres have no population value of their own. Cost: O(rounds·n·k·p).
     """
-    budget = Budget(epsilon, 0.0, adjacency)
+    request = Request(**price)
     if k < 1 or rounds < 1 or not len(columns):
         raise InputError(f"kmeans: needs a column, a cluster and a round, found {len(columns)}, {k}, {rounds}.")
-    inside = together(columns, bounds, budget, [f"column {j + 1}" for j in range(len(columns))])
-    source = source_for(source, ledger, budget, f"{k} means", reason_of(inside))
+    budget = request.budget
+    inside = request.columns(columns, bounds, [f"column {j + 1}" for j in range(len(columns))])
+    source = request.source(f"{k} means")
     rng = bootstrap_generator(source)
     p = len(inside)
     ball = np.column_stack([column.scaled() for column in inside]) / p
@@ -96,8 +85,8 @@ def kmeans(
         np.maximum(sizes, 0.0),
         budget,
         tuple(notes),
-        reason_of(inside),
-        said_of(inside),
+        request.reason,
+        request.confidential,
     )
 
 

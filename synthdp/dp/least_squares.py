@@ -20,15 +20,16 @@ section 4.3 (linear regression): simulate data's and noise's part of the estimat
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from synthdp.dp.declarations import Bounded, Budget, Limits, together
-from synthdp.dp.noise import Chargeable, Noise, bootstrap_generator, source_for
-from synthdp.dp.results import ReleasedTable, mostly_noise, reason_of, said_of
+from synthdp.dp.declarations import Bounded, Budget, Limits
+from synthdp.dp.noise import Noise, bootstrap_generator
+from synthdp.dp.request import NoisePrice, Request, priced
+from synthdp.dp.results import ReleasedTable, mostly_noise
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
 
 
@@ -96,17 +97,9 @@ def positive_part(matrix: Floats, floor: float) -> Floats:
 DRAWS = 2000
 
 
+@priced(NoisePrice)
 def cov(
-    columns: Sequence[Any],
-    *,
-    bounds: Sequence[Limits],
-    epsilon: float,
-    delta: float = 0.0,
-    names: Sequence[str] | None = None,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    columns: Sequence[Any], *, bounds: Sequence[Limits], names: Sequence[str] | None = None, **price: Unpack[NoisePrice]
 ) -> ReleasedTable:
     """Release the covariance matrix of two or more columns, one row for each pair.
 
@@ -114,13 +107,13 @@ def cov(
     -----
     Intervals by parametric bootstrap under a normal model, each on its own. The matrix need not be positive definite.
     """
-    budget = Budget(epsilon, delta, adjacency, level)
+    request = Request(**price)
     if len(columns) < 2:
         raise InputError(f"cov: at least 2 columns are needed, found {len(columns)}.")
     names = _named(names, [f"x{k + 1}" for k in range(len(columns))])
-    inside = together(columns, bounds, budget, names)
-    source = source_for(source, ledger, budget, f"covariance of {', '.join(names)}", reason_of(inside))
-    products = release_products(inside, budget, source)
+    inside = request.columns(columns, bounds, names)
+    source = request.source(f"covariance of {', '.join(names)}")
+    products = release_products(inside, request.budget, source)
     rng = bootstrap_generator(source)
     estimate = _covariance(products.matrix[None], np.array([products.n]))[0]
     # an indefinite release has no normal data of its own; the nearest one that has stands in for it
@@ -138,33 +131,22 @@ def cov(
     half = np.array([column.width / 2 for column in inside])
     units = np.outer(half, half)
     upper = np.triu_indices(len(columns))
-    low, high = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ReleasedTable(
-        "covariance",
-        budget,
-        ("parametric bootstrap, normal model", *mostly_noise(products.noise.sd / products.n, 1.0, "scaled products")),
-        reason_of(inside),
-        names=tuple(f"{names[j]}, {names[k]}" for j, k in zip(*upper, strict=True)),
-        estimate=(units * estimate)[upper],
-        low=(units * (estimate - high))[upper],
-        high=(units * (estimate - low))[upper],
-        confidential=said_of(inside),
-    )
+    low, high = np.quantile(errors, request.budget.tails, axis=0)
+    noisy = mostly_noise(products.noise.sd / products.n, 1.0, "scaled products")
+    pairs = [f"{names[j]}, {names[k]}" for j, k in zip(*upper, strict=True)]
+    found = ((units * matrix)[upper] for matrix in (estimate, estimate - high, estimate - low))
+    return request.table("covariance", ["parametric bootstrap, normal model", *noisy], pairs, *found)
 
 
+@priced(NoisePrice)
 def ols(
     y: Any,
     x: Sequence[Any],
     *,
     bounds_y: Limits,
     bounds_x: Sequence[Limits],
-    epsilon: float,
-    delta: float = 0.0,
     names: Sequence[str] | None = None,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    **price: Unpack[NoisePrice],
 ) -> ReleasedTable:
     """Release a linear regression of y on x with an intercept, in the columns' own units.
 
@@ -183,34 +165,24 @@ def ols(
     Basic parametric bootstrap: X'y* = X'X β̃ + N(0, σ̃² X'X), both with new privacy noise, solved again. It takes
     homoscedastic errors, and the slopes for those of the clipped columns. Cost: O(n p² + DRAWS·p³).
     """
-    budget = Budget(epsilon, delta, adjacency, level)
+    request = Request(**price)
     if not len(x):
         raise InputError("ols: at least 1 predictor is needed, found 0.")
     names = _named(names, ["y", *(f"x{k + 1}" for k in range(len(x)))])
-    inside = together([y, *x], [bounds_y, *bounds_x], budget, names)
-    source = source_for(source, ledger, budget, f"ols of {', '.join(names)}", reason_of(inside))
-    products = release_products([*inside[1:], inside[0]], budget, source)
+    inside = request.columns([y, *x], [bounds_y, *bounds_x], names)
+    source = request.source(f"ols of {', '.join(names)}")
+    products = release_products([*inside[1:], inside[0]], request.budget, source)
     fitted, errors, floored = _solve(products, bootstrap_generator(source))
     back = _back(inside)
     estimate, errors = back @ fitted + _offset(inside), errors @ back.T
-    low, high = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(errors, request.budget.tails, axis=0)
     notes = ["parametric bootstrap, equal error variances; slopes of the columns as clipped to their bounds"]
     if floored:
         notes.append(
             f"the noise has sd {products.noise.sd:.3g}, more than the released X'X can bear: "
             "this result is mostly noise; raise ε, or use fewer predictors"
         )
-    return ReleasedTable(
-        "ols",
-        budget,
-        tuple(notes),
-        reason_of(inside),
-        names=("Intercept", *names[1:]),
-        estimate=estimate,
-        low=estimate - high,
-        high=estimate - low,
-        confidential=said_of(inside),
-    )
+    return request.table("ols", notes, ["Intercept", *names[1:]], estimate, estimate - high, estimate - low)
 
 
 def _solve(products: Products, rng: np.random.Generator) -> tuple[Floats, Floats, bool]:

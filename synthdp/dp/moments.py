@@ -16,33 +16,24 @@ Ferrando, Wang, Sheldon (2022), AISTATS: parametric bootstrap for private estima
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from synthdp.dp.declarations import Bounded, Budget, Limits, bounded, what_of
-from synthdp.dp.noise import Chargeable, Noise, bootstrap_generator, source_for
+from synthdp.dp.declarations import Bounded, Budget, Limits
+from synthdp.dp.noise import Noise, bootstrap_generator
+from synthdp.dp.request import NoisePrice, Request, priced
 from synthdp.dp.results import Released, mostly_noise
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
 
 SHARE = 0.2
 DRAWS = 4000
 
 
-def mean(
-    values: Any,
-    *,
-    bounds: Limits | None,
-    epsilon: float,
-    delta: float = 0.0,
-    sd: float | None = None,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
-) -> Released:
+@priced(NoisePrice)
+def mean(values: Any, *, bounds: Limits | None, sd: float | None = None, **price: Unpack[NoisePrice]) -> Released:
     """Release a mean with an interval for the mean of the population.
 
     Parameters
@@ -70,41 +61,24 @@ def mean(
     -----
     The interval is for the mean of the values as clipped. Cost: O(n).
     """
-    budget = Budget(epsilon, delta, adjacency, level)
+    request = Request(**price)
     if sd is not None and not (sd >= 0 and math.isfinite(sd)):
         raise InputError(f"sd: must be a number of at least 0, found {sd}.")
-    column = bounded(values, bounds, budget)
-    source = source_for(source, ledger, budget, what_of("mean", values), column.reason)
+    budget, column = request.budget, request.column(values, bounds)
+    source = request.source("mean", values)
     notes = ["the interval accounts for sampling and privacy noise; it refers to the values as clipped to the bounds"]
     if budget.replacing:
         found = _mean_of_known_size(column, budget, sd, source)
     else:
         found = _mean_of_unknown_size(column, budget, sd, source)
         notes.append("parametric bootstrap")
-    estimate, low, high, noise_sd = found
-    return Released(
-        "mean",
-        budget,
-        (*notes, *mostly_noise(noise_sd, column.width, "bounds")),
-        column.reason,
-        estimate=_inside(estimate, column),
-        low=_inside(low, column),
-        high=_inside(high, column),
-        confidential=column.confidential,
-    )
+    *numbers, noise_sd = found
+    notes += mostly_noise(noise_sd, column.width, "bounds")
+    return request.number("mean", notes, *(float(np.clip(value, column.low, column.high)) for value in numbers))
 
 
-def variance(
-    values: Any,
-    *,
-    bounds: Limits | None,
-    epsilon: float,
-    delta: float = 0.0,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
-) -> Released:
+@priced(NoisePrice)
+def variance(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice]) -> Released:
     """Release a sample variance (divisor n − 1) with an interval by parametric bootstrap under a normal model.
 
     Notes
@@ -112,9 +86,9 @@ def variance(
     The normal model gives the sampling part of the interval: too wide for flat columns, too narrow for columns with
     heavy tails inside their bounds. A variance cannot exceed n/(n − 1)·Λ²/4, and the result is moved below that.
     """
-    budget = Budget(epsilon, delta, adjacency, level)
-    column = bounded(values, bounds, budget)
-    source = source_for(source, ledger, budget, what_of("variance", values), column.reason)
+    request = Request(**price)
+    budget, column = request.budget, request.column(values, bounds)
+    source = request.source("variance", values)
     rng = bootstrap_generator(source)
     if budget.replacing:
         n = float(len(column))
@@ -132,19 +106,10 @@ def variance(
         again = sums.redraw(sums.mean(), centre / unit, DRAWS, rng=rng)
         drawn = unit * (again.square - again.total**2 / again.n) / np.maximum(again.n - 1, 1)
         noise_sd = unit * sums.noises[2].sd / sums.surely()
-    low, high = _basic(estimate, drawn - centre, level)
+    low, high = _basic(estimate, drawn - centre, budget.level)
     top = column.width**2 / 4 * n / (n - 1)
     notes = ("parametric bootstrap, normal model", *mostly_noise(noise_sd, column.width**2 / 4, "possible variances"))
-    return Released(
-        "variance",
-        budget,
-        notes,
-        column.reason,
-        estimate=float(np.clip(estimate, 0, top)),
-        low=float(np.clip(low, 0, top)),
-        high=float(np.clip(high, 0, top)),
-        confidential=column.confidential,
-    )
+    return request.number("variance", notes, *(float(np.clip(value, 0, top)) for value in (estimate, low, high)))
 
 
 class _Sums(NamedTuple):
@@ -222,7 +187,3 @@ def _basic(estimate: float, errors: Floats, level: float) -> tuple[float, float]
     """Return the basic bootstrap interval: the estimate less the quantiles of its error."""
     low, high = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
     return estimate - float(high), estimate - float(low)
-
-
-def _inside(value: float, column: Bounded) -> float:
-    return float(np.clip(value, column.low, column.high))

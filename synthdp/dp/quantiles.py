@@ -12,13 +12,14 @@ Smith (2011), "Privacy-preserving statistical estimation with optimal convergenc
 for quantiles.
 """
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from synthdp.dp.declarations import Bounded, Budget, Limits, bounded, what_of
-from synthdp.dp.noise import Chargeable, Noise, source_for
+from synthdp.dp.declarations import Bounded, Budget, Limits
+from synthdp.dp.noise import Noise
 from synthdp.dp.rank_limits import Aims, aims, coarser, limits
+from synthdp.dp.request import IntervalPrice, Request, priced
 from synthdp.dp.results import Released
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Adjacency, Source
@@ -29,17 +30,14 @@ COUNT_SHARE = 0.1
 LIMIT_SHARE = 0.35
 
 
+@priced(IntervalPrice)
 def quantile(
     values: Any,
     probability: float,
     *,
     bounds: Limits | None,
-    epsilon: float,
     candidates: int = CANDIDATES,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    **price: Unpack[IntervalPrice],
 ) -> Released:
     """Release a quantile with an interval for the quantile of the population.
 
@@ -60,13 +58,13 @@ def quantile(
     noisy one), not on their values.
     Cost: O(n log n + candidates).
     """
-    budget = Budget(epsilon, 0.0, adjacency, level)
+    request = Request(**price)
     if not 0 < probability < 1:
         raise InputError(f"probability: must be between 0 and 1, found {probability}.")
     if candidates < 2:
         raise InputError(f"candidates: must be at least 2, found {candidates}.")
-    column = bounded(values, bounds, budget)
-    source = source_for(source, ledger, budget, what_of(f"quantile {probability:g}", values), column.reason)
+    budget, column = request.budget, request.column(values, bounds)
+    source = request.source(f"quantile {probability:g}", values)
     size, rest, count_scale = float(len(column)), budget, 0.0
     if not budget.replacing:
         noise = Noise.for_budget(budget.part(COUNT_SHARE), l1=1.0, l2=1.0)
@@ -75,7 +73,7 @@ def quantile(
     told = aims(
         size,
         min(probability, 1 - probability),
-        level=level,
+        level=budget.level,
         epsilon=rest.epsilon,
         share=LIMIT_SHARE,
         count_scale=count_scale,
@@ -89,46 +87,21 @@ def quantile(
         low = high = None
     else:
         some = coarser(candidates, size * told.epsilon)
-        low, high = _limits(grid[some], below[some], upto[some], len(ordered), probability, told, adjacency, source)
+        low, high = _limits(
+            grid[some], below[some], upto[some], len(ordered), probability, told, budget.adjacency, source
+        )
         estimate = min(max(estimate, low), high)
-    return Released(
-        f"quantile {probability:g}",
-        budget,
-        (
-            f"one of {candidates} values between the bounds, {column.width / (candidates - 1):.3g} apart",
-            *_said(told, probability, size, budget),
-        ),
-        column.reason,
-        estimate=estimate,
-        low=low,
-        high=high,
-        confidential=column.confidential,
-    )
+    steps = f"one of {candidates} values between the bounds, {column.width / (candidates - 1):.3g} apart"
+    notes = [steps, *_said(told, probability, size, budget)]
+    return request.number(f"quantile {probability:g}", notes, estimate, low, high)
 
 
+@priced(IntervalPrice)
 def median(
-    values: Any,
-    *,
-    bounds: Limits | None,
-    epsilon: float,
-    candidates: int = CANDIDATES,
-    adjacency: Adjacency = "replace",
-    level: float = 0.95,
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    values: Any, *, bounds: Limits | None, candidates: int = CANDIDATES, **price: Unpack[IntervalPrice]
 ) -> Released:
     """Release a median: `quantile` at 1/2."""
-    return quantile(
-        values,
-        0.5,
-        bounds=bounds,
-        epsilon=epsilon,
-        candidates=candidates,
-        adjacency=adjacency,
-        level=level,
-        source=source,
-        ledger=ledger,
-    )
+    return quantile(values, 0.5, bounds=bounds, candidates=candidates, **price)
 
 
 def choose(column: Bounded, probability: float, budget: Budget, source: Source) -> float:

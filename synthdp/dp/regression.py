@@ -31,15 +31,16 @@ Algorithm 1 (symmetric Gaussian noise on X'X). Balle, Wang (2018), ICML, Theorem
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Required, Unpack, get_args
 
 import numpy as np
 
 from synthdp.dp.declarations import Budget
-from synthdp.dp.noise import Chargeable, gaussian_sd, source_for
-from synthdp.dp.results import below_noise
+from synthdp.dp.noise import gaussian_sd
+from synthdp.dp.request import Price, Request, priced
+from synthdp.dp.results import Priced, below_noise
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Adjacency, Source
+from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
 
 Calibration = Literal["original", "fixed", "analytic", "joint"]
@@ -48,8 +49,14 @@ FAILURE = 0.05
 NOT_SHOWN = "the noise of Wang (2018) is less than the Gaussian mechanism at (ε/3, δ/3) needs"
 
 
+class RegressionPrice(Price, total=False):
+    """Gaussian noise, so a δ above 0 is part of the price; the number of records is confidential by default."""
+
+    delta: Required[float]
+
+
 @dataclass(frozen=True, repr=False)
-class Fit:
+class Fit(Priced):
     """A released coefficient vector on bounded rows.
 
     ``ridge`` is the λ that was added; ``reason`` says why nothing formal can be claimed, where that is so; ``notes``
@@ -63,53 +70,41 @@ class Fit:
     reason: str | None = None
     notes: tuple[str, ...] = ()
 
-    @property
-    def epsilon(self) -> float | None:
-        """The ε that was spent; None where nothing formal can be claimed."""
-        return None if self.reason else self.budget.epsilon
-
     def __repr__(self) -> str:
-        paid = f"ε = {self.budget.epsilon:g}, δ = {self.budget.delta:g}, adjacency {self.budget.adjacency}"
-        price = f"NonPrivate: {self.reason}" if self.reason else paid
         said = "".join(f"; {note}" for note in self.notes)
-        return f"Fit({self.method}, {len(self.theta)} coefficients, ridge {self.ridge:.4g}; {price}{said})"
+        return f"Fit({self.method}, {len(self.theta)} coefficients, ridge {self.ridge:.4g}; {self.guarantee()}{said})"
 
 
+@priced(RegressionPrice, adjacency="add_remove")
 def ssp(
     x: Floats,
     y: Floats,
     *,
     x_norm: float,
     y_bound: float,
-    epsilon: float,
-    delta: float,
     calibration: Calibration = "analytic",
-    adjacency: Adjacency = "add_remove",
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    **price: Unpack[RegressionPrice],
 ) -> Fit:
     """Return (X'X + E)⁻¹(X'y + e), half of the budget each; arbitrarily bad where X'X + E is nearly singular."""
-    budget = _budget(epsilon, delta, adjacency, calibration, parts=2)
+    request = Request(**price)
+    budget = _checked_budget(request.budget, calibration, parts=2)
     x, y = _checked(x, y, x_norm, y_bound)
     sd = _sds(budget, calibration, x_norm, y_bound, parts=2)
-    source = source_for(source, ledger, budget, "SSP", _reason(calibration))
+    source = request.source("SSP", reason=_reason(calibration))
     gram, cross = _release(x, y, sd, source)
     theta = _solution(gram, cross)
     return Fit(f"SSP {calibration}", theta, 0.0, budget, _reason(calibration), _said(gram, sd))
 
 
+@priced(RegressionPrice, adjacency="add_remove")
 def adassp(
     x: Floats,
     y: Floats,
     *,
     x_norm: float,
     y_bound: float,
-    epsilon: float,
-    delta: float,
     calibration: Calibration = "analytic",
-    adjacency: Adjacency = "add_remove",
-    source: Source | None = None,
-    ledger: Chargeable | None = None,
+    **price: Unpack[RegressionPrice],
 ) -> Fit:
     """Return the ridge regression whose ridge is no larger than the noise calls for.
 
@@ -136,10 +131,11 @@ def adassp(
     >>> bool(abs(fit.theta[0] - 0.6) < 0.2)
     True
     """
-    budget = _budget(epsilon, delta, adjacency, calibration, parts=3)
+    request = Request(**price)
+    budget = _checked_budget(request.budget, calibration, parts=3)
     x, y = _checked(x, y, x_norm, y_bound)
     sd = _sds(budget, calibration, x_norm, y_bound, parts=3)
-    source = source_for(source, ledger, budget, "AdaSSP", _reason(calibration))
+    source = request.source("AdaSSP", reason=_reason(calibration))
     d = x.shape[1]
     smallest = float(np.linalg.eigvalsh(x.T @ x)[0])
     noisy = float(source.gaussian(np.array([smallest]), sd=sd.eigenvalue, sensitivity=x_norm**2)[0])
@@ -208,15 +204,14 @@ def _solution(gram: Floats, cross: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0], dtype=np.float64)
 
 
-def _budget(epsilon: float, delta: float, adjacency: Adjacency, calibration: str, *, parts: int) -> Budget:
-    budget = Budget(epsilon, delta, adjacency)
+def _checked_budget(budget: Budget, calibration: str, *, parts: int) -> Budget:
     if budget.pure:
         raise InputError("delta: must be between 0 and 1 for Gaussian noise, found 0.")
     if calibration not in CALIBRATIONS:
         raise InputError(f"calibration: must be one of {', '.join(CALIBRATIONS)}, found {calibration!r}.")
-    if calibration == "fixed" and epsilon >= parts:
+    if calibration == "fixed" and budget.epsilon >= parts:
         raise InputError(
-            f"epsilon: must be under {parts} with calibration fixed, found {epsilon:g}; "
+            f"epsilon: must be under {parts} with calibration fixed, found {budget.epsilon:g}; "
             "the classical Gaussian mechanism is proved for parts under 1. Use calibration analytic."
         )
     return budget

@@ -1,24 +1,21 @@
 """What a release says: the estimate, its interval, and the price that was paid for it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.declarations import Bounded, Budget
+from synthdp.dp.declarations import Budget
 from synthdp.privacy import events
 from synthdp.privacy.mechanisms.mechanism import says_nothing
 from synthdp.table.microdata import Floats
 
 
-@dataclass(frozen=True, repr=False)
-class _Result:
-    statistic: str
+class Priced:
+    """What a release cost."""
+
     budget: Budget
-    notes: tuple[str, ...]
-    reason: str | None = None
-    confidential: tuple[str, ...] = field(default=(), kw_only=True)
+    reason: str | None
 
     @property
     def epsilon(self) -> float | None:
@@ -51,6 +48,15 @@ class _Result:
             return f"NonPrivate: {self.reason}"
         spent = f"ε = {self.budget.epsilon:g}" + (f", δ = {self.budget.delta:g}" if self.budget.delta else "")
         return f"{spent}, adjacency {self.adjacency}"
+
+
+@dataclass(frozen=True, repr=False)
+class _Result(Priced):
+    statistic: str
+    budget: Budget
+    notes: tuple[str, ...]
+    reason: str | None = None
+    confidential: tuple[str, ...] = field(default=(), kw_only=True)
 
     def _tail(self) -> list[str]:
         return [f"  {self.guarantee()}", *(f"  note: {note}" for note in self.notes)]
@@ -114,16 +120,6 @@ class ReleasedTable(_Result):
         """Return estimate, lower and upper limit of one name."""
         k = self.names.index(name)
         return float(self.estimate[k]), float(self.low[k]), float(self.high[k])
-
-
-def reason_of(columns: Iterable[Bounded]) -> str | None:
-    """Return why nothing formal can be claimed about a release from these columns, if so."""
-    return next((column.reason for column in columns if column.reason), None)
-
-
-def said_of(columns: Iterable[Bounded]) -> tuple[str, ...]:
-    """Return what the curator should know about these columns."""
-    return tuple(line for column in columns for line in column.confidential)
 
 
 def below_noise(noise_sd: float, released: float, what: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from synthdp.config import Config, parse
 from synthdp.config.settings import AnyMask
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Verdict
-from synthdp.evaluation.gate.averages import IDENTITY_READ
+from synthdp.evaluation.gate.inquiry import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.evaluation.risk.extremes import NAME as EXTREMES
 from synthdp.stages.draws import FEWEST_DRAWS, Draws

@@ -13,7 +13,8 @@ from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.averages import IDENTITY_READ, Averages, Inquiry
+from synthdp.evaluation.gate.averages import Averages
+from synthdp.evaluation.gate.inquiry import IDENTITY_READ, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE, LIMITS
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import EARLIER, Check, check

@@ -9,7 +9,8 @@ import pandas as pd
 from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison, Origin
 from synthdp.evaluation.gate import Check
-from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages, Drawn, Inquiry
+from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages
+from synthdp.evaluation.gate.inquiry import Drawn, Inquiry
 from synthdp.evaluation.gate.tally import LEVEL
 from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import Measure, Need, Plain

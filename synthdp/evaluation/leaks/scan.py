@@ -23,7 +23,7 @@ from synthdp.table.schema import Schema
 
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
-CODEBOOK = "codebook.csv"
+CODEBOOK, RELEASE = "codebook.csv", "release.json"
 # names that are words, or that many machines share
 COMMON = {
     *("root", "user", "admin", "runner", "ubuntu", "debian", "guest", "test", "data", "localhost", "build", "main"),
@@ -101,7 +101,8 @@ def scan(
     derived = dict(derived) if derived is not None else _settings(schema, manifest, "derived")
     known = _words(schema)
     files = [PublicFile(path, public, known=known) for path in sorted(public.rglob("*")) if path.is_file()]
-    copies, leaks = _copies(public, files)
+    dialect = _dialect(files)
+    copies, leaks = _copies(public, files, dialect)
     leaks += _unlisted(files)
     seed = manifest.get("seed")
     folders = [str(folder) for folder in (Path.home(), Path.cwd(), public.absolute().parent) if len(folder.parts) > 2]
@@ -112,7 +113,15 @@ def scan(
         leaks += statements.times(file, now or datetime.now(UTC))
         leaks += statements.places(file, folders, names)
         leaks += statements.lists_by_record(file, sizes)
-    leaks += _told(public, files, original if records else None, list(copies.values()), schema, manifest)
+    if any(file.name == CODEBOOK for file in files):
+        told = _declared(manifest)
+        try:
+            table = io.read(public / CODEBOOK, dialect)
+            leaks += statements.codebook(
+                table, CODEBOOK, original if records else None, list(copies.values()), schema, told
+            )
+        except (InputError, json.JSONDecodeError):
+            leaks.append(Leak(Kind.UNREADABLE, CODEBOOK, "it cannot be read, so its contents are unknown."))
     if not records:
         leaks += [
             Leak(Kind.COLUMN, name, f"{column} is not a column of the schema.")
@@ -121,6 +130,7 @@ def scan(
             if column not in schema
         ]
         return tuple(leaks)
+    leaks += statements.hidden_levels(files, original, list(copies.values()), schema, _declared(manifest))
     leaks += statements.kept_functions(original, schema, derived)
     conditions = _settings(schema, manifest, "applies_when")
     for name, copy in copies.items():
@@ -183,13 +193,23 @@ def _records(
         yield from row_tests.same_order(first, second, level=level)
 
 
-def _copies(public: Path, files: list[PublicFile]) -> tuple[dict[str, pd.DataFrame], list[Leak]]:
+def _dialect(files: list[PublicFile]) -> io.Dialect:
+    """Return how the text files are written, as release.json says: escaped text is compared as it was before."""
+    about = next((file.data for file in files if file.name == RELEASE), b"{}")
+    try:
+        told = json.loads(about)
+    except (ValueError, RecursionError):
+        return io.Dialect()
+    return io.Dialect(escaped=isinstance(told, dict) and told.get("escaped_formulas") is True)
+
+
+def _copies(public: Path, files: list[PublicFile], dialect: io.Dialect) -> tuple[dict[str, pd.DataFrame], list[Leak]]:
     copies: dict[str, pd.DataFrame] = {}
     leaks: list[Leak] = []
     for file in files:
         if file.records:
             try:
-                copies[file.name] = io.read(public / file.name)
+                copies[file.name] = io.read(public / file.name, dialect)
             except InputError:
                 leaks.append(Leak(Kind.UNREADABLE, file.name, "it cannot be read, so its contents are unknown."))
     return copies, leaks
@@ -205,24 +225,10 @@ def _unlisted(files: list[PublicFile]) -> list[Leak]:
     ]
 
 
-def _told(
-    public: Path,
-    files: list[PublicFile],
-    original: pd.DataFrame | None,
-    copies: list[pd.DataFrame],
-    schema: Schema,
-    manifest: Mapping[str, Any],
-) -> Iterator[Leak]:
+def _declared(manifest: Mapping[str, Any]) -> set[str]:
+    """Return the columns whose levels the config states, which are public."""
     variables = manifest.get("config", {}).get("variables", {})
-    declared = {name for name, variable in variables.items() if variable.get("levels") is not None}
-    if any(file.name == CODEBOOK for file in files):
-        try:
-            table = io.read(public / CODEBOOK)
-            yield from statements.codebook(table, CODEBOOK, original, copies, schema, declared)
-        except (InputError, json.JSONDecodeError):
-            yield Leak(Kind.UNREADABLE, CODEBOOK, "it cannot be read, so its contents are unknown.")
-    if original is not None:
-        yield from statements.hidden_levels(files, original, copies, schema, declared)
+    return {name for name, variable in variables.items() if variable.get("levels") is not None}
 
 
 def _settings(schema: Schema, manifest: Mapping[str, Any], setting: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from synthdp import pipeline, release
 from synthdp.cli.starting import settings
-from synthdp.config import load
+from synthdp.config import load, parse
 from synthdp.datasets import anes96
 from synthdp.errors import GateRefused
 from synthdp.evaluation.gate.limits import OFF
@@ -97,6 +97,43 @@ def test_the_demo_is_not_flagged(tmp_path):
     data = prepare(anes96(), config)
     pipeline.run(config, out=tmp_path / "out", source=Source(data, ""))
     assert found_in(tmp_path / "out", data) == ()
+
+
+def formulas(n=200):
+    """Return people whose answers a spreadsheet would take for formulas."""
+    rng = np.random.default_rng(7)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["+north", "south"], n),
+            "answer": rng.choice(["=1", "-2", "@3", "4"], n),
+            "age": np.round(rng.normal(45, 12, n), 1),
+        }
+    )
+
+
+def test_escaped_levels_are_those_of_the_copies(tmp_path):
+    formulas().to_csv(tmp_path / "people.csv", index=False)
+    raw = {
+        "data": {"path": tmp_path / "people.csv"},
+        "variables": {"age": {"role": "replace", "key": True}, "answer": {"role": "replace"}},
+        "masks": {"age": {"method": "gaussian", "sd": 1.0}},
+        "synthesis": {"copies": 2},
+        "release": OFF.model_dump() | {"escape_formulas": True},
+        "evaluation": {"utility": [], "risk": []},
+        "seed": SEED,
+    }
+    assert pipeline.run(parse(raw), out=tmp_path / "out").public is not None
+    assert "'+north" in (tmp_path / "out" / "public" / "synthetic_01.csv").read_text()
+
+
+def test_escaped_text_that_is_verbatim_is_found(tmp_path):
+    frame = formulas().assign(place=[f"+{number}" for number in range(200)])
+    data = resolve(frame, {"age": Variable(role="replace"), "answer": Variable(role="replace")})
+    shuffled = frame.sample(frac=1, random_state=1)
+    (tmp_path / "synthetic_01.csv").write_bytes(io.encode(shuffled, format="csv", escape_formulas=True))
+    (tmp_path / "release.json").write_text('{"escaped_formulas": true}')
+    found = scan(tmp_path, frame, data.schema, rng=np.random.default_rng(5))
+    assert Kind.ROWS in {leak.kind for leak in found}
 
 
 @pytest.mark.parametrize("seed", range(20))

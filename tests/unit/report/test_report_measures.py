@@ -13,7 +13,8 @@ import pytest
 from synthdp.evaluation.assessment import UtilitySettings, assess
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.averages import Averages, Inquiry
+from synthdp.evaluation.gate.averages import Averages
+from synthdp.evaluation.gate.inquiry import Inquiry
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.risk.attacks import risks
 from synthdp.evaluation.risk.attribute import evaluate_attribute

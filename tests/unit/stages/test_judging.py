@@ -88,10 +88,12 @@ def test_it_is_the_same_for_any_number_of_jobs() -> None:
     limits = {"max_individual": 0.33, "max_expected_match_rate": 0.03, "max_claims_right": 0.33, "min_overlap": 0.6}
     limits |= {"max_attribute_gain": 0.1, "max_excess_verbatim": 0, "max_excess_true_match": 0}
     config = parse(settings(limits=limits))
-    told: dict[int, list[tuple[int, int]]] = {1: [], 3: []}
-    one = judged(config, people(), jobs=1, advance=lambda *step: told[1].append(step))
-    three = judged(config, people(), jobs=3, advance=lambda *step: told[3].append(step))
-    assert told[1] == told[3] == [(draw, FEWEST_DRAWS) for draw in range(1, FEWEST_DRAWS + 1)]
+    told: tuple[list[tuple[int, int]], ...] = ([], [])
+    one, three = (
+        judged(config, people(), jobs=jobs, advance=lambda done, total, steps=steps: steps.append((done, total)))
+        for jobs, steps in zip((1, 3), told, strict=True)
+    )
+    assert told[0] == told[1] == [(draw, FEWEST_DRAWS) for draw in range(1, FEWEST_DRAWS + 1)]
     assert json.dumps(one.section()) == json.dumps(three.section())
     assert one.draws == FEWEST_DRAWS
     assert one.averages is not None

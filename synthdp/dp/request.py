@@ -1,0 +1,176 @@
+"""One release as it was asked for: its price, the columns it reads, the ledger that is charged, and its answer.
+
+Every public function takes the keywords of `Price` after its own; `priced` spells them out in the signature that
+``help`` and tab completion show.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Required, TypedDict, TypeVar, cast, get_type_hints
+
+from synthdp.dp.declarations import Bounded, Budget, Limits, bounded, name_of, together
+from synthdp.dp.results import Released, ReleasedTable
+from synthdp.errors import InputError
+from synthdp.privacy.mechanisms import Adjacency, Secure, Source
+from synthdp.table.microdata import Floats
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Chargeable(Protocol):
+    """Where a release is paid: `synthdp.privacy.ledger.Ledger`, or something around it."""
+
+    def charge(self, what: str, *, epsilon: float, delta: float, adjacency: Adjacency, source: str) -> Any:
+        """Record a release, or refuse it."""
+        ...
+
+
+class Charged:
+    """A source that pays before its first draw.
+
+    The whole price of a release is charged at once, however many draws it needs. Random bits say nothing about the
+    data and cost nothing; whatever else a source can do is paid for.
+    """
+
+    def __init__(self, source: Source, ledger: Chargeable, budget: Budget, what: str) -> None:
+        self._source, self._ledger, self._budget, self._what = source, ledger, budget, what
+        self._paid = False
+
+    def __repr__(self) -> str:
+        return f"Charged({self._source!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("name", "words") and not self._paid:
+            price = {key: getattr(self._budget, key) for key in ("epsilon", "delta", "adjacency")}
+            self._ledger.charge(self._what, **price, source=self._source.name)
+            self._paid = True
+        return getattr(self._source, name)
+
+
+class Price(TypedDict, total=False):
+    """What every release is asked with; the defaults are in `DEFAULTS`."""
+
+    epsilon: Required[float]
+    adjacency: Adjacency
+    source: Source | None
+    ledger: Chargeable | None
+
+
+class IntervalPrice(Price, total=False):
+    """Of a release with an interval."""
+
+    level: float
+
+
+class NoisePrice(IntervalPrice, total=False):
+    """Of a release that a δ above 0 gives Gaussian noise."""
+
+    delta: float
+
+
+DEFAULTS: dict[str, Any] = {
+    "epsilon": None,
+    "delta": 0.0,
+    "adjacency": "replace",
+    "level": 0.95,
+    "source": None,
+    "ledger": None,
+}
+FIRST = ("epsilon", "delta")
+
+
+def priced(price: type[Any], **defaults: Any) -> Callable[[Function], Function]:
+    """Spell the keywords of a price out in a function's signature, and pass them with their defaults.
+
+    Examples
+    --------
+    >>> @priced(NoisePrice)
+    ... def half(values: list[float], *, bounds: tuple[float, float], **price: float) -> float:
+    ...     return price["epsilon"] / 2
+    >>> list(inspect.signature(half).parameters)
+    ['values', 'bounds', 'epsilon', 'delta', 'adjacency', 'level', 'source', 'ledger']
+    >>> half([1.0], bounds=(0, 1), epsilon=1)
+    0.5
+    """
+    empty, keyword = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    chosen = DEFAULTS | defaults
+
+    def spelt(function: Function) -> Function:
+        own = inspect.signature(function)
+        hints = get_type_hints(price)
+        known = {name: empty if name in price.__required_keys__ else value for name, value in chosen.items()}
+        shared = [inspect.Parameter(n, keyword, default=known[n], annotation=hints[n]) for n in known if n in hints]
+        first = [parameter for parameter in shared if parameter.name in FIRST]
+        *mine, _ = own.parameters.values()
+        # bounds come before ε and δ, what a function may be told beside them after
+        late = [parameter for parameter in mine if parameter.kind is keyword and parameter.default is not empty]
+        early = [parameter for parameter in mine if parameter not in late]
+        signature = own.replace(parameters=[*early, *first, *late, *shared[len(first) :]])
+
+        @functools.wraps(function)
+        def asked(*args: Any, **given: Any) -> Any:
+            try:
+                complete = signature.bind(*args, **given)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            complete.apply_defaults()
+            return function(*complete.args, **complete.kwargs)
+
+        asked.__signature__ = signature  # type: ignore[attr-defined]
+        return cast(Function, asked)
+
+    return spelt
+
+
+class Request:
+    """A release that was asked for at a price, refused where a number of it makes no sense.
+
+    ``reason`` says why nothing formal can be claimed about a release from the columns that were read, and
+    ``confidential`` what the curator should know about them.
+    """
+
+    def __init__(self, **price: Any) -> None:
+        self._source, self._ledger = price.pop("source", None), price.pop("ledger", None)
+        self.budget = Budget(**price)
+        self.reason: str | None = None
+        self.confidential: tuple[str, ...] = ()
+
+    def column(self, values: Any, bounds: Limits | None) -> Bounded:
+        """Return one column inside its bounds."""
+        return self._read([bounded(values, bounds, self.budget)])[0]
+
+    def columns(self, columns: Sequence[Any], bounds: Sequence[Limits], names: Sequence[str]) -> list[Bounded]:
+        """Return several columns of the same records, each inside its bounds."""
+        return self._read(together(columns, bounds, self.budget, names))
+
+    def _read(self, columns: list[Bounded]) -> list[Bounded]:
+        self.reason = next((column.reason for column in columns if column.reason), None)
+        self.confidential = tuple(line for column in columns for line in column.confidential)
+        return columns
+
+    def source(self, what: str, values: Any = None, *, reason: str | None = None) -> Source:
+        """Return where the noise comes from, safe unless another was given; it pays where there is a ledger.
+
+        ``what`` is released, in words for the ledger, of the column that ``values`` names.
+        """
+        chosen = self._source or Secure()
+        if self._ledger is None:
+            return cast(Source, chosen)
+        name = name_of(values)
+        what = what if name == "values" else f"{what} of {name}"
+        if reason := reason or self.reason:
+            raise InputError(f"{what}: cannot be charged to a ledger: {reason}. Declare the bounds.")
+        return cast(Source, Charged(chosen, self._ledger, self.budget, what))
+
+    def number(self, statistic: str, notes: Sequence[str], *found: float | None) -> Released:
+        """Return an estimate and its limits as what is released, with the price and what must be said beside it."""
+        return Released(statistic, self.budget, tuple(notes), self.reason, **self._numbers(found))
+
+    def table(self, statistic: str, notes: Sequence[str], names: Sequence[str], *found: Floats) -> ReleasedTable:
+        """Return estimates and their limits, one of each for every name."""
+        numbers = self._numbers(found)
+        return ReleasedTable(statistic, self.budget, tuple(notes), self.reason, names=tuple(names), **numbers)
+
+    def _numbers(self, found: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(("estimate", "low", "high"), found, strict=True)) | {"confidential": self.confidential}
