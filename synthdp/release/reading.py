@@ -30,7 +30,7 @@ CODEBOOK = "codebook.csv"
 RELEASE = "release.json"
 README = "README.md"
 SIGNATURE = "SHA256SUMS.sig"
-_COPY_NAME = re.compile(r"synthetic_\d+(_\d+)?\.(csv|tsv|parquet|feather|dta|sav|xpt)")
+_COPY_NAME = re.compile(rf"synthetic_\d+(_\d+)?\.({'|'.join(map(re.escape, io.FORMATS))})")
 
 
 @dataclass(frozen=True, repr=False)
