@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from shared import SHARED, table
 
-from reports.runner import SHARED, table
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.tree import Tree
 from synthdp.seeding import Streams

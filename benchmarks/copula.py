@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from reports.runner import table
+from shared import table
 
 REPLACED = ("x0", "x1", "b0", "b1", "o0", "g0")
 MISSING = 0.05

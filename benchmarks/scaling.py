@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from shared import table
 
 REPLACED = ("b0", "b1", "b2", "b3", "x0", "x1")
 
@@ -73,8 +74,8 @@ def main() -> None:
 
 
 def save(out: Path, rows: list[dict[str, float]], slope: float) -> None:
+
     from reports import figures
-    from reports.runner import table
 
     out.mkdir(parents=True, exist_ok=True)
     (out / "results.json").write_text(json.dumps({"rows": rows, "slope": round(slope, 3)}, indent=1) + "\n")

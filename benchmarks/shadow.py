@@ -10,12 +10,12 @@ import time
 
 import numpy as np
 import pandas as pd
+from shared import table
 
-from reports.runner import table
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.masking.gaussian import Gaussian
-from synthdp.stages.draws import PlanShadows
+from synthdp.stages.shadows import PlanShadows
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.plan import Plan, Synthesizer
 from synthdp.synthesis.sequential import Sequential

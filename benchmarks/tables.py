@@ -1,10 +1,10 @@
 """How long tables take: all one- and two-way tables of a million records, 20 columns, with their noise floor.
 
-Run as ``python benchmarks/tables.py [rows] [copies]``; prints seconds and peak memory.
+Prints seconds and peak memory.
 """
 
+import argparse
 import resource
-import sys
 import time
 
 import numpy as np
@@ -24,7 +24,7 @@ def draw(rows: int, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(values | {f"g{j}": rng.choice(list("abcdef"), rows) for j in range(TEXT)})
 
 
-def main(rows: int = 1_000_000, copies: int = 1) -> None:
+def main(rows: int, copies: int) -> None:
     """Time the parts."""
     rng = np.random.default_rng(1)
     data = resolve(draw(rows, rng), {})
@@ -40,4 +40,7 @@ def main(rows: int = 1_000_000, copies: int = 1) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=int, nargs="?", default=1_000_000)
+    parser.add_argument("copies", type=int, nargs="?", default=1)
+    main(**vars(parser.parse_args()))

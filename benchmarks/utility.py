@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from cart import survey, wide
+from shared import SHARED, table
 
-from reports.runner import SHARED, table
 from synthdp.config import Evaluation
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison

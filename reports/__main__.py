@@ -1,26 +1,27 @@
-"""Run a study by name: ``python -m reports coverage``."""
+"""Run a study by name: ``python -m reports coverage``; a run that was stopped goes on where it was."""
 
 import argparse
-import importlib
 from pathlib import Path
 
-STUDIES = tuple(sorted(path.parent.name for path in Path(__file__).parent.glob("*/study.py")))
+from reports import STUDIES, load
 
 
 def main() -> None:
-    """Read the arguments and run the study."""
+    """Read the arguments and run the study, or only write its page."""
     parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--replications", type=int, help="fewer for a quick look (default: the committed number)")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--data", type=Path, help="folder of the shared data sets (default: $SYNTHDP_SHARED_DATA)")
     parser.add_argument("--out", type=Path, help="folder for the results (default: reports/STUDY)")
+    parser.add_argument("--page", action="store_true", help="only write page and figures again, from the results")
     arguments = parser.parse_args()
-    study = importlib.import_module(f"reports.{arguments.study}.study")
-    asked = {"replications": arguments.replications, "data": arguments.data}
-    options = {name: value for name, value in asked.items() if value is not None}
+    study = load(arguments.study)
     out = arguments.out or Path(__file__).parent / arguments.study
-    study.run(out=out, jobs=arguments.jobs, **options)
+    if arguments.page:
+        study.rewrite(out)
+    else:
+        study.run(out=out, replications=arguments.replications, jobs=arguments.jobs, data=arguments.data)
     print(f"Written to {out}.")
 
 

@@ -10,9 +10,29 @@ COLOURS = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
 MARKERS = ("o", "s", "^", "v", "D")
 
 
+def panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any], Any]:
+    """Return the panels of an empty figure, row by row, and the figure."""
+    try:
+        import matplotlib as mpl
+    except ImportError as missing:
+        raise SystemExit("Figures of studies need matplotlib: pip install 'synthdp[studies]'.") from missing
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "synthdp"
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    return list(axes.ravel()), figure
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure; the same results give the same bytes."""
+    figure.savefig(path, metadata={"Date": None})
+
+
 def coverage(rows: Sequence[Mapping[str, Any]], valid: Sequence[str], band: tuple[float, float], path: Path) -> None:
     """Draw the coverage of every coefficient by mask and scheme."""
-    axes, figure = _axes(2, 1, (8.5, 7))
+    axes, figure = panels(2, 1, (8.5, 7))
     frame = pd.DataFrame(rows)
     frame = frame[frame["scheme"] != "original"]
     masks = list(dict.fromkeys(zip(frame["sd"], frame["alpha"], strict=True)))
@@ -33,13 +53,13 @@ def coverage(rows: Sequence[Mapping[str, Any]], valid: Sequence[str], band: tupl
     )
     axes[1].set_title("everything", fontsize=9, loc="left")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def tuning(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw error and risk against the information in W, one column of panels per dial."""
     frame = pd.DataFrame(rows)
-    axes, figure = _axes(2, 2, (9, 7))
+    axes, figure = panels(2, 2, (9, 7))
     dials = (("information", "K/σ² (in units of 1/sd²)"), ("alpha", "α"))
     for column, (dial, label) in enumerate(dials):
         here = frame[frame["dial"] == dial]
@@ -54,13 +74,13 @@ def tuning(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             if dial == "information":
                 ax.set_xscale("log")
             ax.legend(fontsize=8)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def trees(rows: Sequence[Mapping[str, Any]], plain: str, path: Path) -> None:
     """Draw overlap against the mask and against both risks, one row of panels per analysis."""
     frame = pd.DataFrame(rows)
-    axes, figure = _axes(2, 3, (13, 7.5))
+    axes, figure = panels(2, 3, (13, 7.5))
     masks = list(dict.fromkeys(frame.loc[frame["curve"] != plain, "setting"]))
     risks = {"mean_individual": "copies as they are", "mean_individual_averaged": "copies averaged first"}
     for row, analysis in enumerate(("straight", "curved")):
@@ -84,27 +104,16 @@ def trees(rows: Sequence[Mapping[str, Any]], plain: str, path: Path) -> None:
             ax.set_xlim(0.0014, 0.07)
             ax.set_xlabel(f"mean individual risk, {words}")
     figure.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=9)
-    figure.savefig(path)
-
-
-def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[list[Any], Any]:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "synthdp"
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
-    return list(axes.ravel()), figure
+    save(figure, path)
 
 
 def authors(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw overlap against risk, one panel per number of copies, for all records replaced."""
     frame = pd.DataFrame(rows)
     frame = frame[frame["share"] == 1]
-    panels = sorted(frame["copies"].unique())
-    axes, figure = _axes(1, len(panels), (4.2 * len(panels), 4.2))
-    for ax, copies in zip(axes, panels, strict=True):
+    counts = sorted(frame["copies"].unique())
+    axes, figure = panels(1, len(counts), (4.2 * len(counts), 4.2))
+    for ax, copies in zip(axes, counts, strict=True):
         here = frame[frame["copies"] == copies]
         for k, (label, part) in enumerate(here.fillna(0).groupby(["method", "variance"], sort=False)):
             name = f"{label[0]}, σ² = {label[1]:g}" if label[0] == "DA-MI" else label[0]
@@ -113,12 +122,12 @@ def authors(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         ax.set_xlabel("mean individual risk, tolerance 0.5")
         ax.set_ylabel("mean overlap of intervals")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def scaling(rows: Sequence[Mapping[str, float]], path: Path) -> None:
     """Draw seconds against records on logarithmic axes, with a line of slope one."""
-    axes, figure = _axes(1, 1, (6, 4.2))
+    axes, figure = panels(1, 1, (6, 4.2))
     ax = axes[0]
     sizes, seconds = [row["n"] for row in rows], [row["seconds"] for row in rows]
     ax.loglog(sizes, seconds, f"-{MARKERS[0]}", color=COLOURS[0], label="fit + draw, M = 5")
@@ -127,14 +136,14 @@ def scaling(rows: Sequence[Mapping[str, float]], path: Path) -> None:
     ax.set_xlabel("records")
     ax.set_ylabel("seconds")
     ax.legend()
-    figure.savefig(path)
+    save(figure, path)
 
 
 def reliability(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw how often an intruder is right against how sure they are, one panel per release."""
     frame = pd.DataFrame(rows)
     kinds = list(dict.fromkeys(frame["release"]))
-    axes, figure = _axes(1, len(kinds), (3.6 * len(kinds), 3.8))
+    axes, figure = panels(1, len(kinds), (3.6 * len(kinds), 3.8))
     for k, (ax, kind) in enumerate(zip(axes, kinds, strict=True)):
         here = frame[frame["release"] == kind]
         ax.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
@@ -142,27 +151,27 @@ def reliability(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         ax.set_title(kind, fontsize=9, loc="left")
         ax.set_xlabel("probability claimed")
         ax.set_ylabel("share right (± 2 errors)")
-    figure.savefig(path)
+    save(figure, path)
 
 
-def regions(panels: Mapping[str, Sequence[tuple[str, Any, Any]]], path: Path) -> None:
+def regions(shown: Mapping[str, Sequence[tuple[str, Any, Any]]], path: Path) -> None:
     """Draw privacy regions, one panel per title, each region a name with its FP and FN, larger ones first."""
-    axes, figure = _axes(3, 3, (12, 12.5))
+    axes, figure = panels(3, 3, (12, 12.5))
     dashes = ("-", "--", ":", "-.", (0, (6, 2)))
-    for ax, (title, shown) in zip(axes, panels.items(), strict=True):
+    for ax, (title, found) in zip(axes, shown.items(), strict=True):
         ax.plot([0, 1], [1, 0], color="#999999", linewidth=0.8)
-        for k, (name, fp, fn) in enumerate(shown):
+        for k, (name, fp, fn) in enumerate(found):
             ax.fill([*fp, 0], [*fn, 1], color=COLOURS[k], alpha=0.12, linewidth=0)
             ax.plot(fp, fn, color=COLOURS[k], linestyle=dashes[k], label=name)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="FP", ylabel="FN")
         ax.set_title(title, fontsize=9, loc="left")
         ax.legend(fontsize=7)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def moves(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, int], path: Path) -> None:
     """Draw how far a number moves in each risk group, one panel per strategy, from quantiles."""
-    axes, figure = _axes(1, len(rows), (3.2 * len(rows), 3.8))
+    axes, figure = panels(1, len(rows), (3.2 * len(rows), 3.8))
     farthest = 1.05 * max(abs(of[end]) for row in rows for of in row["moved"].values() for end in ("p2", "p97"))
     for ax, row in zip(axes, rows, strict=True):
         boxes = [
@@ -184,12 +193,12 @@ def moves(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, int], path: Pa
         ax.set_ylim(-farthest, farthest)
     axes[0].set_ylabel("synthetic minus true Age, years")
     figure.supxlabel("risk group and its number of records", fontsize=9)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def strength(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw the largest individual risk against mask strength, the band reaching to the bound that decides."""
-    axes, figure = _axes(1, 1, (8.5, 4))
+    axes, figure = panels(1, 1, (8.5, 4))
     ax = axes[0]
     frame = pd.DataFrame(rows)
     ax.axhline(0.33, color="#555555", linewidth=0.8, linestyle="--", label="limit")
@@ -203,4 +212,4 @@ def strength(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     ax.set_ylabel("largest individual risk")
     ax.set_ylim(0, 1.02)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=8)
-    figure.savefig(path)
+    save(figure, path)

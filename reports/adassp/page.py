@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.figures import COLOURS, MARKERS, _axes
-from reports.runner import table
+from reports.figures import COLOURS, MARKERS, panels, save
+from reports.study import table
 
 FIGURES = {
     "calibrations": ("AdaSSP original", "AdaSSP fixed", "AdaSSP analytic", "AdaSSP joint", "SSP analytic"),
@@ -19,7 +19,7 @@ WITHIN = 0.25
 def draw(results: dict[str, Any], sets: Sequence[str], epsilons: Sequence[float], out: Path) -> None:
     """Draw held-out error against ε, one panel per data set, in units of the error of θ = 0."""
     for figure_name, curves in FIGURES.items():
-        axes, figure = _axes(2, 3, (12, 7))
+        axes, figure = panels(2, 3, (12, 7))
         part = "as_published" if figure_name == "calibrations" else "by_preparation"
         for ax, name in zip(axes, sets, strict=True):
             found = results[part][name]
@@ -39,7 +39,7 @@ def draw(results: dict[str, Any], sets: Sequence[str], epsilons: Sequence[float]
             ax.set_xlabel("ε")
             ax.set_ylabel("error / error of θ = 0")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=9)
-        figure.savefig(out / f"{figure_name}.svg")
+        save(figure, out / f"{figure_name}.svg")
 
 
 def verdicts(results: dict[str, Any], sets: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Private regression on six UCI sets: AdaSSP beside its published errors, then what preprocessing does to it."""
 
 import json
-import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reports.adassp.page import draw, page
-from reports.runner import replicate, save, shared_data
+from reports.study import Cell, Line, Results, Study
 from synthdp import dp
 from synthdp.dp.preparing import CONSTANT, Preparation, Strategy, Tails
 from synthdp.dp.regression import Calibration
@@ -173,23 +173,42 @@ def summarise(errors: list[float]) -> dict[str, float]:
     return {"mean": float(np.mean(errors)), "error": float(np.std(errors, ddof=1) / np.sqrt(len(errors)))}
 
 
-def run(
-    *, out: Path, replications: int = 20, jobs: int = 2, data: Path | None = None, seed: int = 20268
-) -> dict[str, Any]:
-    """Run the study and write its results, page and figures."""
-    began = time.perf_counter()
-    data = shared_data(data)
+WORK = {"as_published": as_published, "by_preparation": by_preparation}
+PARTS = [(part, name) for name in SETS for part in WORK] + [("by_preparation", THINNED)]
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield the published errors, and every split of every set."""
+    yield {"part": "published"}
+    yield from ({"part": part, "name": name, "r": r} for part, name in PARTS for r in range(count or 20))
+
+
+def one_cell(part: str, name: str = "", r: int = 0, *, data: Path, seed: int) -> dict[str, Any]:
+    """Return the published errors, or those of one split."""
+    if part != "published":
+        return {"found": WORK[part](r, name=name, data=data, seed=seed)}
     published = json.loads((data / "published" / "adassp_wang2018.json").read_text(encoding="utf-8"))
-    results: dict[str, Any] = {"as_published": {}, "by_preparation": {}}
-    work = {"as_published": as_published, "by_preparation": by_preparation}
-    parts = [(part, name) for name in SETS for part in work] + [("by_preparation", THINNED)]
-    for part, name in parts:
-        once = partial(work[part], name=name, data=data, seed=seed)
-        drawn = replicate(once, replications, jobs=jobs, label=f"{name}, {part}")
-        results[part][name] = {key: summarise([row[key] for row in drawn]) for key in drawn[0]}
-    results["published"] = {name: dict(zip(published["columns"], published[name], strict=True)) for name in SETS}
-    settings = {"delta": DELTA, "held_out": HELD_OUT, "replications": replications, "seed": seed, "noise": "simulated"}
-    out.mkdir(parents=True, exist_ok=True)
-    draw(results, SETS, EPSILONS, out)
-    save(out, study="adassp", settings=settings, results=results, page=page(results, settings, SETS), began=began)
-    return results
+    return {"found": {name: dict(zip(published["columns"], published[name], strict=True)) for name in SETS}}
+
+
+def gathered(lines: list[Line]) -> Results:
+    """Return mean errors by part and set, beside the published ones."""
+    results: Results = {"as_published": {}, "by_preparation": {}}
+    for part, name in PARTS:
+        found = [line["found"] for line in lines if (line["part"], line.get("name")) == (part, name)]
+        results[part][name] = {key: summarise([row[key] for row in found]) for key in found[0]}
+    return results | {"published": lines[0]["found"]}
+
+
+SEED = 20268
+STUDY = Study(
+    name="adassp",
+    cells=cells,
+    work=partial(one_cell, seed=SEED),
+    results=gathered,
+    page=partial(page, sets=SETS),
+    settings={"delta": DELTA, "held_out": HELD_OUT, "seed": SEED, "noise": "simulated"},
+    counts=lambda lines: {"replications": (len(lines) - 1) // len(PARTS)},
+    draw=lambda results, out: draw(results, SETS, EPSILONS, out),
+    reads_data=True,
+)

@@ -11,14 +11,13 @@ Tang et al. (2017), arXiv:1709.02753 (budget renewed). Casacuberta et al. (2022)
 """
 
 import math
-import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from reports.runner import save, table
+from reports.study import Cell, Results, Study, table_of
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler
 from synthdp.privacy.mechanisms import Secure
@@ -140,25 +139,9 @@ SECURE_SHARE = 10
 PLANTED_SHARE = 10
 
 
-def run(*, out: Path, jobs: int = 1, replications: int = 200_000, seed: int = 20258) -> dict[str, Any]:
-    """Audit everything and write what was found; ``jobs`` is not used.
-
-    ``replications`` are runs on each data set with simulated noise; the secure source, which is slow, and the planted
-    mistakes, which are easy, get a share of them.
-    """
-    began = time.perf_counter()
-    streams = Streams(seed)
-    results = {
-        "simulated": _audit(shipped(), replications, streams.generator("simulated")),
-        "secure": _audit(shipped(Secure()), replications // SECURE_SHARE, streams.generator("secure")),
-        "planted": _audit(planted(), replications // PLANTED_SHARE, streams.generator("planted")),
-    }
-    settings = {"replications": replications, "seed": seed, "level": 0.001}
-    save(out, study="audits", settings=settings, results=results, page=_page(results), began=began)
-    return results
-
-
-def _audit(cases: Sequence[Case], runs: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+def audit(part: str, runs: int, *, seed: int) -> list[dict[str, Any]]:
+    """Audit the mechanisms of one table on two data sets each, so many times."""
+    cases = planted() if part == "planted" else shipped(Secure()) if part == "secure" else shipped()
     return [
         {
             "mechanism": verdict.name,
@@ -169,15 +152,12 @@ def _audit(cases: Sequence[Case], runs: int, rng: np.random.Generator) -> list[d
             "p_adjusted": float(f"{verdict.adjusted:.2g}"),
             "refuted": verdict.broken,
         }
-        for verdict in judge(cases, runs=runs, rng=rng)
+        for verdict in judge(cases, runs=runs, rng=Streams(seed).generator(part))
     ]
 
 
-def _page(results: dict[str, Any]) -> str:
-    def lines(name: str) -> str:
-        rows = results[name]
-        return table(list(rows[0]), [list(row.values()) for row in rows])
-
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     refuted = {name: sum(row["refuted"] for row in rows) for name, rows in results.items()}
     return f"""# Audits: do the mechanisms keep their promises?
 
@@ -190,13 +170,33 @@ Regenerate: `python -m reports audits`.
 
 ## Simulated noise: {refuted["simulated"]} of {len(results["simulated"])} refuted
 
-{lines("simulated")}
+{table_of(results["simulated"])}
 
 ## Secure noise: {refuted["secure"]} of {len(results["secure"])} refuted
 
-{lines("secure")}
+{table_of(results["secure"])}
 
 ## Wrong on purpose: {refuted["planted"]} of {len(results["planted"])} refuted, all should be
 
-{lines("planted")}
+{table_of(results["planted"])}
 """
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield the three tables; secure noise, which is slow, and planted mistakes, which are easy, get fewer runs."""
+    runs = count or 200_000
+    yield {"part": "simulated", "runs": runs}
+    yield {"part": "secure", "runs": runs // SECURE_SHARE}
+    yield {"part": "planted", "runs": runs // PLANTED_SHARE}
+
+
+SEED = 20258
+STUDY = Study(
+    name="audits",
+    cells=cells,
+    work=partial(audit, seed=SEED),
+    results=lambda lines: {line["part"]: line["found"] for line in lines},
+    page=page,
+    settings={"seed": SEED, "level": 0.001},
+    counts=lambda lines: {"replications": lines[0]["runs"]},
+)

@@ -5,9 +5,7 @@ or in a random half; masks σ² ∈ {1, 3, 5} with K = 15 copies × α ∈ {1, 3
 keep their values, and the model is fitted to the masked ones only, whose values it replaces.
 """
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import pandas as pd
 
 from reports import figures
 from reports.estimators import design, probit
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, replications, table_of
 from synthdp.datasets.known_truth import wrong_model
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.inference.combining import combine
@@ -72,24 +70,6 @@ def one_replication(r: int, *, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def run(*, out: Path, replications: int = 100, jobs: int = 2, seed: int = 20225) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    found = replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="authors")
-    frame = pd.DataFrame([row for rows in found for row in rows])
-    keys = ["method", "variance", "alpha", "share", "copies"]
-    lines = frame.groupby(keys, sort=False, dropna=False).mean(numeric_only=True).round(4).reset_index()
-    rows = [
-        {str(key): None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()}
-        for row in lines.to_dict("records")
-    ]
-    results = {"rows": rows}
-    chosen = {"n": N, "data_sets": replications, "seed": seed}
-    save(out, study="authors", settings=chosen, results=results, page=_page(rows, chosen), began=began)
-    figures.authors(rows, out / "authors.svg")
-    return results
-
-
 def _synthesizer(method: str) -> Synthesizer:
     if method == "DA-MI":
         return DaMi(copies=max(COPIES), mask_draw="once")
@@ -131,10 +111,10 @@ def _risks(frame: pd.DataFrame, copies: list[pd.DataFrame]) -> dict[str, float]:
     return found
 
 
-def _page(rows: list[dict[str, Any]], chosen: dict[str, Any]) -> str:
+def page(results: Results, chosen: Results) -> str:
+    """Return the page."""
     keys = ("method", "variance", "alpha", "share", "copies", "overlap", "true_rate_0.1", "true_rate_0.5")
     more = ("expected_rate_0.5", "mean_individual_0.5")
-    lines = [tuple("–" if row[key] is None else row[key] for key in (*keys, *more)) for row in rows]
     return f"""# The authors' simulation
 
 {chosen["data_sets"]} data sets of {chosen["n"]} records; the association is quadratic, the model linear. W once, K = 15
@@ -150,5 +130,28 @@ Read the map with both axes: where CART lies above and to the left of a DA-MI li
 association model of DA-MI is wrong on purpose, and what makes up for it, a mask that lets much through, costs risk;
 trees find the curve by themselves. The studies `tuning` and `trees` turn the same dials further.
 
-{table((*keys, *more), lines)}
+{table_of(results["rows"], (*keys, *more))}
 """
+
+
+def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return means over the data sets, by method, mask and number of copies."""
+    keys = ["method", "variance", "alpha", "share", "copies"]
+    means = pd.DataFrame(rows).groupby(keys, sort=False, dropna=False).mean(numeric_only=True).round(4).reset_index()
+    return [
+        {str(key): None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()}
+        for row in means.to_dict("records")
+    ]
+
+
+SEED = 20225
+STUDY = Study(
+    name="authors",
+    cells=replications(100),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise([row for line in lines for row in line["found"]])},
+    page=page,
+    settings={"n": N, "seed": SEED},
+    counts=lambda lines: {"data_sets": len(lines)},
+    draw=lambda results, out: figures.authors(results["rows"], out / "authors.svg"),
+)

@@ -5,27 +5,16 @@ masks, and asks of every 95% interval whether it holds the truth. Complete data:
 data: m completed originals, r copies of each, Reiter's (2004) rule; the completed originals alone (Rubin 1987) beside.
 """
 
-import json
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports.copulas import UPPER, FixedLength, mixed_copula, mixed_copula_design, mixed_copula_truth, with_missing
-from reports.estimators import (
-    coverage_rows,
-    design,
-    interval,
-    least_squares,
-    ordered_probit,
-    probit,
-    together,
-    truth_vector,
-)
-from reports.runner import replicate_in_batches, save, table
+from reports.covering import coverage_rows, interval, monte_carlo_error, together, truth_vector, verdict
+from reports.estimators import design, least_squares, ordered_probit, probit
+from reports.study import Results, Study, draws, replications, table, table_of
 from synthdp.inference.analyses import Estimates
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
@@ -118,27 +107,6 @@ def draw(
     return method.synthesize(plan, streams=Streams(secret)).copies
 
 
-def run(*, out: Path, replications: int = 2000, jobs: int = 2, seed: int = 20271) -> dict[str, Any]:
-    """Run the study, or go on with one that was stopped; results are written after every batch."""
-    began = time.perf_counter()
-    settings = {
-        "n": N,
-        "copies": COPIES,
-        "imputations": IMPUTATIONS,
-        "copies_per_imputation": PER_IMPUTATION,
-        "sweeps": SWEEPS,
-        "seed": seed,
-    }
-    label = json.dumps(settings)
-    results: dict[str, Any] = {}
-    work = partial(one_replication, seed=seed)
-    for draws in replicate_in_batches(work, replications, jobs=jobs, out=out, label=label):
-        results = {"rows": summarise(draws)}
-        so_far = settings | {"replications": len(draws)}
-        save(out, study="copula_coverage", settings=so_far, results=results, page=_page(results, so_far), began=began)
-    return results
-
-
 def summarise(draws: Floats) -> list[dict[str, Any]]:
     """Return coverage, bias, width and variance ratio by variant, strength, scheme and term."""
     strengths = [{"sd": sd, "alpha": alpha, "keep": keep} for sd, alpha, keep in STRENGTHS]
@@ -160,20 +128,13 @@ def masked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["scheme"] == "synthetic"]
 
 
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     rows = results["rows"]
     keys = ("sd", "alpha", "keep", "term", "coverage", "shift_from_original_in_se", "variance_ratio", "width")
     head = (*keys[:5], "shift", "E[T]/Var", "width")
     frame = pd.DataFrame(masked(rows))
-    outside = frame[~frame["coverage"].between(*BAND)]
-    verdict = (
-        f"All {len(frame)} coverages lie in [{BAND[0]}, {BAND[1]}]: {frame['coverage'].min():.3f} to "
-        f"{frame['coverage'].max():.3f}."
-        if outside.empty
-        else f"**{len(outside)} of {len(frame)} coverages lie outside [{BAND[0]}, {BAND[1]}]**: "
-        + "; ".join(f"{row.variant}, sd {row.sd:g}, {row.term}: {row.coverage:.3f}" for row in outside.itertuples())
-        + "."
-    )
+    found = verdict(frame, BAND, "", lambda row: f"{row.variant}, sd {row.sd:g}, {row.term}")
     others = pd.DataFrame(rows)
     beside = [
         (words, *(f"{value:.3f}" for value in part["coverage"].agg(["min", "mean", "max"])))
@@ -185,10 +146,9 @@ def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
         )
     ]
     complete_rows, missing_rows = (
-        table(head, [tuple(row[key] for key in keys) for row in masked(rows) if row["variant"] == variant])
-        for variant in VARIANTS
+        table_of([row for row in masked(rows) if row["variant"] == variant], keys, head) for variant in VARIANTS
     )
-    error = np.sqrt(0.95 * 0.05 / settings["replications"])
+    error = monte_carlo_error(settings["replications"])
     return f"""# Coverage with the Gaussian copula
 
 n = {settings["n"]}, {settings["replications"]} replications; three numbers (x, y, z), two binary columns (b1, b2), an
@@ -201,7 +161,7 @@ Monte Carlo error of a coverage near 0.95: {error:.4f}.
 * **missing**: 15% of every column but y missing, at random given y; m = {settings["imputations"]} completed originals,
   r = {settings["copies_per_imputation"]} copies of each from a copula fitted to it, Reiter's 2004 rule.
 
-{verdict}
+{found}
 
 {table(("intervals", "lowest coverage", "mean", "highest"), beside)}
 
@@ -230,3 +190,21 @@ Regenerate, or go on after a stop: `python -m reports copula_coverage`.
 
 {missing_rows}
 """
+
+
+SEED = 20271
+STUDY = Study(
+    name="copula_coverage",
+    cells=replications(2000),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={
+        "n": N,
+        "copies": COPIES,
+        "imputations": IMPUTATIONS,
+        "copies_per_imputation": PER_IMPUTATION,
+        "sweeps": SWEEPS,
+        "seed": SEED,
+    },
+)

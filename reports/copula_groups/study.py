@@ -1,14 +1,11 @@
-"""The page of the study of risk groups.
-
-Risk groups and the copula: one λ for all, λ per group, graded λ, at the same mean overlap on the pseudo registry.
+"""Risk groups and the copula: one λ for all, λ per group, graded λ, at the same mean overlap on the pseudo registry.
 
 Every strategy has one dial t, set by bisection so that the overlaps of both analyses, averaged, are the same; then the
 risks can be compared. Beside them: how far Age moves in each group, and what happens when the association model does
 not know the groups that the masks depend on.
 """
 
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,8 @@ import pandas as pd
 from reports import figures
 from reports.copulas import FittedOnce
 from reports.estimators import design, probit
-from reports.registry.study import OTHERS, REPLACED, RIDGE, UNSEEN, overlaps, patients, risks
-from reports.runner import save, shared_data, table
+from reports.registry.study import OTHERS, REPLACED, RIDGE, UNSEEN, overlaps, patients, risks, rounded
+from reports.study import Cell, Results, Study, table
 from synthdp.imputation import predictors
 from synthdp.imputation.copula.model import CopulaPosterior
 from synthdp.imputation.model import Task
@@ -34,90 +31,7 @@ from synthdp.table.microdata import Floats, Microdata
 from synthdp.tagging.groups import Neighbours, Rules, Tags, tag
 from synthdp.tagging.neighbours import encode_keys, match
 
-
-def page(results: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Return the study as Markdown."""
-    rows, original, groups = results["rows"], results["original"], results["groups"]
-    useful = table(
-        ("strategy", "t", "mean overlap", "work", "ILD", "lowest of work", "lowest of ILD"),
-        [
-            (
-                row["strategy"],
-                f"{row['t']:.3f}",
-                f"{row['overlap']:.3f} ± {row['overlap_error']:.3f}",
-                *(f"{row[name]:.3f}" for name in ("work_mean", "ild_mean", "work_lowest", "ild_lowest")),
-            )
-            for row in rows
-        ],
-    )
-    found = table(
-        ("strategy", "copies, tol 3", "averaged, tol 3", "copies, tol 5", "averaged, tol 5", *groups),
-        [
-            (
-                row["strategy"],
-                *(
-                    f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
-                    for tolerance in (3, 5)
-                    for attack in ("copies", "averaged")
-                ),
-                *(f"{row[f'found_{group}']:.3f}" for group in groups),
-            )
-            for row in rows
-        ],
-    )
-    moved = table(
-        ("strategy", *groups),
-        [(row["strategy"], *(f"{row['moved'][group]['mean_distance']:.1f}" for group in groups)) for row in rows],
-    )
-    biased = table(
-        ("masks", "model", "mean", "sd", "coefficient of Age"),
-        [
-            (row["strategy"], model, *(f"{row[model][k]:+.2f} ± {row[model][f'{k}_error']:.2f}" for k in KEYS))
-            for row in results["bias"]
-            for model in ("with H", "without H")
-        ],
-    )
-    sizes = ", ".join(f"{count} {group}" for group, count in groups.items())
-    return f"""# Risk groups with the copula
-
-The pseudo registry, {settings["records"]} complete records; Age, sex, race and education replaced by `da_mi` with
-`model: copula`, M = {settings["copies"]}, W per copy; means over {settings["seeds"]} seeds. Risk groups by neighbours
-(k = 5): {sizes}. Every strategy has one dial t, the sd of Age's mask in units of its own sd; α of the other three is
-1.5/sd. Per group, sd is t, 2t, 4t for low, medium, high; graded, t·√(30/s) with s ≥ 8 neighbours. t was set by
-bisection so that the mean overlap of both analyses (work disability, lung disease; lung disease is never seen by the
-model) is {settings["target"]}. Regenerate: `python -m reports copula_groups --data FOLDER`.
-
-{useful}
-
-## Risks at that overlap
-
-Expected / true matches; the last columns are the mean chance of being found in the copies (tolerance 3) by group.
-Original against itself: {original["copies_expected_3"]:.1f} / {original["copies_true_3"]} at tolerance 3,
-{original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
-
-{found}
-
-## How far Age moves
-
-![synthetic minus true Age by strategy and risk group](age_moves.svg)
-
-Boxes: quartiles and 2.5% to 97.5% of synthetic minus true Age. Mean distance in years:
-
-{moved}
-
-## When the model does not know the groups
-
-The masks depend on the group, the group depends on X: then p(x | z) is not p(x | z, h). Bias of mean, sd and probit
-coefficient of Age (work disability) in the copies, in standard errors of the original, with Monte Carlo error. "With H"
-lets group (or number of neighbours) move the latents' means; it does not give a group a spread of its own.
-
-{biased}
-"""
-
-
 KEYS = ("mean", "sd", "coefficient")
-
-
 AGE = "Age_raw"
 TARGET = 0.96
 ALPHA = 1.5  # α = 1.5 / sd: the pairs of the registry study, roughly
@@ -270,33 +184,129 @@ def bias(people: Microdata, frames: list[pd.DataFrame]) -> dict[str, float]:
     return found
 
 
-def run(*, out: Path, replications: int = SEEDS, jobs: int = 2, data: Path | None = None) -> dict[str, Any]:
-    """Run the study and write its results; ``replications`` is the number of seeds. One process: a few minutes."""
-    began = time.perf_counter()
-    data = shared_data(data)
+def page(results: Results, settings: Results) -> str:
+    """Return the study as Markdown."""
+    rows, original, groups = results["rows"], results["original"], results["groups"]
+    useful = table(
+        ("strategy", "t", "mean overlap", "work", "ILD", "lowest of work", "lowest of ILD"),
+        [
+            (
+                row["strategy"],
+                f"{row['t']:.3f}",
+                f"{row['overlap']:.3f} ± {row['overlap_error']:.3f}",
+                *(f"{row[name]:.3f}" for name in ("work_mean", "ild_mean", "work_lowest", "ild_lowest")),
+            )
+            for row in rows
+        ],
+    )
+    found = table(
+        ("strategy", "copies, tol 3", "averaged, tol 3", "copies, tol 5", "averaged, tol 5", *groups),
+        [
+            (
+                row["strategy"],
+                *(
+                    f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
+                    for tolerance in (3, 5)
+                    for attack in ("copies", "averaged")
+                ),
+                *(f"{row[f'found_{group}']:.3f}" for group in groups),
+            )
+            for row in rows
+        ],
+    )
+    moved = table(
+        ("strategy", *groups),
+        [(row["strategy"], *(f"{row['moved'][group]['mean_distance']:.1f}" for group in groups)) for row in rows],
+    )
+    biased = table(
+        ("masks", "model", "mean", "sd", "coefficient of Age"),
+        [
+            (row["strategy"], model, *(f"{row[model][k]:+.2f} ± {row[model][f'{k}_error']:.2f}" for k in KEYS))
+            for row in results["bias"]
+            for model in ("with H", "without H")
+        ],
+    )
+    sizes = ", ".join(f"{count} {group}" for group, count in groups.items())
+    return f"""# Risk groups with the copula
+
+The pseudo registry, {settings["records"]} complete records; Age, sex, race and education replaced by `da_mi` with
+`model: copula`, M = {settings["copies"]}, W per copy; means over {settings["seeds"]} seeds. Risk groups by neighbours
+(k = 5): {sizes}. Every strategy has one dial t, the sd of Age's mask in units of its own sd; α of the other three is
+1.5/sd. Per group, sd is t, 2t, 4t for low, medium, high; graded, t·√(30/s) with s ≥ 8 neighbours. t was set by
+bisection so that the mean overlap of both analyses (work disability, lung disease; lung disease is never seen by the
+model) is {settings["target"]}. Regenerate: `python -m reports copula_groups --data FOLDER`.
+
+{useful}
+
+## Risks at that overlap
+
+Expected / true matches; the last columns are the mean chance of being found in the copies (tolerance 3) by group.
+Original against itself: {original["copies_expected_3"]:.1f} / {original["copies_true_3"]} at tolerance 3,
+{original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
+
+{found}
+
+## How far Age moves
+
+![synthetic minus true Age by strategy and risk group](age_moves.svg)
+
+Boxes: quartiles and 2.5% to 97.5% of synthetic minus true Age. Mean distance in years:
+
+{moved}
+
+## When the model does not know the groups
+
+The masks depend on the group, the group depends on X: then p(x | z) is not p(x | z, h). Bias of mean, sd and probit
+coefficient of Age (work disability) in the copies, in standard errors of the original, with Monte Carlo error. "With H"
+lets group (or number of neighbours) move the latents' means; it does not give a group a spread of its own.
+
+{biased}
+"""
+
+
+RULE = f"sd {OLD_SD:g} above {OLD} years, {YOUNG_SD:g} below"
+
+
+def cells(seeds: int | None) -> Iterator[Cell]:
+    """Yield the original, every strategy, and masks that differ by a rule on age."""
+    for name in (None, *(strategy.name for strategy in STRATEGIES), RULE):
+        yield {"name": name, "seeds": seeds or SEEDS}
+
+
+def one_cell(name: str | None, seeds: int, *, data: Path) -> Results:
+    """Return a strategy's overlap, risks and distances at the target, and the bias with and without H in the model."""
     people = patients(data)
     tags = tag(people, Neighbours())
-    seeds = range(replications)
+    if name is None:
+        groups = {str(k): int(v) for k, v in tags.labels.value_counts(sort=False).items()}
+        return {"records": len(people), "groups": groups, "original": rounded(risks(people, (people.frame,)))}
     knowing, blind = FittedOnce(exclude=UNSEEN), Blind(exclude=UNSEEN)
-    rows, biases = [], []
-    for strategy in STRATEGIES:
-        t = calibrated(people, tags, strategy, knowing, seeds)
-        masks = strategy.masks(t)
-        rows.append({"strategy": strategy.name, "t": round(t, 4), **evaluate(people, tags, masks, knowing, seeds)})
-        if strategy.age != "one":
-            found = left_out(people, tags, masks, {"with H": knowing, "without H": blind}, seeds)
-            biases.append({"strategy": strategy.name, **found})
-    old = tag(people, Rules(rules={"high": f"{AGE} > {OLD}"}))
-    strong: Masks = ({AGE: Gaussian(sd=YOUNG_SD)} | _levels(0.5), {"high": {AGE: Gaussian(sd=OLD_SD)}})
-    found = left_out(people, old, strong, {"with H": knowing, "without H": blind}, seeds)
-    biases.append({"strategy": f"sd {OLD_SD:g} above {OLD} years, {YOUNG_SD:g} below", **found})
-    results: dict[str, Any] = {
-        "rows": [{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
-        "bias": biases,
-        "original": {key: round(value, 4) for key, value in risks(people, (people.frame,)).items()},
-        "groups": {str(k): int(v) for k, v in tags.labels.value_counts(sort=False).items()},
-    }
-    settings = {"records": len(people), "seeds": replications, "copies": COPIES, "target": TARGET}
-    save(out, study="copula_groups", settings=settings, results=results, page=page(results, settings), began=began)
-    figures.moves(results["rows"], results["groups"], out / "age_moves.svg")
-    return results
+    models = {"with H": knowing, "without H": blind}
+    if name == RULE:
+        old = tag(people, Rules(rules={"high": f"{AGE} > {OLD}"}))
+        strong: Masks = ({AGE: Gaussian(sd=YOUNG_SD)} | _levels(0.5), {"high": {AGE: Gaussian(sd=OLD_SD)}})
+        return {"bias": {"strategy": name, **left_out(people, old, strong, models, range(seeds))}}
+    strategy = next(strategy for strategy in STRATEGIES if strategy.name == name)
+    t = calibrated(people, tags, strategy, knowing, range(seeds))
+    masks = strategy.masks(t)
+    row = {"strategy": name, "t": t, **evaluate(people, tags, masks, knowing, range(seeds))}
+    biased = strategy.age != "one"
+    bias = {"strategy": name, **left_out(people, tags, masks, models, range(seeds))} if biased else None
+    return {"row": rounded(row), "bias": bias}
+
+
+STUDY = Study(
+    name="copula_groups",
+    cells=cells,
+    work=one_cell,
+    results=lambda lines: {
+        "rows": [line["row"] for line in lines if "row" in line],
+        "bias": [line["bias"] for line in lines if line.get("bias")],
+        **{name: lines[0][name] for name in ("original", "groups")},
+    },
+    page=page,
+    settings={"copies": COPIES, "target": TARGET},
+    counts=lambda lines: {name: lines[0][name] for name in ("records", "seeds")},
+    draw=lambda results, out: figures.moves(results["rows"], results["groups"], out / "age_moves.svg"),
+    reads_data=True,
+)

@@ -9,16 +9,14 @@ margins: the variance of ρ's posterior is (1 − ρ²)²/((1 + ρ²) n), while 
 (1 − ρ²)²/n (Klaassen and Wellner 1997, Bernoulli 3(1), 55-77), so sd(z) would be √(1 + ρ²). See ``covariance``.
 """
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from reports.runner import replicate_in_batches, save, table
+from reports.study import Results, Study, draws, replications, table
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.fitting import settle
@@ -152,25 +150,13 @@ def summarise(draws: Floats) -> list[dict[str, Any]]:
     return rows
 
 
-def run(*, out: Path, replications: int = 1000, jobs: int = 2, seed: int = 20269) -> dict[str, Any]:
-    """Run the study, or go on with one that was stopped."""
-    began = time.perf_counter()
-    settings = {"n": N, "burn": BURN, "kept": KEPT, "missing_share": MISSING_SHARE, "seed": seed}
-    results: dict[str, Any] = {}
-    work = partial(one_replication, seed=seed)
-    for draws in replicate_in_batches(work, replications, jobs=jobs, out=out, label=str(settings)):
-        results = {"rows": summarise(draws)}
-        so_far = settings | {"replications": len(draws)}
-        save(out, study="copula_margins", settings=so_far, results=results, page=_page(results, so_far), began=began)
-    return results
-
-
 def outside(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the entries whose coverage or sd(z) is not where it should be."""
     return frame[~(frame["coverage"].between(*COVERAGE) & frame["sd_z"].between(*SPREAD))]
 
 
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     frame = pd.DataFrame(results["rows"])
     summary = [
         (
@@ -205,3 +191,14 @@ sd(z) up to 1.35).
 
 {table(("truth", "entry", "value", "coverage", "sd(z)", "mean z"), lines)}
 """
+
+
+SEED = 20269
+STUDY = Study(
+    name="copula_margins",
+    cells=replications(1000),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={"n": N, "burn": BURN, "kept": KEPT, "missing_share": MISSING_SHARE, "seed": SEED},
+)

@@ -7,15 +7,13 @@ every imputed cell (Cook, Gelman and Rubin 2006; Talts et al. 2018, arXiv:1804.0
 their coordinate's sd, as they are used.
 """
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp.imputation.copula.chain import Covariance, Sampler, State, correlations
 from synthdp.imputation.copula.latent import Latent, Shape
 from synthdp.seeding import Streams
@@ -110,26 +108,34 @@ def uniformity(ranks: Floats) -> list[dict[str, Any]]:
     return found
 
 
-def run(*, out: Path, jobs: int = 2, replications: int = 500) -> None:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    ranks = np.asarray(replicate(partial(one_replication, seed=SEED), replications, jobs=jobs, label="data sets"))
+def summarise(ranks: Floats) -> Results:
+    """Return the test of every quantity's ranks, and the smallest p."""
     rows = uniformity(ranks)
-    worst = min(row["p"] for row in rows)
-    settings = {"seed": SEED, "n": N, "replications": replications, "draws": DRAWS, "every": EVERY, "burn": BURN}
-    lines = [(row["name"], row["chi2"], row["p"], row["outer"]) for row in rows]
-    page = f"""# Calibration of the copula's sampler
+    return {"exact": rows, "smallest_p": min(row["p"] for row in rows)}
 
-{replications} data sets of {N} records from the sampler's own prior: {", ".join(COLUMNS[:4])} and a
+
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
+    return f"""# Calibration of the copula's sampler
+
+{settings["replications"]} data sets of {N} records from the sampler's own prior: {", ".join(COLUMNS[:4])} and a
 nominal column of three levels; a risk group as covariate; a fifth of the cells missing at random. Ranks of the truth
 among {DRAWS} draws, {EVERY} sweeps apart: uniform when the sampler is exact (χ² with {DRAWS} degrees of freedom; outer:
 share of ranks 0 and {DRAWS}, {2 / (DRAWS + 1):g} expected).
 
-Smallest p of {len(rows)}: {worst:g} (required: above {LEAST_P:g} each).
+Smallest p of {len(results["exact"])}: {results["smallest_p"]:g} (required: above {LEAST_P:g} each).
 
-{table(("quantity", "χ²", "p", "outer"), lines)}
+{table_of(results["exact"], ("name", "chi2", "p", "outer"), ("quantity", "χ²", "p", "outer"))}
 
 Made by `python -m reports copula_sbc`.
 """
-    results = {"exact": rows, "smallest_p": worst}
-    save(out, study="copula_sbc", settings=settings, results=results, page=page, began=began)
+
+
+STUDY = Study(
+    name="copula_sbc",
+    cells=replications(500),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: summarise(draws(lines)),
+    page=page,
+    settings={"seed": SEED, "n": N, "draws": DRAWS, "every": EVERY, "burn": BURN},
+)

@@ -4,17 +4,17 @@ Each replication draws one data set from ``datasets.right_model``, synthesises i
 with Reiter's (2003) rule and asks whether each 95% interval holds the truth.
 """
 
-import time
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports import figures
-from reports.estimators import coverage_rows, design, interval, least_squares, logistic, together, truth_vector
-from reports.runner import replicate, save, table
+from reports.covering import coverage_rows, interval, monte_carlo_error, together, truth_vector
+from reports.estimators import design, least_squares, logistic
+from reports.study import Cell, Results, Study, draws, table
 from synthdp.datasets.known_truth import right_model, right_model_truth, unseen_outcome, unseen_outcome_truth
 from synthdp.imputation.regression.association import Regression
 from synthdp.inference.analyses import Estimates
@@ -98,21 +98,6 @@ def one_replication(r: int, *, seed: int, unseen: bool) -> Floats:
     return np.asarray(rows)
 
 
-def run(*, out: Path, replications: int = 2000, jobs: int = 2, seed: int = 20221) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    seen = np.asarray(
-        replicate(partial(one_replication, seed=seed, unseen=False), replications, jobs=jobs, label="coverage")
-    )
-    few = max(replications // 4, 2)
-    hidden = np.asarray(replicate(partial(one_replication, seed=seed, unseen=True), few, jobs=jobs, label="unseen"))
-    results = {"seen": summarise(seen), "unseen": summarise_unseen(hidden)}
-    settings = {"n": N, "copies": COPIES, "replications": replications, "unseen_replications": few, "seed": seed}
-    save(out, study="coverage", settings=settings, results=results, page=_page(results, settings), began=began)
-    figures.coverage(results["seen"], VALID, BAND, out / "coverage.svg")
-    return results
-
-
 def summarise(draws: Floats) -> list[dict[str, Any]]:
     """Return coverage, bias and variance ratio by strength, scheme and term."""
     truth = truth_vector(right_model_truth())
@@ -142,7 +127,8 @@ def summarise_unseen(draws: Floats) -> list[dict[str, Any]]:
     return rows
 
 
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     rows = pd.DataFrame(results["seen"])
     worst = rows.groupby(["scheme", "sd", "alpha"], sort=False).agg(
         lowest=("coverage", "min"),
@@ -170,7 +156,7 @@ def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
         tuple(str(row[key]) for key in ("sd", "alpha", "term", "truth", "bias", "mc_error", "coverage"))
         for row in results["unseen"]
     ]
-    error = np.sqrt(0.95 * 0.05 / settings["replications"])
+    error = monte_carlo_error(settings["replications"])
     return f"""# Coverage of pooled intervals
 
 n = {settings["n"]}, M = {settings["copies"]}, {settings["replications"]} replications, right association model;
@@ -204,3 +190,29 @@ mask grows. {settings["unseen_replications"]} replications, W per copy. No bar i
 
 {table(("sd", "alpha", "term", "truth", "bias", "Monte Carlo error", "coverage"), unseen)}
 """
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield the replications, and a quarter of them again with an outcome the synthesis does not see."""
+    count = count or 2000
+    yield from ({"r": r, "unseen": False} for r in range(count))
+    yield from ({"r": r, "unseen": True} for r in range(max(count // 4, 2)))
+
+
+SEED = 20221
+STUDY = Study(
+    name="coverage",
+    cells=cells,
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {
+        "seen": summarise(draws(lines, unseen=False)),
+        "unseen": summarise_unseen(draws(lines, unseen=True)),
+    },
+    page=page,
+    settings={"n": N, "copies": COPIES, "seed": SEED},
+    counts=lambda lines: {
+        "replications": len(draws(lines, unseen=False)),
+        "unseen_replications": len(draws(lines, unseen=True)),
+    },
+    draw=lambda results, out: figures.coverage(results["seen"], VALID, BAND, out / "coverage.svg"),
+)

@@ -1,6 +1,4 @@
-"""The page of the study ``csrg_copula``.
-
-The authors' pseudo registry with its missing values: the copula, 5 completed originals × 3 copies, Reiter (2004).
+"""The authors' pseudo registry with its missing values: the copula, 5 completed originals × 3 copies, Reiter (2004).
 
 698 patients; 103 lack a lung measurement, a diagnosis, their education. Age, sex, race and education are replaced. The
 probit for work disability is held against the authors' own multiple imputation (published beside their programs), the
@@ -10,7 +8,8 @@ value is masked or replaced: of that analysis only complete cases are published.
 
 import json
 import time
-from functools import partial
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,20 @@ import numpy as np
 import pandas as pd
 
 from reports.estimators import design, probit
-from reports.registry.study import OTHERS, PUBLISHED, REPLACED, RIDGE, TOLERANCES, UNSEEN, Method, masks_of, risks
-from reports.runner import replicate, save, shared_data, table
+from reports.registry.study import (
+    OTHERS,
+    PUBLISHED,
+    REPLACED,
+    RIDGE,
+    TOLERANCES,
+    UNSEEN,
+    Method,
+    masks_of,
+    means,
+    risks,
+    rounded,
+)
+from reports.study import Cell, Results, Study, table
 from synthdp.errors import InputError
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.copula.model import Copula
@@ -54,48 +65,6 @@ HEAD = (
     "repaired",
     "seconds",
 )
-
-
-def page(results: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Return the page as Markdown."""
-    original, same = results["original"], results["benchmarks_overlap"]
-    return f"""# The authors' pseudo registry with its missing values, by the copula
-
-{settings["records"]} records, {settings["incomplete"]} incomplete; {settings["imputations"]} completed originals
-× {settings["copies"]} copies, combined by Reiter (2004); mean over {settings["seeds"]} seeds. Overlap of 95% intervals,
-ten coefficients: `work` is the probit for work disability against the authors' multiple imputation (R package mi) and
-against ours (20 completed originals of the copula, Rubin's rule); `ILD` the probit for one-year lung disease, whose
-columns no model saw, against ours (only complete cases are published). The two imputations themselves overlap by
-{same["mean"]:.3f} on average ({same["lowest"]:.3f} at worst), which is how far two imputations of one file differ.
-Risk columns: expected / true matches; the original against itself {original["copies_expected_3"]:.1f} /
-{original["copies_true_3"]} at tolerance 3, {original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
-Seconds: 5 completions, 6 fits and 15 copies, by the clock, on two cores that other work had most of.
-Regenerate: `python -m reports csrg_copula --data FOLDER`.
-
-{table(HEAD, [_line(row) for row in results["rows"]])}
-
-Repair looks at the truth and gives true matches at tolerance 3 a neighbour's keys: that none is left is how it was
-made. In the authors' setting W is drawn once for each completed original, which is as near to their once for all
-copies as completed originals allow; in ours per copy. The imputation that `ILD` is held against is by the same copula,
-which the published overlaps did not have the favour of.
-
-## Published, for comparison
-
-From the authors' result files, on the same records.
-
-{table(("method", "work mean", "lowest", "ILD mean", "lowest", "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
-"""
-
-
-def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    shares = [f"{row[f'{name}_{part}']:.3f}" for name in ("work", "work_ours", "ild") for part in ("mean", "lowest")]
-    risks = [
-        f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
-        for tolerance in (3, 5)
-        for attack in ("copies", "averaged")
-    ]
-    repaired = "yes" if row["repair"] else "no"
-    return (row["method"], repaired, *shares, *risks, f"{row['records_repaired']:.0f}", f"{row['seconds']:.0f}")
 
 
 IMPUTATIONS, COPIES = 5, 3
@@ -162,6 +131,17 @@ def benchmark(people: Microdata, *, seed: int) -> dict[str, Pooled]:
     }
 
 
+@cache
+def against(data: Path, seed: int) -> dict[str, Floats]:
+    """Return the intervals that copies are compared with: the authors' and our own, terms × (low, high)."""
+    theirs, ours = published(data), benchmark(patients(data), seed=seed)
+    return {
+        "work": np.array([[theirs[term]["low"], theirs[term]["high"]] for term in TERMS]),
+        "work_ours": np.column_stack([ours["work"].low, ours["work"].high])[1:],
+        "ild": np.column_stack([ours["ild"].low, ours["ild"].high])[1:],
+    }
+
+
 def overlaps(people: Microdata, copies: tuple[pd.DataFrame, ...], against: dict[str, Floats]) -> dict[str, float]:
     """Return mean and lowest overlap of both analyses with given intervals (terms × low, high)."""
     found: dict[str, float] = {}
@@ -174,14 +154,12 @@ def overlaps(people: Microdata, copies: tuple[pd.DataFrame, ...], against: dict[
     return found
 
 
-def one_run(
-    r: int, *, chosen: tuple[int, ...], data: Path, seed: int, against: dict[str, Floats]
-) -> list[dict[str, Any]]:
+def one_run(r: int, *, data: Path, seed: int) -> list[dict[str, Any]]:
     """Return the measures of one setting and seed, before and after repair."""
-    method, engine, mask_draw = SETTINGS[chosen[r] // SEEDS]
+    method, engine, mask_draw = SETTINGS[r // SEEDS]
     people = patients(data)
     plan = Plan(people, tag(people, Neighbours()), masks_of(method))
-    secret = int(Streams(seed).generator("csrg", chosen[r] % SEEDS).integers(2**63))
+    secret = int(Streams(seed).generator("csrg", r % SEEDS).integers(2**63))
     model = Copula(exclude=UNSEEN) if engine == "copula" else Regression(exclude=UNSEEN)
     settings = DaMi(model=model, imputations=IMPUTATIONS, copies=COPIES, missing="impute", mask_draw=mask_draw)
     began = time.perf_counter()
@@ -194,46 +172,89 @@ def one_run(
             "repair": repaired,
             "records_repaired": mended.touched if repaired else 0,
             "seconds": seconds,
-            **overlaps(people, frames, against),
+            **overlaps(people, frames, against(data, seed)),
             **risks(people, frames),
         }
         for repaired, frames in ((False, made), (True, mended.copies))
     ]
 
 
-def run(
-    *, out: Path, replications: int = SEEDS, jobs: int = 2, seed: int = 20227, data: Path | None = None
-) -> dict[str, Any]:
-    """Run the study and write its results; ``replications`` is the number of seeds per setting."""
-    began = time.perf_counter()
-    data = shared_data(data)
-    people, theirs = patients(data), published(data)
-    ours = benchmark(people, seed=seed)
-    against = {
-        "work": np.array([[theirs[term]["low"], theirs[term]["high"]] for term in TERMS]),
-        "work_ours": np.column_stack([ours["work"].low, ours["work"].high])[1:],
-        "ild": np.column_stack([ours["ild"].low, ours["ild"].high])[1:],
-    }
-    chosen = tuple(m * SEEDS + s for m in range(len(SETTINGS)) for s in range(min(replications, SEEDS)))
-    work = partial(one_run, chosen=chosen, data=data, seed=seed, against=against)
-    found = [row for rows in replicate(work, len(chosen), jobs=jobs, label="csrg_copula") for row in rows]
-    table = pd.DataFrame(found).groupby(["method", "repair"], sort=False).mean(numeric_only=True).reset_index()
-    same = ci_overlap(*against["work"].T, *against["work_ours"].T)
-    results = {
-        "rows": [
-            {str(key): round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
-            for row in table.to_dict("records")
-        ],
-        "original": {key: round(value, 4) for key, value in risks(people, (people.frame,)).items()},
-        "benchmarks_overlap": {"mean": round(float(same.mean()), 4), "lowest": round(float(same.min()), 4)},
-    }
-    settings = {
+def page(results: Results, settings: Results) -> str:
+    """Return the page as Markdown."""
+    original, same = results["original"], results["benchmarks_overlap"]
+    return f"""# The authors' pseudo registry with its missing values, by the copula
+
+{settings["records"]} records, {settings["incomplete"]} incomplete; {settings["imputations"]} completed originals
+× {settings["copies"]} copies, combined by Reiter (2004); mean over {settings["seeds"]} seeds. Overlap of 95% intervals,
+ten coefficients: `work` is the probit for work disability against the authors' multiple imputation (R package mi) and
+against ours (20 completed originals of the copula, Rubin's rule); `ILD` the probit for one-year lung disease, whose
+columns no model saw, against ours (only complete cases are published). The two imputations themselves overlap by
+{same["mean"]:.3f} on average ({same["lowest"]:.3f} at worst), which is how far two imputations of one file differ.
+Risk columns: expected / true matches; the original against itself {original["copies_expected_3"]:.1f} /
+{original["copies_true_3"]} at tolerance 3, {original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
+Seconds: 5 completions, 6 fits and 15 copies, by the clock, on two cores that other work had most of.
+Regenerate: `python -m reports csrg_copula --data FOLDER`.
+
+{table(HEAD, [_line(row) for row in results["rows"]])}
+
+Repair looks at the truth and gives true matches at tolerance 3 a neighbour's keys: that none is left is how it was
+made. In the authors' setting W is drawn once for each completed original, which is as near to their once for all
+copies as completed originals allow; in ours per copy. The imputation that `ILD` is held against is by the same copula,
+which the published overlaps did not have the favour of.
+
+## Published, for comparison
+
+From the authors' result files, on the same records.
+
+{table(("method", "work mean", "lowest", "ILD mean", "lowest", "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
+"""
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    shares = [f"{row[f'{name}_{part}']:.3f}" for name in ("work", "work_ours", "ild") for part in ("mean", "lowest")]
+    risks = [
+        f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
+        for tolerance in (3, 5)
+        for attack in ("copies", "averaged")
+    ]
+    repaired = "yes" if row["repair"] else "no"
+    return (row["method"], repaired, *shares, *risks, f"{row['records_repaired']:.0f}", f"{row['seconds']:.0f}")
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield what the originals come to, then every seed of every setting."""
+    yield {"r": None}
+    yield from ({"r": m * SEEDS + s} for m in range(len(SETTINGS)) for s in range(min(count or SEEDS, SEEDS)))
+
+
+def one_cell(r: int | None, *, data: Path, seed: int) -> Any:
+    """Return one run; what the originals come to where there is no number."""
+    if r is not None:
+        return one_run(r, data=data, seed=seed)
+    people, intervals = patients(data), against(data, seed)
+    same = ci_overlap(*intervals["work"].T, *intervals["work_ours"].T)
+    return {
         "records": len(people),
         "incomplete": int(people.frame[list(TERMS)].isna().any(axis=1).sum()),
-        "imputations": IMPUTATIONS,
-        "copies": COPIES,
-        "seeds": min(replications, SEEDS),
-        "seed": seed,
+        "original": rounded(risks(people, (people.frame,))),
+        "benchmarks_overlap": {"mean": round(float(same.mean()), 4), "lowest": round(float(same.min()), 4)},
     }
-    save(out, study="csrg_copula", settings=settings, results=results, page=page(results, settings), began=began)
-    return results
+
+
+SEED = 20227
+STUDY = Study(
+    name="csrg_copula",
+    cells=cells,
+    work=partial(one_cell, seed=SEED),
+    results=lambda lines: {
+        "rows": means(lines[1:], ["method", "repair"]),
+        **{name: lines[0][name] for name in ("original", "benchmarks_overlap")},
+    },
+    page=page,
+    settings={"imputations": IMPUTATIONS, "copies": COPIES, "seed": SEED},
+    counts=lambda lines: {
+        **{name: lines[0][name] for name in ("records", "incomplete")},
+        "seeds": (len(lines) - 1) // len(SETTINGS),
+    },
+    reads_data=True,
+)

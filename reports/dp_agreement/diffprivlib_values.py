@@ -7,6 +7,7 @@ Run where diffprivlib 0.6.6 and scikit-learn 1.6 are installed (it does not work
 import json
 import sys
 import warnings
+from typing import Any
 
 import diffprivlib
 import numpy as np
@@ -17,30 +18,24 @@ rng = np.random.default_rng(66)
 N = 50
 
 
-def strength(low=0.02, high=5.0):
+def strength(low: float = 0.02, high: float = 5.0) -> float:
     """Return a number whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def used(mechanism, value=0.0):
+def used(mechanism: Any, value: float = 0.0) -> float:
     """Return the scale after a draw: some mechanisms work it out only then."""
     mechanism.randomise(value)
     return float(mechanism._scale)
 
 
-def small():
+def small() -> float:
     """Return a δ between 1e-9 and 1e-2."""
     return float(10 ** rng.uniform(-9, -2))
 
 
-rows = {
-    "laplace": [],
-    "geometric": [],
-    "gaussian_classical": [],
-    "gaussian_analytic": [],
-    "bounded": [],
-    "composed": [],
-}
+kinds = ("laplace", "geometric", "gaussian_classical", "gaussian_analytic", "bounded", "composed")
+rows: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
 for _ in range(N):
     e, s = strength(), strength(0.01, 100)
     rows["laplace"].append([e, s, float(np.sqrt(mechanisms.Laplace(epsilon=e, sensitivity=s).variance(0.0) / 2))])

@@ -8,12 +8,13 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from reports.runner import save, table
+from reports.study import Cell, Results, Study, table_of
 from synthdp.privacy import events
 from synthdp.privacy.accounting import accountants, closed_forms
 from synthdp.privacy.accounting.accountants import least_noise
@@ -269,23 +270,8 @@ def speed(draws: int = DRAWS) -> dict[str, float]:
     return best | {"ratio": round(best["secure"] / best["opendp_alone"], 3), "hundred_fold": round(hundred, 3)}
 
 
-def run(*, out: Path, replications: int = SETTINGS, jobs: int = 1, seed: int = 8161) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    streams = Streams(seed)
-    rows = []
-    for number, given in enumerate((*opendp_comparisons(), *accounting_comparisons())):
-        rng = streams.generator("agreement", number)
-        rows.append(summarise(given.peer, given.quantity, given.same, [given.draw(rng) for _ in range(replications)]))
-    rows += [summarise(*found) for found in stored_comparisons(out / "diffprivlib.json")]
-    results = {"rows": rows, "speed": speed()}
-    settings = {"settings": replications, "draws": DRAWS, "seed": seed}
-    save(out, study="dp_agreement", settings=settings, results=results, page=_page(results, settings), began=began)
-    return results
-
-
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
-    keys = ("peer", "quantity", "settings", "same_claim", "lowest", "highest")
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     fast = results["speed"]
     return f"""# Agreement with other libraries
 
@@ -295,8 +281,41 @@ them has a better theorem, and a negative number is our advantage.
 Regenerate: `python -m reports dp_agreement` (diffprivlib's values: `diffprivlib_values.py` here, in an
 environment of its own).
 
-{table(keys, [tuple(row[key] for key in keys) for row in results["rows"]])}
+{table_of(results["rows"])}
 
 CPU seconds, best of three: {settings["draws"]} secure Laplace draws {fast["secure"]} s, OpenDP alone
 {fast["opendp_alone"]} s (ratio {fast["ratio"]}); 100 different Laplace events composed in {fast["hundred_fold"]} s.
 """
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield every comparison that is drawn, those that are stored, and how long noise takes."""
+    drawn = len(opendp_comparisons()) + len(accounting_comparisons())
+    yield from ({"part": "drawn", "number": number, "settings": count or SETTINGS} for number in range(drawn))
+    yield from ({"part": part} for part in ("stored", "speed"))
+
+
+def one_cell(part: str, number: int = 0, settings: int = SETTINGS, *, seed: int) -> Any:
+    """Return the rows of one part."""
+    if part == "speed":
+        return speed()
+    if part == "stored":
+        return [summarise(*found) for found in stored_comparisons(Path(__file__).with_name("diffprivlib.json"))]
+    given = (*opendp_comparisons(), *accounting_comparisons())[number]
+    rng = Streams(seed).generator("agreement", number)
+    return [summarise(given.peer, given.quantity, given.same, [given.draw(rng) for _ in range(settings)])]
+
+
+SEED = 8161
+STUDY = Study(
+    name="dp_agreement",
+    cells=cells,
+    work=partial(one_cell, seed=SEED),
+    results=lambda lines: {
+        "rows": [row for line in lines[:-1] for row in line["found"]],
+        "speed": {name: value for name, value in lines[-1].items() if name != "part"},
+    },
+    page=page,
+    settings={"draws": DRAWS, "seed": SEED},
+    counts=lambda lines: {"settings": lines[0]["settings"]},
+)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.dp_baselines.cases import FILES, METHODS, TREE
-from reports.figures import COLOURS, _axes
-from reports.runner import table
+from reports.figures import COLOURS, panels, save
+from reports.study import table
 
 MST = "dp_mst"
 TABLES = ("dp_histogram", "dp_sparse_histogram", "dp_exponential")
@@ -41,7 +41,7 @@ def draw(lines: Sequence[Line], out: Path) -> None:
 
 
 def _map(lines: Sequence[Line], path: Path) -> None:
-    axes, figure = _axes(len(FILES), 2, (13, 4.9 * len(FILES)))
+    axes, figure = panels(len(FILES), 2, (13, 4.9 * len(FILES)))
     private = [method.name for method in METHODS if method.private]
     for row, file in enumerate(FILES):
         here = [line for line in lines if line["file"] == file.name]
@@ -80,7 +80,7 @@ def _map(lines: Sequence[Line], path: Path) -> None:
             )
             ax.set_ylabel(WORDS[use] + worst)
     figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def _shown(found: Mapping[str, float], name: str) -> tuple[float, float, float]:
@@ -90,7 +90,7 @@ def _shown(found: Mapping[str, float], name: str) -> tuple[float, float, float]:
 
 def _by_epsilon(lines: Sequence[Line], path: Path) -> None:
     shown = ("pmse_cart", "overlap", "total_variation")
-    axes, figure = _axes(len(FILES), len(shown), (14, 4.2 * len(FILES)))
+    axes, figure = panels(len(FILES), len(shown), (14, 4.2 * len(FILES)))
     for row, file in enumerate(FILES):
         here = [line for line in lines if line["file"] == file.name]
         for ax, name in zip(axes[len(shown) * row :], shown, strict=False):
@@ -113,7 +113,7 @@ def _by_epsilon(lines: Sequence[Line], path: Path) -> None:
             if name == "pmse_cart":
                 ax.set_yscale("log")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, fontsize=9)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def page(results: Mapping[str, Any], settings: Mapping[str, Any]) -> str:

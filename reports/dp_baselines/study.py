@@ -1,23 +1,21 @@
 """DP synthesizers beside methods that are not private: what ε costs in usefulness and what it buys in risk.
 
 Two files, three ε, five runs each. A run draws its own records and its own holdout, makes five copies (local
-noise: one) and is judged by the pipeline's own measures. Runs are kept one by one, so a study that was stopped goes on.
+noise: one) and is judged by the pipeline's own measures.
 """
 
-import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from reports.dp_baselines.cases import COPIES, DELTA, EPSILONS, FILES, HELD_OUT, METHODS, RECORDS, File, masks
 from reports.dp_baselines.page import draw, page
-from reports.runner import save, shared_data
+from reports.study import Cell, Line, Results, Study
 from synthdp.config import parse
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment
@@ -35,47 +33,45 @@ from synthdp.synthesis.private.domain import domain_of
 from synthdp.synthesis.private.tree import score_sensitivity, scores, spanning_tree
 
 RUNS = 5
-KEPT = "cells.jsonl"
 MEASURES = ("pmse_logit", "pmse_cart", "overlap", "total_variation", "links", "links_chance", "gain")
 OPEN = dict.fromkeys(Thresholds.model_fields)  # a gate that looks at the data withdraws ε
 
 
-class Cell(NamedTuple):
-    """One run of one method on one file."""
-
-    run: int
-    file: str
-    method: str
-    epsilon: float | None
-
-
-def cells(runs: int) -> Iterator[Cell]:
-    """Yield every cell, whole runs first, so that a stopped study has all methods."""
-    for run in range(runs):
+def cells(runs: int | None = None) -> Iterator[Cell]:
+    """Yield the trees of both files, then every cell, whole runs first, so that a stopped study has all methods."""
+    yield from ({"tree": file.name} for file in FILES)
+    for run in range(runs or RUNS):
         for file in FILES:
             for method in METHODS:
                 for epsilon in EPSILONS if method.private else (None,):
-                    yield Cell(run, file.name, method.name, epsilon)
+                    yield {"run": run, "file": file.name, "method": method.name, "epsilon": epsilon}
 
 
-def one_cell(cell: Cell, *, data: Path, seed: int) -> dict[str, Any]:
-    """Make the copies of one cell and return its measures."""
+def one_cell(*, data: Path, seed: int, tree: str | None = None, **cell: Any) -> Any:
+    """Return the tree of a file, or the measures of one run of one method on it."""
+    if tree is None:
+        return one_run(**cell, data=data, seed=seed)
+    return tree_of(next(file for file in FILES if file.name == tree), data=data, seed=seed)
+
+
+def one_run(run: int, file: str, method: str, epsilon: float | None, *, data: Path, seed: int) -> dict[str, Any]:
+    """Make the copies of one method on one file and return its measures."""
     warnings.filterwarnings("ignore")
-    file = next(file for file in FILES if file.name == cell.file)
-    method = next(method for method in METHODS if method.name == cell.method)
+    chosen = next(each for each in FILES if each.name == file)
+    maker = next(each for each in METHODS if each.name == method)
     streams = Streams(seed)
-    records, holdout = file.split(data, rng=streams.generator("records", cell.file, cell.run))
+    records, holdout = chosen.split(data, rng=streams.generator("records", file, run))
     config = parse(
         {
             "data": {"path": "in memory"},
-            "variables": file.variables,
-            "masks": masks(file) if method.settings["method"] == "da_mi" else {},
-            "synthesis": method.synthesis(file, cell.epsilon),
-            "analyses": list(file.analyses),
+            "variables": chosen.variables,
+            "masks": masks(chosen) if maker.settings["method"] == "da_mi" else {},
+            "synthesis": maker.synthesis(chosen, epsilon),
+            "analyses": list(chosen.analyses),
             "evaluation": {
                 "utility": ["pmse", "tables"],
                 "risk": ["identity_likelihood", "attribute"],
-                "targets": [file.target],
+                "targets": [chosen.target],
                 "table_ways": [2],
             },
             "release": OPEN,
@@ -83,7 +79,7 @@ def one_cell(cell: Cell, *, data: Path, seed: int) -> dict[str, Any]:
     )
     plan = plan_of(config, prepare(records, config))
     began = time.process_time()
-    secret = int(streams.generator("copies", cell.file, cell.method, cell.run).integers(2**62))
+    secret = int(streams.generator("copies", file, method, run).integers(2**62))
     made = make(config.synthesis, plan, streams=Streams(secret))
     took = time.process_time() - began
     design = made.design
@@ -98,10 +94,10 @@ def one_cell(cell: Cell, *, data: Path, seed: int) -> dict[str, Any]:
         rule=made.rule,
     )
     found = assess_comparison(config, beside)
-    claimed = made.privacy.section()["epsilon"] if made.privacy is not None and method.private else None
+    claimed = made.privacy.section()["epsilon"] if made.privacy is not None and maker.private else None
     # asked for one by one, as the pipeline would also take how far analyses of halves of the file are apart
     overlaps = [overlap(beside, analysis, made.rule) for analysis in config.analyses]
-    return {**cell._asdict(), "claimed": claimed, "seconds": round(took, 2), **measured(found, overlaps)}
+    return {"claimed": claimed, "seconds": round(took, 2), **measured(found, overlaps)}
 
 
 def overlap(beside: Comparison, analysis: Analysis, rule: str) -> float | None:
@@ -160,61 +156,38 @@ def summary(done: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines
 
 
-def run(
-    *, out: Path, replications: int = RUNS, jobs: int = 2, seed: int = 2021, data: Path | None = None
-) -> dict[str, Any]:
-    """Run the study and write its results, going on after the cells that are kept in ``out``."""
-    began = time.perf_counter()
-    data = shared_data(data)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / ".gitignore").write_text(f"{KEPT}\n", encoding="utf-8")
-    wanted = list(cells(replications))
-    done = _kept(out / KEPT, seed)
-    todo = [cell for cell in wanted if cell not in done]
-    for row in _made(todo, partial(one_cell, data=data, seed=seed), jobs):
-        done[Cell(*(row[name] for name in Cell._fields))] = row
-        with (out / KEPT).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row | {"seed": seed}) + "\n")
-    rows = [done[cell] for cell in wanted]
-    results: dict[str, Any] = {
-        "lines": summary(rows),
-        "trees": {file.name: tree_of(file, data=data, seed=seed) for file in FILES},
-        "cells": [{k: _rounded(v) for k, v in row.items()} for row in rows],
-    }
-    settings = {
-        "records": RECORDS,
-        "held_out": HELD_OUT,
-        "runs": replications,
-        "copies": COPIES,
-        "delta": DELTA,
-        "epsilons": list(EPSILONS),
-        "seed": seed,
-        "cells_of_earlier_goes": len(wanted) - len(todo),  # the seconds of the last go do not count these
-    }
-    draw(results["lines"], out)
-    save(out, study="dp_baselines", settings=settings, results=results, page=page(results, settings), began=began)
-    return results
-
-
-def _made(todo: list[Cell], work: Callable[[Cell], dict[str, Any]], jobs: int) -> Iterator[dict[str, Any]]:
-    """Yield cells as they are finished."""
-    if jobs == 1:
-        yield from map(work, todo)
-        return
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for waiting in as_completed([pool.submit(work, cell) for cell in todo]):
-            yield waiting.result()
-
-
-def _kept(path: Path, seed: int) -> dict[Cell, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    mine = [{k: v for k, v in row.items() if k != "seed"} for row in rows if row["seed"] == seed]
-    return {Cell(*(row[name] for name in Cell._fields)): row for row in mine}
-
-
 def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return round(value, 5) if isinstance(value, float) else value
+
+
+def gathered(lines: list[Line]) -> Results:
+    """Return the summary, the trees, and every cell."""
+    rows = [line for line in lines if "tree" not in line]
+    return {
+        "lines": summary(rows),
+        "trees": {line["tree"]: line["found"] for line in lines if "tree" in line},
+        "cells": [{k: _rounded(v) for k, v in row.items()} for row in rows],
+    }
+
+
+SEED = 2021
+STUDY = Study(
+    name="dp_baselines",
+    cells=cells,
+    work=partial(one_cell, seed=SEED),
+    results=gathered,
+    page=page,
+    settings={
+        "records": RECORDS,
+        "held_out": HELD_OUT,
+        "copies": COPIES,
+        "delta": DELTA,
+        "epsilons": list(EPSILONS),
+        "seed": SEED,
+    },
+    counts=lambda lines: {"runs": len({line["run"] for line in lines if "run" in line})},
+    draw=lambda results, out: draw(results["lines"], out),
+    reads_data=True,
+)

@@ -1,16 +1,14 @@
 """The intervals of DP statistics: do they cover, and what is lost by ignoring the privacy noise."""
 
 import math
-import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp import dp
 from synthdp.dp.results import Released
 from synthdp.privacy.mechanisms import Adjacency, Simulated
@@ -123,18 +121,9 @@ def summarise(draws: Floats) -> list[dict[str, Any]]:
     return rows
 
 
-def run(*, out: Path, replications: int = 1000, jobs: int = 2, seed: int = 20267) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="dp_intervals"))
-    rows = summarise(draws)
-    settings = {"n": N, "level": LEVEL, "replications": replications, "seed": seed, "noise": "simulated"}
-    save(out, study="dp_intervals", settings=settings, results={"rows": rows}, page=_page(rows, settings), began=began)
-    return {"rows": rows}
-
-
-def _page(rows: list[dict[str, Any]], settings: dict[str, Any]) -> str:
-    keys = tuple(rows[0])
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
+    rows = results["rows"]
     inside = sum(BAND[0] <= row["coverage"] <= BAND[1] for row in rows)
     low, high = (pick(row["coverage"] for row in rows) for pick in (min, max))
     worst = min(rows, key=lambda row: row["naive_coverage"])
@@ -145,10 +134,21 @@ n = {settings["n"]}, {settings["replications"]} data sets for each line, nominal
 −1 to 1. ε pays for estimate and interval together. Noise is simulated (seeded). `naive` puts the interval of ordinary
 statistics around the released estimate, as if it had no noise. Regenerate: `python -m reports dp_intervals`.
 
-{table(keys, [tuple(row[key] for key in keys) for row in rows])}
+{table_of(rows)}
 
 * {inside} of {len(rows)} lines lie in [{BAND[0]}, {BAND[1]}]; the lowest coverage is {low}, the highest {high}.
 * Intervals of quantiles cover more, because they hold whatever the distribution (reports/dp_quantiles).
 * The naive interval covers least for the {worst["statistic"]} at ε = {worst["epsilon"]:g} under {worst["adjacency"]}:
   {worst["naive_coverage"]}.
 """
+
+
+SEED = 20267
+STUDY = Study(
+    name="dp_intervals",
+    cells=replications(1000),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={"n": N, "level": LEVEL, "seed": SEED, "noise": "simulated"},
+)

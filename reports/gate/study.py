@@ -1,26 +1,20 @@
-"""The page of the gate's study: error rates in both directions, stability, monotone risk, calibration, and defaults.
+"""Both error rates of the gate: harmless files that it refuses, planted leaks that it lets pass, verdicts that turn.
 
-Both error rates of the gate: harmless files that it refuses, planted leaks that it lets pass, verdicts that turn.
-
-Every replication is one verdict, kept in ``verdicts.jsonl`` as soon as it is there, so that a run can be stopped and
-taken up again, on another machine too.
+Every cell is one verdict. The verdicts are committed, so that a run can be taken up again on another machine too.
 """
 
-import json
-import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from reports import figures
 from reports.gate.cases import Case, cases, patients_settings, voters_settings
-from reports.runner import shared_data, table
+from reports.study import Cell, Line, Results, Study, first_of_all_first, table
 from synthdp.config import parse
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.rates import wilson
@@ -30,26 +24,90 @@ from synthdp.stages.gating import Judged, judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
 
-Line = Mapping[str, Any]
-
-ARGUED = "gate_defaults.md"
-
-
-def write(out: Path, lines: Sequence[Line]) -> None:
-    """Write results.json, the figure and README.md."""
-    results = summary(lines)
-    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    figures.strength(results["strength"], out / "strength.svg")
-    (out / "README.md").write_text(page(results).rstrip() + "\n", encoding="utf-8")
+HARMLESS, PLANTED, FEW = 50, 30, 10
+SEEDS = 20
+# each file is one, judged with other seeds; none of their bounds is within 0.1 of a limit, but for the last
+STABLE = ("independent keys, mi", "voters, sd 3", "three outliers, sd 2", "1% noise")
+NEAR = "voters, sd 0.85"
+STRENGTHS = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+GROWING = ("voters", "registry", "people", "measurements")
 
 
-def summary(lines: Sequence[Line]) -> dict[str, Any]:
+def cells(replications: int | None = None) -> list[Cell]:
+    """Return every verdict of the study; ``replications`` caps how many there are of each kind."""
+    wanted = [
+        ("cases", name, FEW if name.startswith("census") else PLANTED if case.leaks else HARMLESS)
+        for name, case in cases(Path()).items()
+    ]
+    wanted += [("seeds", name, SEEDS) for name in (*STABLE, NEAR)]
+    wanted += [("strength", f"{name}, sd {sd:g}", 1) for name in GROWING for sd in STRENGTHS]
+    return first_of_all_first(wanted, replications)
+
+
+def verdict_of(part: str, case: str, number: int, *, data: Path) -> dict[str, Any]:
+    """Return one verdict with its figures."""
+    judged = case_of(case, data)
+    # with other seeds the file stays the same
+    replication = 0 if part in ("seeds", "strength") else number
+    rng = np.random.default_rng([zlib.crc32(case.partition(", sd ")[0].encode()), replication])
+    config = parse({"data": {"path": "in memory"}, **judged.settings})
+    plan = plan_of(config, prepare(judged.file(rng), config))
+    mechanism = judged.mechanism(config, rng) if judged.mechanism is not None else None
+    began = time.process_time()
+    seed = zlib.crc32(f"{part} {case} {number}".encode())
+    found = judge(Draws(config, plan, Streams(seed), mechanism=mechanism))
+    return {"leaks": judged.leaks, "seconds": round(time.process_time() - began, 2), **_figures(found)}
+
+
+def case_of(case: str, data: Path) -> Case:
+    """Return the file and mechanism of a case, also of one whose masks have any strength."""
+    every = cases(data)
+    name, _, sd = case.partition(", sd ")
+    if case in every:
+        return every[case]
+    if name == "voters":
+        return Case(case, every["voters, sd 3"].file, voters_settings(float(sd)), False)
+    if name == "registry":
+        return Case(case, every["registry, sd 5"].file, patients_settings(float(sd)), False)
+    like = every["independent keys, wide masks" if name == "people" else "fine measurements"]
+    masks = {
+        column: mask | ({"sd": float(sd)} if "sd" in mask else {"keep": 0.5 + 0.4 / (1 + float(sd) ** 2)})
+        for column, mask in like.settings["masks"].items()
+    }
+    return Case(case, like.file, {**like.settings, "masks": masks}, False)
+
+
+def _figures(found: Judged) -> dict[str, Any]:
+    checks = [check for check in found.verdict.checks if check.value is not None]
+    worst: dict[str, Any] = {}
+    for check in checks:
+        held = worst.get(check.name)
+        if held is None or (check.deciding or 0.0) > held["high"]:
+            worst[check.name] = {"attack": check.attack, "value": _round(check.value), "high": _round(check.deciding)}
+    links = {
+        name: {"predicted": _round(tally.predicted), "right": _round(tally.successes), "claims": tally.claimed}
+        for name, tally in (found.averages.tallies if found.averages is not None else {}).items()
+    }
+    by_attack = {check.attack: _round(check.deciding) for check in checks if check.name == "max_individual"}
+    refused_by = sorted({check.name for check in found.verdict.checks if not check.passed and not check.useful})
+    return {
+        "verdict": found.verdict.judgement,
+        "refused_by": refused_by,
+        "worst": worst,
+        "individual": by_attack,
+        "links": links,
+    }
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 4)
+
+
+def summary(lines: Sequence[Line]) -> Results:
     """Return everything the page shows."""
     ordered = sorted(lines, key=lambda line: (line["part"], line["case"], line["number"]))
     parts = {part: [line for line in ordered if line["part"] == part] for part in ("cases", "seeds", "strength")}
     return {
-        "study": "gate",
-        "command": "python -m reports gate --data DIR",
         "limits": Thresholds().model_dump(),
         "cases": [_case(name, found) for name, found in _by_case(parts["cases"]).items()],
         "seeds": [_case(name, found) for name, found in _by_case(parts["seeds"]).items()],
@@ -111,7 +169,7 @@ def _links(lines: Sequence[Line]) -> list[dict[str, Any]]:
     return [{"intruder": name, **{key: round(value, 1) for key, value in one.items()}} for name, one in found.items()]
 
 
-def page(results: Mapping[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
     """Return the page."""
     harmless = [one for one in results["cases"] if not one["leaks"]]
     planted = [one for one in results["cases"] if one["leaks"]]
@@ -150,7 +208,7 @@ def page(results: Mapping[str, Any]) -> str:
                 ("intruder", "claims", "predicted right", "right"),
                 [(one["intruder"], f"{one['claims']:.0f}", one["predicted"], one["right"]) for one in results["links"]],
             ),
-            (Path(__file__).parent / ARGUED).read_text(encoding="utf-8").strip(),
+            Path(__file__).with_name("defaults.md").read_text(encoding="utf-8").strip(),
         ]
     )
 
@@ -174,120 +232,14 @@ def _row(one: Line) -> tuple[str, ...]:
     )
 
 
-KEPT = "verdicts.jsonl"
-HARMLESS, PLANTED, FEW = 50, 30, 10
-SEEDS = 20
-# each file is one, judged with other seeds; none of their bounds is within 0.1 of a limit, but for the last
-STABLE = ("independent keys, mi", "voters, sd 3", "three outliers, sd 2", "1% noise")
-NEAR = "voters, sd 0.85"
-STRENGTHS = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
-GROWING = ("voters", "registry", "people", "measurements")
-
-
-class Cell(NamedTuple):
-    """One verdict: a part of the study, a case, and a replication of it."""
-
-    part: str
-    case: str
-    number: int
-
-
-def cells(replications: int | None = None) -> Iterator[Cell]:
-    """Yield every verdict of the study; ``replications`` caps how many there are of each kind."""
-
-    def most(count: int) -> range:
-        return range(min(count, replications or count))
-
-    every = cases(Path())
-    for name, case in every.items():
-        count = FEW if name.startswith("census") else PLANTED if case.leaks else HARMLESS
-        yield from (Cell("cases", name, number) for number in most(count))
-    for name in (*STABLE, NEAR):
-        yield from (Cell("seeds", name, number) for number in most(SEEDS))
-    for name in GROWING:
-        yield from (Cell("strength", f"{name}, sd {sd:g}", number) for sd in STRENGTHS for number in most(1))
-
-
-def verdict_of(cell: Cell, data: Path) -> dict[str, Any]:
-    """Return one verdict with its figures."""
-    case = _gate_case(cell, data)
-    # with other seeds the file stays the same
-    replication = 0 if cell.part in ("seeds", "strength") else cell.number
-    rng = np.random.default_rng([zlib.crc32(cell.case.partition(", sd ")[0].encode()), replication])
-    config = parse({"data": {"path": "in memory"}, **case.settings})
-    plan = plan_of(config, prepare(case.file(rng), config))
-    mechanism = case.mechanism(config, rng) if case.mechanism is not None else None
-    began = time.process_time()
-    seed = zlib.crc32(f"{cell.part} {cell.case} {cell.number}".encode())
-    found = judge(Draws(config, plan, Streams(seed), mechanism=mechanism))
-    return {**cell._asdict(), "leaks": case.leaks, "seconds": round(time.process_time() - began, 2), **_figures(found)}
-
-
-def run(*, out: Path, jobs: int, data: Path | None = None, replications: int | None = None) -> None:
-    """Judge everything that is not judged yet, and write the page."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
-    out.mkdir(parents=True, exist_ok=True)
-    kept = out / KEPT
-    done = {Cell(line["part"], line["case"], line["number"]): line for line in _lines(kept)}
-    folder = shared_data(data)
-    wanted = [cell for cell in cells(replications) if cell not in done]
-    # the first replications of everything come first, so that a stopped run still tells something of all of it
-    wanted.sort(key=lambda cell: cell.number)
-    with ProcessPoolExecutor(max_workers=jobs) as pool, kept.open("a", encoding="utf-8") as file:
-        running = {pool.submit(verdict_of, cell, folder): cell for cell in wanted}
-        for future in as_completed(running):
-            line = future.result()
-            done[running[future]] = line
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-    write(out, list(done.values()))
-
-
-def _gate_case(cell: Cell, data: Path) -> Case:
-    every = cases(data)
-    name, _, sd = cell.case.partition(", sd ")
-    if cell.case in every:
-        return every[cell.case]
-    if name == "voters":
-        return Case(cell.case, every["voters, sd 3"].file, voters_settings(float(sd)), False)
-    if name == "registry":
-        return Case(cell.case, every["registry, sd 5"].file, patients_settings(float(sd)), False)
-    like = every["independent keys, wide masks" if name == "people" else "fine measurements"]
-    masks = {
-        column: mask | ({"sd": float(sd)} if "sd" in mask else {"keep": 0.5 + 0.4 / (1 + float(sd) ** 2)})
-        for column, mask in like.settings["masks"].items()
-    }
-    return Case(cell.case, like.file, {**like.settings, "masks": masks}, False)
-
-
-def _figures(found: Judged) -> dict[str, Any]:
-    checks = [check for check in found.verdict.checks if check.value is not None]
-    worst: dict[str, Any] = {}
-    for check in checks:
-        held = worst.get(check.name)
-        if held is None or (check.deciding or 0.0) > held["high"]:
-            worst[check.name] = {"attack": check.attack, "value": _round(check.value), "high": _round(check.deciding)}
-    links = {
-        name: {"predicted": _round(tally.predicted), "right": _round(tally.successes), "claims": tally.claimed}
-        for name, tally in (found.averages.tallies if found.averages is not None else {}).items()
-    }
-    by_attack = {check.attack: _round(check.deciding) for check in checks if check.name == "max_individual"}
-    refused_by = sorted({check.name for check in found.verdict.checks if not check.passed and not check.useful})
-    return {
-        "verdict": found.verdict.judgement,
-        "refused_by": refused_by,
-        "worst": worst,
-        "individual": by_attack,
-        "links": links,
-    }
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else round(float(value), 4)
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
+STUDY = Study(
+    name="gate",
+    cells=cells,
+    work=verdict_of,
+    results=summary,
+    page=page,
+    counts=lambda lines: {"verdicts": len(lines)},
+    draw=lambda results, out: figures.strength(results["strength"], out / "strength.svg"),
+    reads_data=True,
+    committed="verdicts.jsonl",
+)

@@ -1,25 +1,22 @@
-"""The page of the study of masks that differ by a rule on replaced columns.
-
-Do intervals cover where masks differ by a rule on replaced columns? Five designs whose law is the model's.
+"""Do intervals cover where masks differ by a rule on replaced columns? Five designs whose law is the model's.
 
 Each replication draws one file per design, synthesises it with masks that are narrow for most and wide for those the
 rule catches, pools with Reiter's (2003) rule and asks whether each 95% interval holds the population's parameter, which
 a very large sample gives.
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reports.estimators import coverage_rows, design, interval, least_squares, together
-from reports.runner import replicate_in_batches, save, table
+from reports.covering import before, compared, coverage_rows, interval, monte_carlo_error, together, verdict
+from reports.estimators import design, least_squares
+from reports.study import Results, Study, draws, table
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.models.descriptive import quantiles
 from synthdp.masking.categorical import ShiftedNormal, Transition
@@ -33,106 +30,6 @@ from synthdp.table.schema import Kind, Role, Variable
 from synthdp.tagging.groups import Rules, tag
 
 BAND = (0.93, 0.97)
-
-
-def page(results: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Return the page: coverage now and before, and what a copy costs."""
-    rows = pd.DataFrame(results["rows"])
-    count = settings["replications"]
-    error = np.sqrt(0.95 * 0.05 / count)
-    return f"""# Masks that differ by a rule on replaced columns
-
-n = {settings["n"]}, M = {settings["copies"]}, {count} replications; 95% intervals by Reiter's 2003 rule. Monte Carlo
-error of a coverage near 0.95: {error:.4f}. Regenerate, or go on with a run that was stopped:
-`python -m reports group_rules`.
-
-Numbers have a mask of 0.3 sd, or 2 sd where the rule holds; z is kept, all else is replaced. Every file is drawn from
-the association model; the truth is the population's, from 2 million records.
-
-| design | replaced | rule | masks where the rule holds |
-| --- | --- | --- | --- |
-| two-sided | x, y | `x < -1.5 or x > 1.5` | x: sd 2 |
-| two columns | x, y | `x > 1 and y < 0` | x, y: sd 2 |
-| binary | b (0 or 1), x, y | `b == 1 and x > 0.5` | x: sd 2; b: alpha 0.5 instead of 2 |
-| one-sided | x, y | `x > 1.5` | x: sd 2 |
-| levels | c (three levels), x, y | `c == 'c' or abs(x) > 1.5` | x: sd 2; c: kept with 0.5 instead of 0.8 |
-
-{_verdict(rows)}
-
-{_compared(rows, pd.DataFrame(results.get("before", [])))}
-
-## What was wrong, and what is done
-
-The strength of a mask was a function h of the record's own values, and the model was shown h as a covariate, with its
-true value. Under a rule that takes both ends of x, p(x | z, h) has two modes, and the model has one; and the group of a
-record, which is confidential, told the copies more than W did. Now θ is fitted without h, and copies are drawn from
-
-    p(x | z, w, θ)  ∝  p(x | z, θ) · Π_j p(w_j | x_j, λ_{{j,h(x)}})
-
-in which W says of the group what it says: exactly where the joint draw is exact, by choosing a group by its weight,
-drawing under its masks and taking the first draw that lies in it (`imputation/regression/grouped.py`); by Metropolis
-steps on whole records and on single columns where it is a chain (`imputation/regression/grouped_chain.py`, design
-`levels`). On a single column the draws agree with quadrature (`tests/unit/imputation/test_grouped.py`).
-
-## Where the model is wrong
-
-A normal model takes an outlier under a narrow mask for a record that the rule catches, whose mask is wide. With errors
-of x from t with 3 degrees of freedom (40 files of 1,000, two masks as above) under `x > 1.5` and `x < -1.5` the mean
-of x moved by 0.3 to 0.4 standard errors towards the side of the rule (less than 0.1 with the group as a covariate), its
-sd came out 1.1 to 1.3 standard errors of the mean too small (0.4 to 0.6), and its outer quantile on that side 3.6 to
-4.2 too far out (6.2 to 7.3); under a rule that takes both ends the sd was too small by 2.3 (6.9). Give heavy-tailed
-columns a transform.
-
-## Cost
-
-Processor seconds per copy, the fit included, of 10 copies of 2,000 records, and with one set of masks for all:
-
-{_costs(results["costs"])}
-"""
-
-
-def _verdict(rows: pd.DataFrame) -> str:
-    ours = rows[rows["scheme"] != "original"]
-    chosen = ours["term"].str.contains("quantile") | ours["term"].str.contains("where")
-    said = []
-    parts = (("means and regressions", ours[~chosen], BAND), ("quantiles and subgroups", ours[chosen], (BAND[0], 1.0)))
-    for words, part, band in parts:
-        outside = part[~part["coverage"].between(*band)]
-        text = f"{len(part)} coverages of {words}: {part['coverage'].min():.3f} to {part['coverage'].max():.3f}"
-        if outside.empty:
-            said.append(f"{text}, all in [{band[0]}, {band[1]}].")
-            continue
-        named = "; ".join(f"{row.design}, {row.term}: {row.coverage:.3f}" for row in outside.itertuples())
-        said.append(f"{text}. **{len(outside)} lie outside [{band[0]}, {band[1]}]**: {named}.")
-    return "\n".join(said)
-
-
-def _compared(rows: pd.DataFrame, before: pd.DataFrame) -> str:
-    wide = rows.pivot_table(index=["design", "term"], columns="scheme", values="coverage", sort=False)
-    shift = rows.pivot_table(index=["design", "term"], columns="scheme", values="shift_from_original_in_se", sort=False)
-    old = wide * np.nan
-    files = ""
-    if not before.empty:
-        old = before.pivot_table(index=["design", "term"], columns="scheme", values="coverage", sort=False)
-        files = f" `before`: the group as a covariate, {int(before['replications'].min())} of the same files."
-    lines = [
-        (
-            *index,
-            *(f"{part.loc[index, 'da_mi']:.3f}" for part in (old, wide)),
-            f"{wide.loc[index, 'original']:.3f}",
-            f"{shift.loc[index, 'da_mi']:.2f}",
-        )
-        for index in wide.index
-    ]
-    head = ("design", "term", "before", "now", "original", "shift in se")
-    return f"{table(head, lines)}\n\nShift: the mean distance from the estimate on the original.{files}"
-
-
-def _costs(found: list[dict[str, Any]]) -> str:
-    lines = [
-        (line["design"], f"{line['with']:.4f}", f"{line['without']:.4f}", f"{line['ratio']:.2f}") for line in found
-    ]
-    return table(("design", "with the rule", "one mask for all", "ratio"), lines)
 
 
 N = 300
@@ -284,23 +181,87 @@ def _seconds(plan: Plan, copies: int, seed: int) -> float:
     return round((time.process_time() - began) / copies, 5)
 
 
-def run(*, out: Path, replications: int = 500, jobs: int = 1, seed: int = 20231) -> dict[str, Any]:
-    """Run the study, or go on with it, and write its results after every batch.
+def page(results: Results, settings: Results) -> str:
+    """Return the page: coverage now and before, and what a copy costs."""
+    count = settings["replications"]
+    files = f"the group as a covariate, {min(row['replications'] for row in results['before'])} of the same files"
+    seconds = [
+        (line["design"], *(f"{line[key]:.4f}" for key in ("with", "without")), f"{line['ratio']:.2f}")
+        for line in results["costs"]
+    ]
+    return f"""# Masks that differ by a rule on replaced columns
 
-    What held when the model saw the group as a covariate is in ``before.json``: the same files and analyses, the
-    function ``synthesis.ruling.ruled`` made to say no.
-    """
-    began = time.perf_counter()
-    before = out / "before.json"
-    results: dict[str, Any] = {"before": json.loads(before.read_text(encoding="utf-8")) if before.exists() else []}
-    results["costs"] = costs()
-    settings: dict[str, Any] = {"n": N, "copies": COPIES, "seed": seed}
-    label = f"group_rules seed {seed}, n {N}, copies {COPIES}"
-    for draws in replicate_in_batches(
-        partial(one_replication, seed=seed), replications, jobs=jobs, out=out, label=label
-    ):
-        results["rows"] = summarise(draws)
-        settings["replications"] = len(draws)
-        page_ = page(results, settings)
-        save(out, study="group_rules", settings=settings, results=results, page=page_, began=began)
-    return results
+n = {settings["n"]}, M = {settings["copies"]}, {count} replications; 95% intervals by Reiter's 2003 rule. Monte Carlo
+error of a coverage near 0.95: {monte_carlo_error(count):.4f}. Regenerate, or go on with a run that was stopped:
+`python -m reports group_rules`.
+
+Numbers have a mask of 0.3 sd, or 2 sd where the rule holds; z is kept, all else is replaced. Every file is drawn from
+the association model; the truth is the population's, from 2 million records.
+
+| design | replaced | rule | masks where the rule holds |
+| --- | --- | --- | --- |
+| two-sided | x, y | `x < -1.5 or x > 1.5` | x: sd 2 |
+| two columns | x, y | `x > 1 and y < 0` | x, y: sd 2 |
+| binary | b (0 or 1), x, y | `b == 1 and x > 0.5` | x: sd 2; b: alpha 0.5 instead of 2 |
+| one-sided | x, y | `x > 1.5` | x: sd 2 |
+| levels | c (three levels), x, y | `c == 'c' or abs(x) > 1.5` | x: sd 2; c: kept with 0.5 instead of 0.8 |
+
+{_verdict(pd.DataFrame(results["rows"]))}
+
+{compared(results, SCHEMES[:1], files)}
+
+## What was wrong, and what is done
+
+The strength of a mask was a function h of the record's own values, and the model was shown h as a covariate, with its
+true value. Under a rule that takes both ends of x, p(x | z, h) has two modes, and the model has one; and the group of a
+record, which is confidential, told the copies more than W did. Now θ is fitted without h, and copies are drawn from
+
+    p(x | z, w, θ)  ∝  p(x | z, θ) · Π_j p(w_j | x_j, λ_{{j,h(x)}})
+
+in which W says of the group what it says: exactly where the joint draw is exact, by choosing a group by its weight,
+drawing under its masks and taking the first draw that lies in it (`imputation/regression/grouped.py`); by Metropolis
+steps on whole records and on single columns where it is a chain (`imputation/regression/grouped_chain.py`, design
+`levels`). On a single column the draws agree with quadrature (`tests/unit/imputation/test_grouped.py`).
+
+## Where the model is wrong
+
+A normal model takes an outlier under a narrow mask for a record that the rule catches, whose mask is wide. With errors
+of x from t with 3 degrees of freedom (40 files of 1,000, two masks as above) under `x > 1.5` and `x < -1.5` the mean
+of x moved by 0.3 to 0.4 standard errors towards the side of the rule (less than 0.1 with the group as a covariate), its
+sd came out 1.1 to 1.3 standard errors of the mean too small (0.4 to 0.6), and its outer quantile on that side 3.6 to
+4.2 too far out (6.2 to 7.3); under a rule that takes both ends the sd was too small by 2.3 (6.9). Give heavy-tailed
+columns a transform.
+
+## Cost
+
+Processor seconds per copy, the fit included, of 10 copies of 2,000 records, and with one set of masks for all:
+
+{table(("design", "with the rule", "one mask for all", "ratio"), seconds)}
+"""
+
+
+def _verdict(rows: pd.DataFrame) -> str:
+    agreed = agreeing(rows)
+    others = rows[rows["scheme"] == "da_mi"].drop(agreed.index)
+    parts = (("means and regressions", agreed, BAND), ("quantiles and subgroups", others, (BAND[0], 1.0)))
+    return "\n".join(
+        verdict(part, band, f" of {words}", lambda row: f"{row.design}, {row.term}") for words, part, band in parts
+    )
+
+
+def one_cell(r: int | None, *, seed: int) -> Floats | list[dict[str, Any]]:
+    """Return one replication; what copies cost where there is no number."""
+    return costs() if r is None else one_replication(r, seed=seed)
+
+
+SEED = 20231
+STUDY = Study(
+    name="group_rules",
+    cells=lambda count: ({"r": r} for r in (None, *range(count or 500))),
+    work=partial(one_cell, seed=SEED),
+    # before: the same files, when the model saw the group as a covariate (synthesis.ruling.ruled made to say no)
+    results=lambda lines: {"before": before(__file__), "costs": lines[0]["found"], "rows": summarise(draws(lines[1:]))},
+    page=page,
+    settings={"n": N, "copies": COPIES, "seed": SEED},
+    counts=lambda lines: {"replications": len(lines) - 1},
+)

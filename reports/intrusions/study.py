@@ -1,15 +1,13 @@
 """Does the predicted risk hold? Two hundred intrusions into fresh copies of one file, and how often they succeed."""
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports import figures
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import evaluate_identity
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
@@ -83,20 +81,6 @@ def one_intrusion(r: int, *, seed: int) -> Floats:
     return np.asarray(found)
 
 
-def run(*, out: Path, replications: int = 200, jobs: int = 2, seed: int = 20236) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_intrusion, seed=seed), replications, jobs=jobs, label="intrusions"))
-    rows = [line for k, kind in enumerate(RELEASES) for line in reliability(kind, draws[:, k, 0], draws[:, k, 1])]
-    summary = [_summary(kind, draws[:, k]) for k, kind in enumerate(RELEASES)]
-    out.mkdir(parents=True, exist_ok=True)
-    figures.reliability(rows, out / "intrusions.svg")
-    settings = {"n": N, "copies": COPIES, "replications": replications, "seed": seed}
-    results = {"bins": rows, "summary": summary}
-    save(out, study="intrusions", settings=settings, results=results, page=_page(results, settings), began=began)
-    return results
-
-
 def reliability(kind: str, claimed: Floats, right: Floats) -> list[dict[str, Any]]:
     """Return claims and successes by size of the claim; the error is that of whole intrusions, which are independent.
 
@@ -139,10 +123,9 @@ def _summary(kind: str, draws: Floats) -> dict[str, Any]:
     }
 
 
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     names = ("release", "predicted_links", "links", "links_error", "expected_match", "true_match")
-    bins = ("release", "claims", "predicted", "right", "error")
-    lines = [tuple(row[name] for name in names) for row in results["summary"]]
     return f"""# Two hundred intrusions: is the predicted risk real?
 
 One file of {settings["n"]} people (age, sex and site known to the intruder); {settings["replications"]} times it is
@@ -151,11 +134,29 @@ every person and says how sure they are. *predicted_links* is the sum of what th
 right; *expected_match* is what matching at a tolerance of 3 years says of the same copies: nothing at all of shell
 noise (age moved by 3.1 to 4 years, always). Regenerate: `python -m reports intrusions`.
 
-{table(names, lines)}
+{table_of(results["summary"], names)}
 
 ![claims against successes](intrusions.svg)
 
 Claims by size, all intrusions together (error: one standard error of right - predicted):
 
-{table(bins, [tuple(row[name] for name in bins) for row in results["bins"]])}
+{table_of(results["bins"])}
 """
+
+
+def summarise(draws: Floats) -> Results:
+    """Return claims and successes by size of the claim, and one line per release."""
+    bins = [line for k, kind in enumerate(RELEASES) for line in reliability(kind, draws[:, k, 0], draws[:, k, 1])]
+    return {"bins": bins, "summary": [_summary(kind, draws[:, k]) for k, kind in enumerate(RELEASES)]}
+
+
+SEED = 20236
+STUDY = Study(
+    name="intrusions",
+    cells=replications(200),
+    work=partial(one_intrusion, seed=SEED),
+    results=lambda lines: summarise(draws(lines)),
+    page=page,
+    settings={"n": N, "copies": COPIES, "seed": SEED},
+    draw=lambda results, out: figures.reliability(results["bins"], out / "intrusions.svg"),
+)

@@ -4,26 +4,16 @@ The analyses are those of :mod:`reports.coverage.study`: OLS of the kept outcome
 a plain mean. Beside them two analyses of one ordinal column, which differ only in how much of it they use.
 """
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from reports.estimators import (
-    coverage_rows,
-    design,
-    interval,
-    least_squares,
-    logistic,
-    ordered_probit,
-    together,
-    truth_vector,
-)
-from reports.runner import replicate, save, table
+from reports.covering import coverage_rows, interval, together, truth_vector
+from reports.estimators import design, least_squares, logistic, ordered_probit
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp.inference.analyses import Estimates
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
@@ -170,16 +160,6 @@ def one_replication(r: int, *, seed: int) -> Floats:
     return np.asarray(rows)
 
 
-def run(*, out: Path, replications: int = 2000, jobs: int = 2, seed: int = 20223) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="kinds"))
-    results = {"rows": summarise(draws)}
-    settings = {"n": N, "copies": COPIES, "sweeps": SWEEPS, "replications": replications, "seed": seed}
-    save(out, study="kinds", settings=settings, results=results, page=_page(results, settings), began=began)
-    return results
-
-
 def summarise(draws: Floats) -> list[dict[str, Any]]:
     """Return coverage, bias and variance ratio by strength, scheme and term."""
     strengths = [{"sd": sd, "keep": keep, "alpha": alpha} for sd, keep, alpha in STRENGTHS]
@@ -191,7 +171,8 @@ def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["scheme"] == "per_copy" and row["term"].split(":")[0] in ASKED]
 
 
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     masked = [row for row in results["rows"] if row["scheme"] == "per_copy"]
     repeated = asked(results["rows"])
     ordinal = [row for row in masked if row not in repeated]
@@ -207,7 +188,7 @@ Regenerate: `python -m reports kinds`.
 The analyses of `reports/coverage`: OLS of y on all columns, a logit of the replaced binary column on z and c, the mean
 count. Coverage of their 95% intervals over all masks and coefficients: {lowest:.3f} to {highest:.3f}.
 
-{table(keys, [tuple(row[key] for key in keys) for row in repeated])}
+{table_of(repeated, keys)}
 
 ## The ordinal column, used whole and cut in two
 
@@ -216,5 +197,16 @@ o come from an ordered regression, whose one slope all cutpoints share. An analy
 is less precise on original data than on the copies, so its intervals are too long, not too short (uncongeniality:
 Meng 1994, Statistical Science 9(4)). Both fits see the same copies: E[T]/Var is the column to compare.
 
-{table(keys, [tuple(row[key] for key in keys) for row in ordinal])}
+{table_of(ordinal, keys)}
 """
+
+
+SEED = 20223
+STUDY = Study(
+    name="kinds",
+    cells=replications(2000),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={"n": N, "copies": COPIES, "sweeps": SWEEPS, "seed": SEED},
+)

@@ -1,14 +1,12 @@
 """Is the pMSE ratio 1 when the synthesis is right? Every null in the design it is for, and in one it is not for."""
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.seeding import Streams
@@ -153,16 +151,6 @@ def _comparison(data: str, synthesis: str, streams: Streams, r: int) -> Comparis
     return Comparison(original, tuple(copies), resolve(original, {}).schema, aligned=True)
 
 
-def run(*, out: Path, replications: int = 200, jobs: int = 2, seed: int = 20231) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="nulls"))
-    rows = summarise(draws)
-    settings = {"n": N, "copies": COPIES, "permutations": PERMUTATIONS, "replications": replications, "seed": seed}
-    save(out, study="nulls", settings=settings, results={"rows": rows}, page=_page(rows, settings), began=began)
-    return {"rows": rows}
-
-
 def summarise(draws: Floats, cases: tuple[Case, ...] = CASES) -> list[dict[str, Any]]:
     """Return each case and model's mean ratio with its Monte Carlo error, and the mean pMSE over the mean null."""
     names = [(case, model) for case in cases for model in case.models]
@@ -189,8 +177,8 @@ def _null(case: Case, model: str) -> str:
     return kind.replace("_", " ") + factor
 
 
-def _page(rows: list[dict[str, Any]], settings: dict[str, Any]) -> str:
-    keys = ("data", "synthesis", "model", "null", "null_is_right", "mean_ratio", "mc_error", "ratio_of_means")
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     return f"""# Which null for which synthesis
 
 n = {settings["n"]}, M = {settings["copies"]}, {settings["replications"]} data sets; nulls that are simulated stand on
@@ -199,7 +187,7 @@ n = {settings["n"]}, M = {settings["copies"]}, {settings["replications"]} data s
 must give a mean ratio of 1. `partial` keeps the first column; `masked` draws one column given a mask of it and keeps
 the others. Regenerate: `python -m reports nulls`.
 
-{table(keys, [tuple(row[key] for key in keys) for row in rows])}
+{table_of(results["rows"])}
 
 * Proper synthesis judged by the plug-in formula gives about 2: that formula is for draws from the fitted model.
 * Permuted labels are wrong for partial and masked synthesis: the kept columns agree, and the ratio is below 1 (a little
@@ -210,3 +198,14 @@ the others. Regenerate: `python -m reports nulls`.
 * Pairs of copies need not know whether parameters were drawn. Three pairs are few: a regression's pMSE with a handful
   of slopes varies so much that dividing by their mean gives more than 1 on average, although the means agree.
 """
+
+
+SEED = 20231
+STUDY = Study(
+    name="nulls",
+    cells=replications(200),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={"n": N, "copies": COPIES, "permutations": PERMUTATIONS, "seed": SEED},
+)

@@ -1,14 +1,13 @@
 """Privacy regions: the pictures of the gallery, what they show in numbers, and the limit theorem's band."""
 
 import math
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reports import figures
-from reports.runner import save, table
+from reports.study import Results, Study, table_of
 from synthdp.privacy.tradeoff.composing import compose, gaussian_limit
 from synthdp.privacy.tradeoff.curves import Gaussian, Laplace, pure
 from synthdp.privacy.tradeoff.figures import Region, area, bands, outline
@@ -18,11 +17,8 @@ ALPHA = np.linspace(0, 1, 1001)
 FOLDS = (4, 16, 64, 256)
 
 
-def run(*, out: Path, jobs: int = 1) -> dict[str, Any]:
-    """Draw all regions and write their numbers; ``jobs`` is not needed, it takes seconds."""
-    began = time.perf_counter()
-    out.mkdir(parents=True, exist_ok=True)
-    shown = gallery()
+def measured() -> Results:
+    """Return every region and limit in numbers."""
     rows = [
         {
             "picture": title,
@@ -31,21 +27,20 @@ def run(*, out: Path, jobs: int = 1) -> dict[str, Any]:
             "total_variation": round(float(region.curve.delta(0.0)), 4),
             "fn_at_fp_0.05": round(float(region.curve(0.05)), 4),
         }
-        for title, regions in shown.items()
+        for title, regions in gallery().items()
         for region in regions
     ]
-    limits = [_limit(name, curve, k) for k in FOLDS for name, curve in _summands(k)]
-    # larger regions first, so that smaller ones lie in front
+    return {"regions": rows, "limits": [_limit(name, curve, k) for k in FOLDS for name, curve in _summands(k)]}
+
+
+def draw(results: Results, out: Path) -> None:
+    """Draw all regions: larger ones first, so that smaller ones lie in front."""
     panels = {
         title: [(region.name, *outline(region.curve)) for region in sorted(regions, key=lambda r: -area(r.curve))]
-        for title, regions in shown.items()
+        for title, regions in gallery().items()
     }
     figures.regions(panels, out / "regions.svg")
     _interactive(out / "regions.html")
-    results = {"regions": rows, "limits": limits}
-    settings = {"replications": 1, "folds": list(FOLDS)}
-    save(out, study="regions", settings=settings, results=results, page=_page(results), began=began)
-    return results
 
 
 def _summands(k: int) -> tuple[tuple[str, Any], ...]:
@@ -84,7 +79,8 @@ def _interactive(path: Path) -> None:
     path.write_text(head + "\n".join(parts) + "</html>\n", encoding="utf-8")
 
 
-def _page(results: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     regions, limits = results["regions"], results["limits"]
     return f"""# Privacy regions
 
@@ -97,10 +93,21 @@ corrected formulas; all are exact but the Laplace limits below, which lie within
 
 *area* is that of the region (0: nothing leaks, 0.5: everything); *total_variation* is δ at ε = 0.
 
-{table(list(regions[0]), [list(row.values()) for row in regions])}
+{table_of(regions)}
 
 The central limit theorem (Dong, Roth, Su 2022, Theorem 3.4): k releases together are near μ-GDP, within γ for FP in
 [γ, 1 − γ]. *largest_gap* is what the approximation is really wrong by.
 
-{table(list(limits[0]), [list(row.values()) for row in limits])}
+{table_of(limits)}
 """
+
+
+STUDY = Study(
+    name="regions",
+    cells=lambda _: [{}],
+    work=measured,
+    results=lambda lines: dict(lines[0]),
+    page=page,
+    settings={"folds": list(FOLDS)},
+    draw=draw,
+)

@@ -5,7 +5,7 @@ disability, whose columns the synthesis sees, and one-year lung disease among pa
 synthesis never sees. The file is not ours to pass on: the study reads it from the folder given as ``data``.
 """
 
-import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from reports.estimators import design, probit
-from reports.runner import replicate, save, shared_data, table
+from reports.study import Cell, Line, Results, Study, table
 from synthdp.errors import InputError
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.regression.association import Regression
@@ -105,97 +105,6 @@ TARGET = {"work_mean": 0.97, "ild_mean": 0.95}
 LIMITS = {"averaged_expected_3": 16, "copies_expected_3": 10, "copies_expected_5": 20, "averaged_expected_5": 20}
 MOST_REPAIRED = 30
 BEFORE_REPAIR = 20
-
-
-def page(results: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Return the study as Markdown."""
-    rows = results["rows"]
-    original = results["original"]
-    head = ("method", "M", "work mean", "work lowest", "ILD mean", "ILD lowest")
-    risk = ("copies, tol 3", "averaged, tol 3", "copies, tol 5", "averaged, tol 5")
-    before = table((*head, *risk), [_line(row) for row in rows if not row["repair"]])
-    after = table(
-        (*head, *risk, "records repaired"),
-        [(*_line(row), f"{row['records_repaired']:.1f}") for row in rows if row["repair"]],
-    )
-    authors = [row for row in rows if row["method"].startswith("authors") and row["copies"] == 15]
-    return f"""# The authors' pseudo registry
-
-{settings["records"]} records, mean over {settings["seeds"]} seeds. Overlap of 95% intervals with the original's, ten
-coefficients: `work` is the probit for work disability (in the model), `ILD` the one for one-year lung disease (345
-records, 28 events; the synthesis never saw it). Risk columns: expected / true matches. Original against itself:
-{original["copies_expected_3"]:.1f} / {original["copies_true_3"]} at tolerance 3,
-{original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
-Regenerate: `python -m reports registry --data FOLDER`.
-
-## What "0% risk" is
-
-{_plain_sentence(authors, original)}
-
-## A better place on the map
-
-{_reached(rows)}
-
-## Before repair
-
-{before}
-
-## After repair
-
-Repair looks at the truth, takes the true matches at tolerance 3 one by one and gives them a neighbour's keys: that no
-true match is left is how it was made, not what was found.
-
-{after}
-
-## Published, for comparison
-
-{table(("method", *head[2:], "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
-"""
-
-
-def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    shares = [f"{row[name]:.3f}" for name in ("work_mean", "work_lowest", "ild_mean", "ild_lowest")]
-    risks = [
-        f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
-        for tolerance in (3, 5)
-        for attack in ("copies", "averaged")
-    ]
-    return (row["method"], str(row["copies"]), *shares, *risks)
-
-
-def _plain_sentence(authors: list[dict[str, Any]], original: dict[str, float]) -> str:
-    before, after = (next(row for row in authors if row["repair"] is repaired) for repaired in (False, True))
-    return (
-        f"At the authors' setting (M = 15) the overlaps are {after['work_mean']:.3f} and {after['ild_mean']:.3f} and "
-        f"no true match is left after repair, but before it {before['copies_expected_3']:.0f} (copies) and "
-        f"{before['averaged_expected_3']:.0f} (averaged) people are expected to be found, next to "
-        f"{original['copies_expected_3']:.0f} in the original file: that mask hides almost nobody. Repair changes "
-        f"{after['records_repaired']:.0f} records and leaves {after['averaged_expected_3']:.0f} expected matches under "
-        "averaging."
-    )
-
-
-def reached(rows: list[dict[str, Any]]) -> list[str]:
-    """Return which settings are useful and safe at once."""
-    found = []
-    for row in rows:
-        if not row["repair"]:
-            continue
-        raw = next(r for r in rows if not r["repair"] and (r["method"], r["copies"]) == (row["method"], row["copies"]))
-        useful = all(row[name] >= least for name, least in TARGET.items())
-        safe = all(row[name] <= most for name, most in LIMITS.items()) and row["copies_true_3"] == 0
-        gentle = row["records_repaired"] <= MOST_REPAIRED and raw["averaged_expected_3"] <= BEFORE_REPAIR
-        if useful and safe and gentle:
-            found.append(f"{row['method']}, M = {row['copies']}")
-    return found
-
-
-def _reached(rows: list[dict[str, Any]]) -> str:
-    wanted = (
-        "Wanted after repair: work ≥ 0.97, ILD ≥ 0.95, averaged ≤ 16 (≤ 20 before), copies ≤ 10, ≤ 20 at tolerance 5, "
-        "no true match, ≤ 30 records repaired. Reached by:"
-    )
-    return "\n".join([wanted, "", *(f"* {name}" for name in reached(rows) or ["none"])])
 
 
 REPLACED = ("Gender", "NewWhite", "MoreThanHighSchool", "Age_raw")
@@ -289,35 +198,137 @@ def one_run(r: int, *, data: Path, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def run(
-    *, out: Path, replications: int = SEEDS, jobs: int = 2, seed: int = 20224, data: Path | None = None
-) -> dict[str, Any]:
-    """Run the study and write its results; ``replications`` is the number of seeds per method."""
-    began = time.perf_counter()
-    data = shared_data(data)
-    chosen = [m * SEEDS + s for m in range(len(METHODS)) for s in range(min(replications, SEEDS))]
-    work = partial(_nth_run, chosen=tuple(chosen), data=data, seed=seed)
-    found = [row for rows in replicate(work, len(chosen), jobs=jobs, label="registry") for row in rows]
-    table = (
-        pd.DataFrame(found).groupby(["method", "copies", "repair"], sort=False).mean(numeric_only=True).reset_index()
-    )
-    people = patients(data)
-    results = {
-        "rows": [{key: _rounded(value) for key, value in row.items()} for row in table.to_dict("records")],
-        "original": {key: round(value, 4) for key, value in risks(people, (people.frame,)).items()},
-    }
-    settings = {"records": len(people), "seeds": min(replications, SEEDS), "seed": seed}
-    save(out, study="registry", settings=settings, results=results, page=page(results, settings), began=began)
-    return results
-
-
-def _nth_run(r: int, *, chosen: tuple[int, ...], data: Path, seed: int) -> list[dict[str, Any]]:
-    return one_run(chosen[r], data=data, seed=seed)
-
-
 def _with_tolerance(column: Column, tolerance: float) -> Column:
     return column if column.kind.categorical else column.model_copy(update={"tolerance": tolerance})
 
 
-def _rounded(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+def page(results: Results, settings: Results) -> str:
+    """Return the study as Markdown."""
+    rows = results["rows"]
+    original = results["original"]
+    head = ("method", "M", "work mean", "work lowest", "ILD mean", "ILD lowest")
+    risk = ("copies, tol 3", "averaged, tol 3", "copies, tol 5", "averaged, tol 5")
+    before = table((*head, *risk), [_line(row) for row in rows if not row["repair"]])
+    after = table(
+        (*head, *risk, "records repaired"),
+        [(*_line(row), f"{row['records_repaired']:.1f}") for row in rows if row["repair"]],
+    )
+    authors = [row for row in rows if row["method"].startswith("authors") and row["copies"] == 15]
+    return f"""# The authors' pseudo registry
+
+{settings["records"]} records, mean over {settings["seeds"]} seeds. Overlap of 95% intervals with the original's, ten
+coefficients: `work` is the probit for work disability (in the model), `ILD` the one for one-year lung disease (345
+records, 28 events; the synthesis never saw it). Risk columns: expected / true matches. Original against itself:
+{original["copies_expected_3"]:.1f} / {original["copies_true_3"]} at tolerance 3,
+{original["copies_expected_5"]:.1f} / {original["copies_true_5"]} at 5.
+Regenerate: `python -m reports registry --data FOLDER`.
+
+## What "0% risk" is
+
+{_plain_sentence(authors, original)}
+
+## A better place on the map
+
+{_reached(rows)}
+
+## Before repair
+
+{before}
+
+## After repair
+
+Repair looks at the truth, takes the true matches at tolerance 3 one by one and gives them a neighbour's keys: that no
+true match is left is how it was made, not what was found.
+
+{after}
+
+## Published, for comparison
+
+{table(("method", *head[2:], "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
+"""
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    shares = [f"{row[name]:.3f}" for name in ("work_mean", "work_lowest", "ild_mean", "ild_lowest")]
+    risks = [
+        f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
+        for tolerance in (3, 5)
+        for attack in ("copies", "averaged")
+    ]
+    return (row["method"], str(row["copies"]), *shares, *risks)
+
+
+def _plain_sentence(authors: list[dict[str, Any]], original: dict[str, float]) -> str:
+    before, after = (next(row for row in authors if row["repair"] is repaired) for repaired in (False, True))
+    return (
+        f"At the authors' setting (M = 15) the overlaps are {after['work_mean']:.3f} and {after['ild_mean']:.3f} and "
+        f"no true match is left after repair, but before it {before['copies_expected_3']:.0f} (copies) and "
+        f"{before['averaged_expected_3']:.0f} (averaged) people are expected to be found, next to "
+        f"{original['copies_expected_3']:.0f} in the original file: that mask hides almost nobody. Repair changes "
+        f"{after['records_repaired']:.0f} records and leaves {after['averaged_expected_3']:.0f} expected matches under "
+        "averaging."
+    )
+
+
+def reached(rows: list[dict[str, Any]]) -> list[str]:
+    """Return which settings are useful and safe at once."""
+    found = []
+    for row in rows:
+        if not row["repair"]:
+            continue
+        raw = next(r for r in rows if not r["repair"] and (r["method"], r["copies"]) == (row["method"], row["copies"]))
+        useful = all(row[name] >= least for name, least in TARGET.items())
+        safe = all(row[name] <= most for name, most in LIMITS.items()) and row["copies_true_3"] == 0
+        gentle = row["records_repaired"] <= MOST_REPAIRED and raw["averaged_expected_3"] <= BEFORE_REPAIR
+        if useful and safe and gentle:
+            found.append(f"{row['method']}, M = {row['copies']}")
+    return found
+
+
+def _reached(rows: list[dict[str, Any]]) -> str:
+    wanted = (
+        "Wanted after repair: work ≥ 0.97, ILD ≥ 0.95, averaged ≤ 16 (≤ 20 before), copies ≤ 10, ≤ 20 at tolerance 5, "
+        "no true match, ≤ 30 records repaired. Reached by:"
+    )
+    return "\n".join([wanted, "", *(f"* {name}" for name in reached(rows) or ["none"])])
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield what the original comes to, then every seed of every method."""
+    yield {"r": None}
+    yield from ({"r": m * SEEDS + s} for m in range(len(METHODS)) for s in range(min(count or SEEDS, SEEDS)))
+
+
+def one_cell(r: int | None, *, data: Path, seed: int) -> Any:
+    """Return one run; what the original comes to where there is no number."""
+    if r is not None:
+        return one_run(r, data=data, seed=seed)
+    people = patients(data)
+    return {"records": len(people), "original": rounded(risks(people, (people.frame,)))}
+
+
+def means(lines: list[Line], by: list[str]) -> list[dict[str, Any]]:
+    """Return the means over seeds of everything that was measured."""
+    found = pd.DataFrame([row for line in lines for row in line["found"]]).groupby(by, sort=False)
+    return [rounded(row) for row in found.mean(numeric_only=True).reset_index().to_dict("records")]
+
+
+def rounded(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a line of results with four digits after the point."""
+    return {str(key): round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
+
+
+SEED = 20224
+STUDY = Study(
+    name="registry",
+    cells=cells,
+    work=partial(one_cell, seed=SEED),
+    results=lambda lines: {
+        "rows": means(lines[1:], ["method", "copies", "repair"]),
+        "original": lines[0]["original"],
+    },
+    page=page,
+    settings={"seed": SEED},
+    counts=lambda lines: {"records": lines[0]["records"], "seeds": (len(lines) - 1) // len(METHODS)},
+    reads_data=True,
+)

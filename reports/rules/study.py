@@ -4,17 +4,16 @@ Each replication draws one data set of ``chain``, makes copies of it by every de
 fit and by some that do not, and asks whether each 95% interval holds the truth.
 """
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from reports.covering import monte_carlo_error, verdict
 from reports.rules import designs
 from reports.rules.designs import CASES, MASK_SD, MASK_SHIFT, SCHEMES, TERMS, TRUTH
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, draws, replications, table
 from synthdp.inference.combining import combine
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats
@@ -35,16 +34,6 @@ def one_replication(r: int, *, seed: int) -> Floats:
             truth = own if rule.startswith("raab2016_sample") else TRUTH
             rows.append([truth, pooled.estimate, pooled.se**2, pooled.low, pooled.high])
     return np.asarray(rows)
-
-
-def run(*, out: Path, replications: int = 2000, jobs: int = 2, seed: int = 20265) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="rules"))
-    results = {"rows": summarise(draws)}
-    settings = {"n": N, "replications": replications, "seed": seed, "mask_sd": MASK_SD, "mask_shift": MASK_SHIFT}
-    save(out, study="rules", settings=settings, results=results, page=_page(results, settings), began=began)
-    return results
 
 
 def summarise(draws: Floats) -> list[dict[str, Any]]:
@@ -73,19 +62,12 @@ def summarise(draws: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     rows = pd.DataFrame(results["rows"])
     fitting = rows[rows["standing"] == "fits"]
-    outside = fitting[~fitting["coverage"].between(*BAND)]
-    verdict = (
-        f"All {len(fitting)} coverages of rules in a design they are for lie in [{BAND[0]}, {BAND[1]}]: "
-        f"{fitting['coverage'].min():.3f} to {fitting['coverage'].max():.3f}."
-        if outside.empty
-        else f"**{len(outside)} of {len(fitting)} coverages of rules in a design they are for lie outside "
-        f"[{BAND[0]}, {BAND[1]}]**: "
-        + "; ".join(f"{row.rule}, {row.design}, {row.estimand}: {row.coverage:.3f}" for row in outside.itertuples())
-        + "."
-    )
+    words = " of rules in a design they are for"
+    found = verdict(fitting, BAND, words, lambda row: f"{row.rule}, {row.design}, {row.estimand}")
     index = ["design", "standing", "rule"]
     wide = rows.pivot(index=index, columns="estimand", values="coverage")
     ratio = rows.groupby(index)["variance_ratio"].mean()
@@ -100,8 +82,9 @@ def _page(results: dict[str, Any], settings: dict[str, Any]) -> str:
         )
         for case in order
     ]
-    error = np.sqrt(0.95 * 0.05 / settings["replications"])
     few = rows[rows["standing"] == "few copies"]
+    designs_told = "\n".join(f"* **{scheme.name}**: {scheme.words}." for scheme in SCHEMES)
+    error = monte_carlo_error(settings["replications"])
     return f"""# Combining rules, each in the design it is for
 
 n = {settings["n"]}, {settings["replications"]} replications; 95% intervals; Monte Carlo error of a coverage near 0.95:
@@ -111,11 +94,11 @@ original's own estimate, every other rule to the population's parameter. `E[T]/V
 estimands, 1 when the variance is right; `length` is the median length of the interval for the mean.
 Regenerate: `python -m reports rules`.
 
-{verdict}
+{found}
 
 {table(("design", "standing", "rule", *TERMS, "E[T]/Var", "length"), lines)}
 
-{_designs()}
+{designs_told}
 
 ## What to read in it
 
@@ -136,5 +119,12 @@ Regenerate: `python -m reports rules`.
 """
 
 
-def _designs() -> str:
-    return "\n".join(f"* **{scheme.name}**: {scheme.words}." for scheme in SCHEMES)
+SEED = 20265
+STUDY = Study(
+    name="rules",
+    cells=replications(2000),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={"n": N, "seed": SEED, "mask_sd": MASK_SD, "mask_shift": MASK_SHIFT},
+)

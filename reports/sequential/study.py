@@ -1,15 +1,13 @@
 """Do intervals cover after sequential synthesis? Norm + logit is nearly the right model here, CART is not."""
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reports.coverage.study import COPIES, REPLACED, N, estimate_seen
-from reports.estimators import coverage_rows, interval, truth_vector
-from reports.runner import replicate, save, table
+from reports.covering import coverage_rows, interval, truth_vector
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp.datasets.known_truth import right_model, right_model_truth
 from synthdp.seeding import Streams
 from synthdp.synthesis.plan import Plan
@@ -39,18 +37,8 @@ def one_replication(r: int, *, seed: int) -> Floats:
     return np.asarray([[*found, interval([estimate_seen(frame)], "mean_se")]])
 
 
-def run(*, out: Path, replications: int = 1000, jobs: int = 2, seed: int = 20226) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="sequential"))
-    names = (*(name for name, _, _ in METHODS), "original")
-    rows = coverage_rows(draws, truth_vector(right_model_truth()), [{}], names)
-    settings = {"n": N, "copies": COPIES, "replications": replications, "seed": seed}
-    save(out, study="sequential", settings=settings, results={"rows": rows}, page=_page(rows, settings), began=began)
-    return {"rows": rows}
-
-
-def _page(rows: list[dict[str, Any]], settings: dict[str, Any]) -> str:
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
     keys = ("scheme", "term", "coverage", "shift_from_original_in_se", "variance_ratio")
     return f"""# Coverage after sequential synthesis
 
@@ -59,5 +47,22 @@ x, b1 and b2 replaced, z and y kept, no mask; Reiter's 2003 rule, the one for fi
 Norm + logit is nearly the right model (the truth is probit), so its intervals should cover; a tree is not, and what it
 misses shows as a shift. Regenerate: `python -m reports sequential`.
 
-{table(keys, [tuple(row[key] for key in keys) for row in rows])}
+{table_of(results["rows"], keys)}
 """
+
+
+def summarise(draws: Floats) -> list[dict[str, Any]]:
+    """Return coverage, shift and variance ratio by method and term."""
+    names = (*(name for name, _, _ in METHODS), "original")
+    return coverage_rows(draws, truth_vector(right_model_truth()), [{}], names)
+
+
+SEED = 20226
+STUDY = Study(
+    name="sequential",
+    cells=replications(1000),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines))},
+    page=page,
+    settings={"n": N, "copies": COPIES, "seed": SEED},
+)

@@ -1,26 +1,20 @@
-"""The page of the study of the membership game.
+"""What the membership game with shadow fits finds, what it leaves alone, and how large a file must be to be harmless.
 
-What the membership game with shadow fits finds, what it leaves alone, and how large a file must be to be harmless.
-
-Every game is one line of ``games.jsonl``, written as soon as it is played: a run can be stopped and taken up again.
+Every cell is one game. The games are committed, so that a run can be taken up again on another machine too.
 """
 
-import json
-import os
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports.gate.cases import cases, people
-from reports.runner import shared_data, table
-from synthdp import __version__
+from reports.study import Cell, Results, Study, first_of_all_first, table
 from synthdp.arrays import Booleans
 from synthdp.config import parse
 from synthdp.evaluation.comparison import Comparison
@@ -34,137 +28,6 @@ from synthdp.synthesis.plan import Plan
 from synthdp.table.microdata import Codes, Microdata, resolve
 from synthdp.table.schema import Variable
 
-PARTS = ("planted", "null", "harmless", "census")
-
-
-def summarise(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one line per case."""
-    order = {part: place for place, part in enumerate(PARTS)}
-    names = sorted({(line["part"], line["case"]) for line in lines}, key=lambda one: (order[one[0]], _size(one[1])))
-    found = []
-    for part, case in names:
-        own = [line for line in lines if (line["part"], line["case"]) == (part, case)]
-
-        def mean(key: str, own: Sequence[dict[str, Any]] = own) -> float:
-            return round(float(np.mean([line[key] for line in own])), 4)
-
-        found.append(
-            {
-                "part": part,
-                "case": case,
-                "games": len(own),
-                "auc": mean("auc"),
-                "auc_se": round(float(np.std([line["auc"] for line in own], ddof=1) / np.sqrt(len(own))), 4)
-                if len(own) > 1
-                else None,
-                "advantage": mean("advantage"),
-                "half_width": round(float(np.mean([(line["high"] - line["low"]) / 2 for line in own])), 4),
-                "influence": mean("influence"),
-                "holds_half": sum(line["low"] <= 0.5 <= line["high"] for line in own),
-                "above": sum(line["low"] > 0.5 for line in own),
-                "naive_above": sum(line["naive"]["low"] > 0.5 for line in own),
-                "distance_above": sum(line["distance"]["low"] > 0.5 for line in own),
-                "distance_auc": round(float(np.mean([line["distance"]["auc"] for line in own])), 4),
-                "findings": {
-                    name: sum(line["finding"] == name for line in own) for name in ("none", "influence", "memorised")
-                },
-                "seconds": round(float(np.mean([line["seconds"] for line in own])), 1),
-            }
-        )
-    return found
-
-
-def write(out: Path, lines: Sequence[dict[str, Any]]) -> None:
-    """Write results.json and the page."""
-    found = summarise(lines)
-    record = {"study": "shadow", "command": "python -m reports shadow --data DIR", "version": __version__}
-    (out / "results.json").write_text(json.dumps({**record, "cases": found}, indent=1) + "\n", encoding="utf-8")
-    (out / "README.md").write_text(_page(found), encoding="utf-8")
-
-
-def _page(found: Sequence[dict[str, Any]]) -> str:
-    head = ("", "games", "AUC (s.e.)", "± of one game", "advantage", "0.5 in the interval", "influence explains")
-    rows = {
-        part: [
-            (
-                one["case"],
-                one["games"],
-                f"{one['auc']:.3f} ({one['auc_se'] or 0:.3f})",
-                f"{one['half_width']:.3f}",
-                f"{one['advantage']:.3f}",
-                f"{one['holds_half']} of {one['games']}",
-                f"{one['influence']:.3f}",
-            )
-            for one in found
-            if one["part"] == part
-        ]
-        for part in PARTS
-    }
-    leaks = [
-        (
-            one["case"],
-            one["games"],
-            f"{one['auc']:.3f}",
-            f"{one['above']} of {one['games']}",
-            f"{one['distance_auc']:.3f}",
-            f"{one['distance_above']} of {one['games']}",
-        )
-        for one in found
-        if one["part"] == "planted"
-    ]
-    said = [
-        (one["case"], *(one["findings"][name] for name in ("none", "influence", "memorised")))
-        for one in found
-        if one["part"] != "null"
-    ]
-    null = [one for one in found if one["part"] == "null"]
-    games, held = sum(one["games"] for one in null), sum(one["holds_half"] for one in null)
-    naive = sum(one["naive_above"] for one in null)
-    parts = [
-        "# The membership game with shadow fits",
-        "Somebody who knows a record, the method and its settings fits the method with and without the record and "
-        "learns to tell the copies apart (`membership_shadow`). Played for the most vulnerable records. The worst of "
-        "several scores is chosen on the first half of the fits and judged on the second; the 95% interval takes fits "
-        "as independent. Every game has a file of its own.",
-        "## Leaks that distance to the closest record misses",
-        "240 records. *Mirrored*: every record stands in the copy on the other side of zero. *One column*: the true "
-        "values of one number, in another order, beside ten columns that were drawn without looking at the data. "
-        "Found: the interval lies above 0.5.",
-        table(("", "games", "AUC", "found", "AUC of distance", "found by distance"), leaks),
-        "## Exact null",
-        "`mi` and `da_mi` with wide masks on 300 people of independent columns, the targets left out of every fit, "
-        f"whatever was dealt: nobody who is said to be in is. The interval must hold 0.5 in 95% of the games; it does "
-        f"in {held} of {games}. Taking the best score and its interval from the same half, without paying for the "
-        f"choice, would have found something in {naive}.",
-        table(head, rows["null"]),
-        "## Harmless files, by size",
-        "The same two mechanisms, targets in and out. A model is moved by each of few records, and the most vulnerable "
-        "move it most: at 300 records the game wins something, truly. *Influence explains* is the AUC that ordinary "
-        "weight in means, spreads, correlations and shares alone can give in a file of this size "
-        "(`evaluation/risk/shadow/influence.py`): about what somebody wins who knows the law of the parameters.",
-        table(head, rows["harmless"]),
-        "Whether 0.5 is in the interval depends on the number of fits as well: the mean over games is not 0.5 to the "
-        "last digit at any size, and enough fits would show it. What one game of this length cannot tell from 0.5 lies "
-        "within its ±.",
-        "## Trees on a census extract",
-        "CART on samples of 3,000 records, ten demographic columns, all replaced.",
-        table(head, rows["census"]),
-        "## What the report says",
-        "`none`: the interval reaches 0.5. `influence`: it lies above 0.5, but not above what influence explains. "
-        "`memorised`: above both.",
-        table(("", "none", "influence", "memorised"), said),
-        "The line between the last two is a yardstick, not a test: in a file of few hundred records ordinary influence "
-        "can be as large as a real leak, and the two cannot be told apart by how often the game is won.",
-    ]
-    return "\n\n".join(parts).rstrip() + "\n"
-
-
-def _size(case: str) -> tuple[int, str]:
-    name, _, size = case.partition(", n = ")
-    return (int(size or 0), name)
-
-
-KEPT = "games.jsonl"
 METHODS = {"mi": "independent keys, mi", "da_mi": "independent keys, wide masks"}
 SIZES = (300, 1_000, 3_000, 10_000)
 PLANTED, NULL, HARMLESS, CENSUS = 12, 32, 20, 3
@@ -173,71 +36,32 @@ TARGETS = 30
 FITS = {300: 120, 1_000: 120, 3_000: 100, 10_000: 80}
 
 
-class Cell(NamedTuple):
-    """One game: a part of the study, a case, and a replication of it."""
-
-    part: str
-    case: str
-    number: int
-
-
-def cells(replications: int | None = None) -> Iterator[Cell]:
-    """Yield every game of the study; ``replications`` caps how many there are of each kind."""
-
-    def most(count: int) -> range:
-        return range(min(count, replications or count))
-
-    for leak in LEAKS:
-        yield from (Cell("planted", leak, number) for number in most(PLANTED))
-    for method in METHODS:
-        yield from (Cell("null", method, number) for number in most(NULL))
-        for n in SIZES:
-            yield from (Cell("harmless", f"{method}, n = {n}", number) for number in most(HARMLESS))
-    yield from (Cell("census", "CART, 3,000 records", number) for number in most(CENSUS))
+def cells(replications: int | None = None) -> list[Cell]:
+    """Return every game of the study; ``replications`` caps how many there are of each kind."""
+    quick = [("planted", leak, PLANTED) for leak in LEAKS] + [("null", method, NULL) for method in METHODS]
+    quick += [("census", "CART, 3,000 records", CENSUS)]
+    harmless = [("harmless", f"{method}, n = {n}", HARMLESS) for method in METHODS for n in SIZES]
+    return first_of_all_first(quick, replications) + first_of_all_first(harmless, replications)
 
 
-def play(cell: Cell, data: Path) -> dict[str, Any]:
+def play(part: str, case: str, number: int, *, data: Path) -> dict[str, Any]:
     """Return the figures of one game."""
-    rng = np.random.default_rng([zlib.crc32(f"{cell.part} {cell.case}".encode()), cell.number])
+    rng = np.random.default_rng([zlib.crc32(f"{part} {case}".encode()), number])
     began = time.process_time()
-    if cell.part == "planted":
-        found = _planted(cell.case, rng)
-    elif cell.part == "census":
-        case = cases(data)["census, CART"]
-        found = _game(*_mechanism(case.settings, case.file(rng)), rng, fits=120, targets=50)
+    if part == "planted":
+        found = _planted(case, rng)
+    elif part == "census":
+        census = cases(data)["census, CART"]
+        found = _game(*_mechanism(census.settings, census.file(rng)), rng, fits=120, targets=50)
     else:
-        name, _, size = cell.case.partition(", n = ")
+        name, _, size = case.partition(", n = ")
         n = int(size) if size else SIZES[0]
         plan, refit = _mechanism(cases(data)[METHODS[name]].settings, people(rng, n))
-        if cell.part == "null":
+        if part == "null":
             found = _null(plan, refit, rng)
         else:
             found = _game(plan, refit, rng, fits=FITS[n], targets=TARGETS)
-    return {**cell._asdict(), "seconds": round(time.process_time() - began, 1), **_figures(found)}
-
-
-def run(*, out: Path, jobs: int, data: Path | None = None, replications: int | None = None) -> None:
-    """Play every game that is not played yet, and write the page."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
-    out.mkdir(parents=True, exist_ok=True)
-    kept = out / KEPT
-    done = {Cell(line["part"], line["case"], line["number"]): line for line in _lines(kept)}
-    folder = shared_data(data)
-    # what is quick comes first, then one file of every size after the other: a stopped run still tells something
-    wanted = [cell for cell in cells(replications) if cell not in done]
-    wanted.sort(key=lambda cell: (cell.part == "harmless", cell.number))
-    with ProcessPoolExecutor(max_workers=jobs) as pool, kept.open("a", encoding="utf-8") as file:
-        running = {pool.submit(play, cell, folder): cell for cell in wanted}
-        for future in as_completed(running):
-            line = future.result()
-            done[running[future]] = line
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-    write(out, list(done.values()))
-
-
-# the mechanisms
+    return {"seconds": round(time.process_time() - began, 1), **_figures(found)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -338,7 +162,138 @@ def _figures(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
+PARTS = ("planted", "null", "harmless", "census")
+
+
+def summarise(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one line per case."""
+    order = {part: place for place, part in enumerate(PARTS)}
+    names = sorted({(line["part"], line["case"]) for line in lines}, key=lambda one: (order[one[0]], _size(one[1])))
+    found = []
+    for part, case in names:
+        own = [line for line in lines if (line["part"], line["case"]) == (part, case)]
+
+        def mean(key: str, own: Sequence[dict[str, Any]] = own) -> float:
+            return round(float(np.mean([line[key] for line in own])), 4)
+
+        found.append(
+            {
+                "part": part,
+                "case": case,
+                "games": len(own),
+                "auc": mean("auc"),
+                "auc_se": round(float(np.std([line["auc"] for line in own], ddof=1) / np.sqrt(len(own))), 4)
+                if len(own) > 1
+                else None,
+                "advantage": mean("advantage"),
+                "half_width": round(float(np.mean([(line["high"] - line["low"]) / 2 for line in own])), 4),
+                "influence": mean("influence"),
+                "holds_half": sum(line["low"] <= 0.5 <= line["high"] for line in own),
+                "above": sum(line["low"] > 0.5 for line in own),
+                "naive_above": sum(line["naive"]["low"] > 0.5 for line in own),
+                "distance_above": sum(line["distance"]["low"] > 0.5 for line in own),
+                "distance_auc": round(float(np.mean([line["distance"]["auc"] for line in own])), 4),
+                "findings": {
+                    name: sum(line["finding"] == name for line in own) for name in ("none", "influence", "memorised")
+                },
+                "seconds": round(float(np.mean([line["seconds"] for line in own])), 1),
+            }
+        )
+    return found
+
+
+def page(results: Results, settings: Results) -> str:
+    """Return the page."""
+    found = results["cases"]
+    head = ("", "games", "AUC (s.e.)", "± of one game", "advantage", "0.5 in the interval", "influence explains")
+    rows = {
+        part: [
+            (
+                one["case"],
+                one["games"],
+                f"{one['auc']:.3f} ({one['auc_se'] or 0:.3f})",
+                f"{one['half_width']:.3f}",
+                f"{one['advantage']:.3f}",
+                f"{one['holds_half']} of {one['games']}",
+                f"{one['influence']:.3f}",
+            )
+            for one in found
+            if one["part"] == part
+        ]
+        for part in PARTS
+    }
+    leaks = [
+        (
+            one["case"],
+            one["games"],
+            f"{one['auc']:.3f}",
+            f"{one['above']} of {one['games']}",
+            f"{one['distance_auc']:.3f}",
+            f"{one['distance_above']} of {one['games']}",
+        )
+        for one in found
+        if one["part"] == "planted"
+    ]
+    said = [
+        (one["case"], *(one["findings"][name] for name in ("none", "influence", "memorised")))
+        for one in found
+        if one["part"] != "null"
+    ]
+    null = [one for one in found if one["part"] == "null"]
+    games, held = sum(one["games"] for one in null), sum(one["holds_half"] for one in null)
+    naive = sum(one["naive_above"] for one in null)
+    parts = [
+        "# The membership game with shadow fits",
+        "Somebody who knows a record, the method and its settings fits the method with and without the record and "
+        "learns to tell the copies apart (`membership_shadow`). Played for the most vulnerable records. The worst of "
+        "several scores is chosen on the first half of the fits and judged on the second; the 95% interval takes fits "
+        "as independent. Every game has a file of its own. Made by `python -m reports shadow --data DIR` (resumable; "
+        "DIR holds the census extract).",
+        "## Leaks that distance to the closest record misses",
+        "240 records. *Mirrored*: every record stands in the copy on the other side of zero. *One column*: the true "
+        "values of one number, in another order, beside ten columns that were drawn without looking at the data. "
+        "Found: the interval lies above 0.5.",
+        table(("", "games", "AUC", "found", "AUC of distance", "found by distance"), leaks),
+        "## Exact null",
+        "`mi` and `da_mi` with wide masks on 300 people of independent columns, the targets left out of every fit, "
+        f"whatever was dealt: nobody who is said to be in is. The interval must hold 0.5 in 95% of the games; it does "
+        f"in {held} of {games}. Taking the best score and its interval from the same half, without paying for the "
+        f"choice, would have found something in {naive}.",
+        table(head, rows["null"]),
+        "## Harmless files, by size",
+        "The same two mechanisms, targets in and out. A model is moved by each of few records, and the most vulnerable "
+        "move it most: at 300 records the game wins something, truly. *Influence explains* is the AUC that ordinary "
+        "weight in means, spreads, correlations and shares alone can give in a file of this size "
+        "(`evaluation/risk/shadow/influence.py`): about what somebody wins who knows the law of the parameters.",
+        table(head, rows["harmless"]),
+        "Whether 0.5 is in the interval depends on the number of fits as well: the mean over games is not 0.5 to the "
+        "last digit at any size, and enough fits would show it. What one game of this length cannot tell from 0.5 lies "
+        "within its ±.",
+        "## Trees on a census extract",
+        "CART on samples of 3,000 records, ten demographic columns, all replaced.",
+        table(head, rows["census"]),
+        "## What the report says",
+        "`none`: the interval reaches 0.5. `influence`: it lies above 0.5, but not above what influence explains. "
+        "`memorised`: above both.",
+        table(("", "none", "influence", "memorised"), said),
+        "The line between the last two is a yardstick, not a test: in a file of few hundred records ordinary influence "
+        "can be as large as a real leak, and the two cannot be told apart by how often the game is won.",
+    ]
+    return "\n\n".join(parts).rstrip() + "\n"
+
+
+def _size(case: str) -> tuple[int, str]:
+    name, _, size = case.partition(", n = ")
+    return (int(size or 0), name)
+
+
+STUDY = Study(
+    name="shadow",
+    cells=cells,
+    work=play,
+    results=lambda lines: {"cases": summarise(lines)},
+    page=page,
+    counts=lambda lines: {"games": len(lines)},
+    reads_data=True,
+    committed="games.jsonl",
+)

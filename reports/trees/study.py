@@ -1,6 +1,4 @@
-"""The page of the ``trees`` study.
-
-Trees given a mask, against trees without one and against regressions: an outcome nobody told the synthesis about.
+"""Trees given a mask, against trees without one and against regressions: an outcome nobody told the synthesis about.
 
 Data from ``datasets.registry`` (age bends and interacts); age, sex and education are replaced and are the keys; lung
 disease within a year is excluded from every model. What the copies say of it comes from the kept columns and from W.
@@ -8,11 +6,9 @@ Each association model is run from no mask at all to a mask that lets nearly eve
 no mask, is run over its own dial, the smallest leaf.
 """
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +16,7 @@ import pandas as pd
 
 from reports import figures
 from reports.estimators import logistic
-from reports.runner import replicate, save, table
+from reports.study import Study, draws, replications, table
 from synthdp.datasets import registry
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.regression.association import Regression
@@ -215,24 +211,6 @@ def one_replication(r: int, *, seed: int) -> Floats:
     return np.asarray(rows)
 
 
-def run(*, out: Path, replications: int = 60, jobs: int = 2, seed: int = 20225) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="trees"))
-    results = {"rows": summarise(draws), "rises": rises(draws), "equal_risk": equal_risk(draws)}
-    settings = {
-        "n": N,
-        "copies": COPIES,
-        "tolerance": TOLERANCE,
-        "outcome": OUTCOME,
-        "replications": replications,
-        "seed": seed,
-    }
-    save(out, study="trees", settings=settings, results=results, page=page(results, settings), began=began)
-    figures.trees(results["rows"], PLAIN, out / "trees.svg")
-    return results
-
-
 def summarise(draws: Floats) -> list[dict[str, Any]]:
     """Return the mean of every measure and its Monte Carlo error, by curve and setting."""
     rows = []
@@ -305,3 +283,19 @@ def equal_risk(draws: Floats) -> list[dict[str, Any]]:
 
 def _error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+SEED = 20225
+STUDY = Study(
+    name="trees",
+    cells=replications(60),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {
+        "rows": summarise(draws(lines)),
+        "rises": rises(draws(lines)),
+        "equal_risk": equal_risk(draws(lines)),
+    },
+    page=page,
+    settings={"n": N, "copies": COPIES, "tolerance": TOLERANCE, "outcome": OUTCOME, "seed": SEED},
+    draw=lambda results, out: figures.trees(results["rows"], PLAIN, out / "trees.svg"),
+)

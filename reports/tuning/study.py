@@ -5,16 +5,14 @@ a time: K/σ² for the continuous column, α for the binary one, the other mask 
 sets and noise serve every setting, so that curves differ by the dial alone.
 """
 
-import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reports import figures
 from reports.estimators import design, probit
-from reports.runner import replicate, save, table
+from reports.study import Results, Study, draws, replications, table_of
 from synthdp.datasets.known_truth import wrong_model, wrong_model_truth
 from synthdp.inference.combining import combine
 from synthdp.masking.categorical import ShiftedNormal
@@ -70,10 +68,8 @@ def one_replication(r: int, *, seed: int) -> Floats:
     return np.asarray(rows)
 
 
-def run(*, out: Path, replications: int = 300, jobs: int = 2, seed: int = 20222) -> dict[str, Any]:
-    """Run the study and write its results."""
-    began = time.perf_counter()
-    draws = np.asarray(replicate(partial(one_replication, seed=seed), replications, jobs=jobs, label="tuning"))
+def summarise(draws: Floats) -> list[dict[str, Any]]:
+    """Return errors and risk at every point of both dials."""
     rows = []
     for s, (dial, value, information, alpha) in enumerate(settings()):
         for c, copies in enumerate(COPIES):
@@ -92,11 +88,7 @@ def run(*, out: Path, replications: int = 300, jobs: int = 2, seed: int = 20222)
                     "mean_individual": round(float(draws[:, s, c, -1].mean()), 5),
                 }
             )
-    results = {"rows": rows, "monotone": monotone(draws)}
-    chosen = {"n": N, "tolerance": TOLERANCE, "replications": replications, "seed": seed}
-    save(out, study="tuning", settings=chosen, results=results, page=_page(results, chosen), began=began)
-    figures.tuning(rows, out / "tuning.svg")
-    return results
+    return rows
 
 
 def monotone(draws: Floats) -> dict[str, bool]:
@@ -122,26 +114,16 @@ def _falls(curves: Floats) -> bool:
     return bool((steps.mean(axis=0) <= 2 * errors).all())
 
 
-def _page(results: dict[str, Any], chosen: dict[str, Any]) -> str:
-    head = (
-        "dial",
-        "value",
-        "M",
-        "RMSE",
-        "RMSE from original",
-        *(f"RMSE {term}" for term in TERMS),
-        "mean individual risk",
-    )
-    keys = (
-        "dial",
-        "value",
-        "copies",
-        "rmse",
-        "rmse_from_original",
-        *(f"rmse_{term}" for term in TERMS),
-        "mean_individual",
-    )
-    rows = [tuple(row[key] for key in keys) for row in results["rows"]]
+def page(results: Results, chosen: Results) -> str:
+    """Return the page."""
+    names = {
+        "dial": "dial",
+        "value": "value",
+        "copies": "M",
+        "rmse": "RMSE",
+        "rmse_from_original": "RMSE from original",
+    }
+    names |= {f"rmse_{term}": f"RMSE {term}" for term in TERMS} | {"mean_individual": "mean individual risk"}
     verdicts = "\n".join(f"* {name}: {'yes' if holds else 'no'}" for name, holds in results["monotone"].items())
     return f"""# Tuning a mask under a wrong association model
 
@@ -157,5 +139,17 @@ of its paired difference):
 
 {verdicts}
 
-{table(head, rows)}
+{table_of(results["rows"], list(names), list(names.values()))}
 """
+
+
+SEED = 20222
+STUDY = Study(
+    name="tuning",
+    cells=replications(300),
+    work=partial(one_replication, seed=SEED),
+    results=lambda lines: {"rows": summarise(draws(lines)), "monotone": monotone(draws(lines))},
+    page=page,
+    settings={"n": N, "tolerance": TOLERANCE, "seed": SEED},
+    draw=lambda results, out: figures.tuning(results["rows"], out / "tuning.svg"),
+)

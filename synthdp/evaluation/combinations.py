@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.coded import Booleans, Coded, Codes, Floats, coded, dense, merge
 from synthdp.table.schema import Column, Kind
+
+__all__ = ["Booleans", "classes", "combine", "merge", "require_columns", "require_targets"]
 
 # 0.6 / 0.2 is a hair below 3: a value on a border belongs to the class above it
 ROUNDING = 1e-9
 
 
-def classes(series: Sequence[pd.Series], column: Column, *, exact: bool = False) -> list[Codes]:
+def classes(frames: Sequence[pd.DataFrame], column: Column, *, exact: bool = False) -> list[Codes]:
     """Code one column of several files alike, in the order of its values.
 
     Levels are compared as levels. Numbers fall into classes of width 2 × tolerance, that is, into what an intruder who
@@ -33,16 +35,18 @@ def classes(series: Sequence[pd.Series], column: Column, *, exact: bool = False)
     Examples
     --------
     >>> age = Column(name="age", kind="continuous", role="keep", key=True, tolerance=2)
-    >>> [found.tolist() for found in classes([pd.Series([3.0, 4.0, 9.0]), pd.Series([7.9, None])], age)]
+    >>> files = pd.DataFrame({"age": [3.0, 4.0, 9.0]}), pd.DataFrame({"age": [7.9, None]})
+    >>> [found.tolist() for found in classes(files, age)]
     [[0, 1, 2], [1, 3]]
     """
     if column.kind.categorical:
-        found = [_levels(one, column) for one in series]
+        levels = len(column.levels)
+        stacked = np.concatenate([coded(frame).codes(column, missing=levels, foreign=levels + 1) for frame in frames])
+        found = dense(stacked)
     else:
-        found = [_numbers(one, column, exact=exact) for one in series]
-    stacked = np.concatenate(found)
-    dense = np.unique(stacked, return_inverse=True)[1].astype(np.int64)
-    return np.split(dense, np.cumsum([len(one) for one in series])[:-1])
+        numbers = np.concatenate([_numbers(coded(frame), column, exact=exact) for frame in frames])
+        found = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return np.split(found, np.cumsum([len(frame) for frame in frames])[:-1])
 
 
 def combine(frames: Sequence[pd.DataFrame], columns: Sequence[Column], *, exact: bool = False) -> list[Codes]:
@@ -53,17 +57,8 @@ def combine(frames: Sequence[pd.DataFrame], columns: Sequence[Column], *, exact:
     sizes = [len(frame) for frame in frames]
     joint = np.zeros(sum(sizes), dtype=np.int64)
     for column in columns:
-        part = np.concatenate(classes([frame[column.name] for frame in frames], column, exact=exact))
-        joint = merge(joint, part)
+        joint = merge(joint, np.concatenate(classes(frames, column, exact=exact)))
     return np.split(joint, np.cumsum(sizes)[:-1])
-
-
-def merge(one: Codes, other: Codes) -> Codes:
-    """Return dense codes of the pairs. Cost O(n)."""
-    if len(one) == 0:
-        return one
-    # renumbered at every step: products of many large columns would overflow
-    return np.asarray(pd.factorize(one * (int(other.max()) + 1) + other)[0], dtype=np.int64)
 
 
 def require_columns(frames: Sequence[pd.DataFrame], columns: Sequence[Column], measure: str) -> None:
@@ -83,23 +78,16 @@ def require_targets(names: Sequence[str], known: Sequence[Column], measure: str)
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
-def _levels(series: pd.Series, column: Column) -> Floats:
-    found = codes(series, column)
-    outside = np.where(series.isna().to_numpy(dtype=bool), len(column.levels), len(column.levels) + 1)
-    return np.where(found == MISSING, outside, found).astype(np.float64)
-
-
-def _numbers(series: pd.Series, column: Column, *, exact: bool) -> Floats:
+def _numbers(file: Coded, column: Column, *, exact: bool) -> Floats:
     try:
-        values = numbers(series, column)
+        values = file.numbers(column)
     except (ValueError, TypeError):
         wanted = "dates" if column.kind is Kind.DATE else "numbers"
         raise InputError(
             f"{column.name}: a {column.kind} column needs {wanted}, found values that are not; correct the file."
         ) from None
-    absent = series.isna().to_numpy(dtype=bool)
     known = np.isfinite(values)
     if not exact and column.tolerance > 0:
         values = np.floor(values / (2 * column.tolerance) + ROUNDING)
     # beyond every finite number: missing, then what is no number
-    return np.where(known, values, np.where(absent, np.inf, np.nan))
+    return np.where(known, values, np.where(file.present(column.name), np.nan, np.inf))

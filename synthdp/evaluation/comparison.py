@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.arrays import Booleans
-from synthdp.table.microdata import Codes
+from synthdp.table.coded import Codes, distinct
 from synthdp.table.schema import Schema
 
 
@@ -151,7 +151,7 @@ def clusters(comparison: Comparison) -> Codes | None:
     """Return the cluster of each original record as codes (missing: -1), or None when the data have none."""
     for column in comparison.schema.columns:
         if column.design == "cluster":
-            return np.asarray(pd.factorize(comparison.original[column.name])[0], dtype=np.int64)
+            return distinct(comparison.original[column.name], missing="none")
     return None
 
 

@@ -21,7 +21,7 @@ on the earlier only if the earlier applies wherever the later does; otherwise th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds, needs
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
-from synthdp.table.schema import Column
+from synthdp.table.schema import Column, Settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,9 +111,31 @@ class Posterior(Protocol):
         """Draw θ."""
         ...
 
+    def diagnostics(self) -> tuple[Mapping[str, object], ...]:
+        """Return what is to be said of the fit, row by row; nothing where it is exact."""
+        return ()
+
+
+Completes = Literal["jointly", "chained"]
+Constrains = Literal["learnt", "drawn"]
+
 
 class ImputationModel(Protocol):
-    """An association model as the user writes it."""
+    """An association model as the user writes it, and what it can do: ``Association`` has the defaults."""
+
+    completes: ClassVar[Completes | None]
+    """How missing values are filled in: by the fit itself, by chained equations before it, or not at all."""
+    keeps_constraints: ClassVar[Constrains | None]
+    """How constraints are kept: parameters are learnt under them, values are drawn until they hold, or not at all."""
+    groups_by_rule: ClassVar[bool]
+    """Whether draws know that the strength of a mask is a function of the values."""
+    withdrawn: ClassVar[str | None]
+    """Why no formal statement about the masks can stand beside this model; None where it can."""
+
+    @property
+    def method(self) -> str:
+        """The model's name."""
+        ...
 
     @property
     def exclude(self) -> tuple[str, ...]:
@@ -125,6 +147,15 @@ class ImputationModel(Protocol):
         """Knots of the spline of each numeric kept column; 0 for a straight line."""
         ...
 
+    @property
+    def draws_parameters(self) -> bool:
+        """Whether every copy has parameters of its own."""
+        ...
+
+    def of_one(self, exclude: tuple[str, ...]) -> "ImputationModel":
+        """Return the same model for a single replaced column, with parameters drawn anew every time."""
+        ...
+
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""
         ...
@@ -132,6 +163,37 @@ class ImputationModel(Protocol):
     def fit(self, task: Task, *, rng: np.random.Generator) -> Posterior:
         """Return the posterior of the parameters."""
         ...
+
+
+class Association(Settings):
+    """What all models share: the columns they must not see, and what they can do unless they say otherwise."""
+
+    method: str
+    exclude: tuple[str, ...] = ()
+
+    completes: ClassVar[Completes | None] = None
+    keeps_constraints: ClassVar[Constrains | None] = None
+    groups_by_rule: ClassVar[bool] = False
+    withdrawn: ClassVar[str | None] = None
+
+    @property
+    def draws_parameters(self) -> bool:
+        """Whether every copy has parameters of its own."""
+        return True
+
+    def of_one(self, exclude: tuple[str, ...]) -> Self:
+        """Return the same model for a single replaced column, with parameters drawn anew every time."""
+        return self.model_copy(update={"exclude": exclude})
+
+
+class InOrder(Association):
+    """What models share that take the replaced columns one after the other."""
+
+    order: tuple[str, ...] | None = None
+
+    def of_one(self, exclude: tuple[str, ...]) -> Self:
+        """Return the same model for a single replaced column, with parameters drawn anew every time."""
+        return self.model_copy(update={"exclude": exclude, "order": None})
 
 
 def settings_problems(data: Microdata, order: Sequence[str] | None, exclude: Sequence[str]) -> list[str]:

@@ -22,7 +22,8 @@ from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates, named
 from synthdp.inference.formulas import Positions, build
 from synthdp.inference.models.fit import ReplicateMethod
-from synthdp.table.microdata import Floats
+from synthdp.parallel import Advance
+from synthdp.table.coded import Floats, distinct
 from synthdp.table.schema import Schema
 
 
@@ -142,13 +143,12 @@ def replicated(
 def _groups(frame: pd.DataFrame, name: str | None, role: str, where: str) -> Positions:
     if name is None:
         return np.zeros(len(frame), dtype=np.int64)
-    codes = pd.factorize(frame[name])[0]
+    codes = distinct(frame[name], missing="none")
     if missing := int((codes < 0).sum()):
         raise InputError(f"{where}: {role} must be known for every record, found {missing} missing in {name!r}.")
-    return np.asarray(codes, dtype=np.int64)
+    return codes
 
 
-Advance = Callable[[int, int], None]
 Statistic = Callable[[Any], Any]
 FEWEST = 20
 PATIENCE = 2.0

@@ -24,8 +24,8 @@ from synthdp.release.reading import CODEBOOK, RELEASE, RELEASE_VERSION, SUMS, di
 from synthdp.release.verifying import problems_inside
 from synthdp.synthesis.design import Design
 from synthdp.table import io
+from synthdp.table.coded import coded
 from synthdp.table.io import Labels, spelled
-from synthdp.table.microdata import codes
 from synthdp.table.schema import Column, Kind, Role, Schema
 
 __all__ = ["SUMS", "codebook", "describe", "publish"]
@@ -163,7 +163,7 @@ def _value_labels(labels: Labels, name: str) -> str | None:
 def _released_levels(column: Column, copies: Sequence[pd.DataFrame]) -> tuple[Any, ...]:
     if not column.kind.categorical:
         return ()
-    found = [np.unique(codes(copy[column.name], column)) for copy in copies]
+    found = [np.unique(coded(copy).codes(column)) for copy in copies]
     return tuple(column.levels[i] for i in np.unique(np.concatenate(found)) if i >= 0)
 
 

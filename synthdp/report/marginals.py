@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.table.microdata import MISSING, Floats, codes, numbers
+from synthdp.table.coded import MISSING, Floats, coded, codes, numbers
 from synthdp.table.schema import Column, Kind
 
 MOST_BINS = 40
@@ -111,7 +111,7 @@ def _same(original: pd.Series, copy: pd.Series, column: Column) -> bool:
 
 
 def _histogram(comparison: Comparison, column: Column) -> Histogram:
-    files = [numbers(frame[column.name], column) for frame in (comparison.original, *comparison.copies)]
+    files = [coded(frame).numbers(column) for frame in (comparison.original, *comparison.copies)]
     present = [values[np.isfinite(values)] for values in files]
     filled = [values for values in present if values.size]
     low = min((float(values.min()) for values in filled), default=0.0)

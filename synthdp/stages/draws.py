@@ -9,9 +9,10 @@ import pandas as pd
 from synthdp.config import Config
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import Refit
+from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.synthesis.making import Repaired, complete, finish, make, repair
-from synthdp.synthesis.plan import Advance, Method, Plan, Release
+from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.microdata import Codes, Microdata
 from synthdp.table.schema import Schema
 

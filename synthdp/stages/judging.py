@@ -16,13 +16,13 @@ from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import Measure, Need, Plain
 from synthdp.evaluation.risk.attacks import IDENTITY_LIMITS
 from synthdp.evaluation.risk.bayes import NAME as BAYES
+from synthdp.parallel import each
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Draws, beside
 from synthdp.stages.informed_intruder import Informed, learnt_intruder
 from synthdp.synthesis.plan import Plan, Release
-from synthdp.synthesis.sampler import in_order
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Schema
 
 # up to this many records everybody is looked for; of more, as many as make so many pairs of a target and a row
@@ -71,17 +71,16 @@ def choose(
 
 def _outlying(comparison: Comparison) -> tuple[Floats, Codes]:
     """Return how far each record stands out over all keys (squared robust distance, or rarity), and the extremes."""
-    n = len(comparison.original)
+    n, original = len(comparison.original), coded(comparison.original)
     found = np.zeros(n)
     extremes: list[Codes] = []
     for key in comparison.schema.keys():
-        series = comparison.original[key.name]
         if key.kind.categorical:
-            place = codes(series, key) + 1
+            place = original.codes(key) + 1
             share = np.bincount(place) / n
             found += -2 * np.log(share[place])
             continue
-        values = numbers(series, key)
+        values = original.numbers(key)
         known = np.isfinite(values)
         if not known.any():
             continue
@@ -174,7 +173,7 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
                 teachers = [release.copies for _, release in batch[:held]]
                 attack = learnt_intruder(_known(plan, blank.schema), teachers, rng=streams.generator("draw", BAYES))
                 informed[BAYES] = bayes(attack)
-            for number, (read, asked, joint) in enumerate(in_order(work, len(batch), jobs)):
+            for number, (read, asked, joint) in enumerate(each(work, range(1, len(batch) + 1), jobs=jobs)):
                 found.alone.add(asked)
                 found.alone.copied(read, rng=streams.generator("draw", batch[number][0], "verbatim"))
                 if joint is not None:

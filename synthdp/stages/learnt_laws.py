@@ -18,8 +18,9 @@ from synthdp.arrays import Booleans
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.synthesis.plan import Plan
 from synthdp.table import expressions
+from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded
 from synthdp.table.links import Link
-from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, codes, numbers
+from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Role
 
 MOST_LEVELS = 30
@@ -76,28 +77,28 @@ def shown_by(copies: Sequence[pd.DataFrame], data: Microdata, rows: Codes | None
     rows
         Only these; all by default.
     """
-    copies = copies if rows is None else [copy.iloc[rows] for copy in copies]
+    files = [coded(copy) if rows is None else coded(copy).take(rows) for copy in copies]
     parts = [np.empty((len(data) if rows is None else len(rows), 0))]
     for column in data.schema.replaced():
         if column.kind.categorical:
-            parts.append(_shares(copies, column, data))
+            parts.append(_shares(files, column, data))
             continue
         link = Link.of(data, column.name)
-        values = np.stack([link.forward(numbers(copy[column.name], column)) for copy in copies])
+        values = np.stack([link.forward(file.numbers(column)) for file in files])
         present = np.isfinite(values)
         mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
         parts.append(np.column_stack([mean, 1 - present.mean(axis=0)]))
     return np.hstack(parts)
 
 
-def _shares(copies: Sequence[pd.DataFrame], column: Column, data: Microdata) -> Floats:
+def _shares(files: Sequence[Coded], column: Column, data: Microdata) -> Floats:
     frequent = np.argsort(-np.bincount(data.codes(column.name) + 1, minlength=len(column.levels) + 1), kind="stable")
     # the most frequent one is left out, for shares sum to one
     wanted = frequent[1 : MOST_LEVELS + 1] - 1
-    share = np.zeros((len(copies[0]), len(wanted)))
-    for copy in copies:
-        share += codes(copy[column.name], column)[:, None] == wanted
-    return share / len(copies)
+    share = np.zeros((len(files[0]), len(wanted)))
+    for file in files:
+        share += file.codes(column)[:, None] == wanted
+    return share / len(files)
 
 
 # a class with fewer pairs is learnt from those that show the same, and if they are few, from everybody

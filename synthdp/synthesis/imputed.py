@@ -22,18 +22,18 @@ import numpy as np
 from pydantic import Field
 
 from synthdp import plugins
-from synthdp.imputation.copula import model as copula
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.pymc.program import Pymc
 from synthdp.imputation.regression.association import Regression
-from synthdp.imputation.trees.masked import WITHDRAWN, MaskedCart
+from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.masking.mask import MaskDraw
+from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.synthesis import ruling
 from synthdp.synthesis.constraints import TREES, binding
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.nesting import incomplete, sample, started, with_roles
-from synthdp.synthesis.plan import Advance, Method, Plan, Release
+from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.applies import holds
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Settings
@@ -91,7 +91,7 @@ class Imputed(Method):
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        made = plan.design(proper=getattr(self.model, "proper", True), copies=self.copies, mask_draw=self.mask_drawn)
+        made = plan.design(proper=self.model.draws_parameters, copies=self.copies, mask_draw=self.mask_drawn)
         if self.imputations > 1:
             return dataclasses.replace(made, imputed=True, imputations=self.imputations)
         if not self._filled(plan):
@@ -106,7 +106,7 @@ class Imputed(Method):
 
     def notes(self, plan: Plan) -> list[str]:
         """Return what the signatory should know of this method, in sentences."""
-        cautions = [TREES] if isinstance(self.model, MaskedCart) and self._bound(plan) else []
+        cautions = [TREES] if self.model.keeps_constraints == "drawn" and self._bound(plan) else []
         if self.imputations > 1:
             return cautions + self._completion_notes(plan)
         filled = self._filled(plan)
@@ -142,16 +142,16 @@ class Imputed(Method):
         """Return everything that keeps this method from working on this plan."""
         if self.imputations > 1:
             found = self._completion_problems(plan.data)
-        elif self.missing == "impute" and isinstance(self.model, Regression | MaskedCart):
+        elif self.missing == "impute" and self.model.completes == "chained":
             found = [
                 f"synthesis.missing: model {self.model.method} imputes before copies are made, not with them; set "
                 "imputations: 5 (copies are then made of each), or use copula, or missing: keep."
             ]
         else:
             found = self.model.problems(plan.data)
-            if self.missing == "impute" and not isinstance(self.model, Copula):
+            if self.missing == "impute" and self.model.completes is None:
                 found.append(f"synthesis.missing: model {self.model.method} {CANNOT}")
-        if isinstance(self.model, Copula | Pymc) and self._bound(plan):
+        if self.model.keeps_constraints is None and self._bound(plan):
             found.append(
                 f"constraints: model {self.model.method} is learnt as if there were none, so that copies are "
                 "truncated twice, and intervals cover the truth in as few as half of all files; use model "
@@ -170,7 +170,7 @@ class Imputed(Method):
         where = "synthesis.imputations"
         if self.missing == "keep":
             return [f"{where}: must be 1 with missing: keep, found {self.imputations}; set missing: impute."]
-        if not isinstance(self.model, Copula | Regression | MaskedCart):
+        if self.model.completes is None:
             return [f"{where}: model {self.model.method} {CANNOT}"]
         names = incomplete(data, self.model.exclude)
         if not names:
@@ -183,17 +183,16 @@ class Imputed(Method):
         # what is asked of the data must hold of the completed ones: any will do to see it
         filled = started(data, names, rng=np.random.default_rng(0))
         found = self.model.problems(filled)
-        if isinstance(self.model, Copula):
+        if self.model.completes == "jointly":
             return found
-        for name in names:
-            if data.schema[name].role is Role.KEEP:
-                alone = self.model.model_copy(update={"order": None, "exclude": ()})
-                if alone.problems(with_roles(filled, (name,))):
-                    found.append(
-                        f"variables.{name}: model {self.model.method} cannot impute its missing values; use copula, "
-                        "list it in synthesis.model.exclude, or set role: drop."
-                    )
-        return found
+        alone = self.model.of_one(())
+        kept = [name for name in names if data.schema[name].role is Role.KEEP]
+        return found + [
+            f"variables.{name}: model {self.model.method} cannot impute its missing values; use copula, list it in "
+            "synthesis.model.exclude, or set role: drop."
+            for name in kept
+            if alone.problems(with_roles(filled, (name,)))
+        ]
 
 
 class Mi(Imputed):
@@ -270,8 +269,5 @@ class DaMi(Imputed):
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Draw every copy given Z and W."""
-        withdrawn = {"cart": WITHDRAWN, "copula": copula.WITHDRAWN}.get(self.model.method)
-        withdrawn = withdrawn or getattr(self.model, "withdrawn", None)
-        if withdrawn is not None:
-            plan = replace(plan, selection=plan.selection or withdrawn)
+        plan = replace(plan, selection=plan.selection or self.model.withdrawn)
         return sample(plan, self, self.mask_draw, streams=streams, jobs=jobs, advance=advance)

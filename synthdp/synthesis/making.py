@@ -27,9 +27,10 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from synthdp.errors import Unfinished
+from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import violated
-from synthdp.synthesis.plan import Advance, Plan, Release, Synthesizer
+from synthdp.synthesis.plan import Plan, Release, Synthesizer
 from synthdp.table.applies import broken as misapplied
 from synthdp.table.derived import recompute
 from synthdp.table.microdata import Codes, Floats, Microdata

@@ -37,9 +37,10 @@ import pandas as pd
 from pydantic import Field
 
 from synthdp.imputation.cells import write
+from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Method, Plan, Release
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, decode
 from synthdp.table.schema import Column
 
@@ -71,21 +72,12 @@ class Masking(Method):
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Mask the replaced columns; no guarantee comes with it."""
         started = time.perf_counter()
-        copies = []
-        for m in range(1, self.copies + 1):
-            changed = self.masked(plan.data, rng=streams.generator("values", self.method, m))
-            copies.append(plan.data.frame.assign(**changed))
-            if advance is not None:
-                advance(m, self.copies)
-        design = self.design(plan)
-        return Release(
-            copies=tuple(copies),
-            method=self.method,
-            rule=rule_for(design),
-            mask_draw=design.mask_draw,
-            design=design,
-            seconds={"draw": time.perf_counter() - started},
-        )
+
+        def copy(m: int) -> pd.DataFrame:
+            return plan.data.frame.assign(**self.masked(plan.data, rng=streams.generator("values", self.method, m)))
+
+        copies = tuple(each(copy, range(1, self.copies + 1), advance=advance))
+        return Release.of(self, plan, copies, seconds={"draw": time.perf_counter() - started})
 
     def masked(self, data: Microdata, *, rng: np.random.Generator) -> dict[str, pd.Series]:
         """Return the replaced columns after masking."""

@@ -35,26 +35,22 @@ from threadpoolctl import threadpool_limits
 
 from synthdp.arrays import Booleans
 from synthdp.imputation.cells import completed, flat, released
-from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.model import ImputationModel, Movable, Posterior, Task
 from synthdp.imputation.predictors import Predictors
-from synthdp.imputation.regression.association import Regression
-from synthdp.imputation.trees.masked import MaskedCart
 from synthdp.masking.mask import MaskDraw
+from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import binding, constrained
-from synthdp.synthesis.design import rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.rejection import Draw, Tried, mended
 from synthdp.synthesis.ruling import retagged, ruled
-from synthdp.synthesis.sampler import Drawn, Settings, draw_copies, in_order, links_of, masks_of, predictors_of
-from synthdp.synthesis.truncation import Truncated, truncates
+from synthdp.synthesis.sampler import Drawn, Settings, draw_copies, links_of, masks_of, predictors_of
+from synthdp.synthesis.truncation import Truncated
 from synthdp.table.applies import blanked, conditional, holds, needs, visits
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Role, Schema
 
-Chainable = Regression | MaskedCart
 # what a model may see of records: the kept columns of the data but those excluded, and the strength of their masks
 See = Callable[[Microdata, Sequence[str]], Predictors]
 Complete = Callable[[Streams, int], Microdata]
@@ -79,9 +75,9 @@ def completer(
 ) -> tuple[Complete, tuple[Mapping[str, object], ...]]:
     """Return what draws a completed original from streams of its own, and what is to be said of the fit behind it."""
     names = incomplete(data, model.exclude)
-    if isinstance(model, Regression | MaskedCart):
+    if model.completes == "chained":
         return lambda streams, number: _chained(model, data, names, see, constraints, streams, number), ()
-    if not isinstance(model, Copula):
+    if model.completes is None:
         raise TypeError("this model cannot impute")
     kept = with_roles(data, ())
     task = Task(kept, see(kept, model.exclude), {}, {})
@@ -117,7 +113,7 @@ def started(data: Microdata, names: Sequence[str], *, rng: np.random.Generator) 
 
 
 def _chained(
-    model: Chainable,
+    model: ImputationModel,
     data: Microdata,
     names: Sequence[str],
     see: See,
@@ -142,7 +138,7 @@ def _chained(
 
 
 def _redraw(
-    model: Chainable,
+    model: ImputationModel,
     data: Microdata,
     name: str,
     known: Booleans,
@@ -167,14 +163,11 @@ def _redraw(
         # learnt from the records in which it is known
         applies={name: known},
     )
-    change: dict[str, object] = {"order": None, "exclude": exclude}
-    if isinstance(model, MaskedCart):
-        change["proper"] = True  # imputations without parameters of their own would be too much alike
-    changed = model.model_copy(update=change)
+    changed = model.of_one(exclude)
     posterior: Posterior = changed.fit(task, rng=streams.generator("fit"))
     dependent = with_roles(data, decided).schema
     bound = binding(constraints, (name, *decided))
-    if bound and truncates(model):
+    if bound and model.keeps_constraints == "learnt":
 
         def write(rows: Codes, drawn: Mapping[str, Floats]) -> pd.DataFrame:
             frame = data.frame.take(rows).reset_index(drop=True)
@@ -235,28 +228,17 @@ def sample(
     mask_draw
         When W is drawn; None for no W at all.
     """
-    design = settings.design(plan)
     # one BLAS thread: sums taken in another order would change the last digit with the number of jobs
     with threadpool_limits(limits=1, user_api="blas"):
         several = settings.imputations > 1
         way = _of_completed if several else draw_copies
         drawn = way(plan, settings, mask_draw, streams=streams, jobs=jobs, advance=advance)
-    each = settings.copies if mask_draw == "per_copy" else 1
+    each_w = settings.copies if mask_draw == "per_copy" else 1
     withdrawn = IMPUTED if several else _withdrawn(plan, mask_draw)
     masks = masks_of(plan, links_of(plan.data))
+    rows = (row for mask in masks.values() for row in mask.statements(settings.imputations * each_w, withdrawn))
     seconds = {"fit": drawn.fit, "draw": drawn.draw}
-    return Release(
-        copies=drawn.copies,
-        method=settings.method,
-        rule=rule_for(design),
-        mask_draw=design.mask_draw,
-        masking=tuple(
-            row for mask in masks.values() for row in mask.statements(settings.imputations * each, withdrawn)
-        ),
-        seconds=seconds,
-        chain=drawn.chain,
-        design=design,
-    )
+    return Release.of(settings, plan, drawn.copies, masking=tuple(rows), chain=drawn.chain, seconds=seconds)
 
 
 def _of_completed(
@@ -300,11 +282,11 @@ def _of_completed(
         drawn = of_one(original, settings, mask_draw)
         return replace(drawn, fit=drawn.fit + seconds)
 
-    nests: list[Drawn] = []
-    for drawn in in_order(nest, m, outer):
-        nests.append(drawn)
+    def through(done: int, _: int) -> None:
         if advance is not None and outer > 1:
-            advance(len(nests) * r, m * r)
+            advance(done * r, m * r)
+
+    nests = tuple(each(nest, range(1, m + 1), jobs=outer, advance=through))
     said = [{**row, "imputation": number} for number, one in enumerate(nests, start=1) for row in one.chain]
     left_out = [row["column"] for row in rows if "left_out" in row]
     return Drawn(

@@ -1,20 +1,19 @@
 """What every way of making synthetic files has in common: ours and every baseline."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
 import pandas as pd
 
 from synthdp.masking.mask import MaskSettings
+from synthdp.parallel import Advance
 from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import NOTHING_MASKED, Design
+from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Settings
 from synthdp.tagging.groups import Tags
-
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +52,32 @@ class Release:
     design: Design | None = None
     privacy: Guarantee | None = None
 
+    @classmethod
+    def of(
+        cls,
+        method: "Designed",
+        plan: "Plan",
+        copies: Iterable[pd.DataFrame],
+        *,
+        seconds: Mapping[str, float],
+        masking: tuple[Mapping[str, object], ...] = (),
+        chain: tuple[Mapping[str, object], ...] = (),
+        privacy: Guarantee | None = None,
+    ) -> Self:
+        """Return the copies that a method made of a plan, with the rule that its design calls for."""
+        design = method.design(plan)
+        return cls(
+            copies=tuple(copies),
+            method=method.method,
+            rule=rule_for(design),
+            mask_draw=design.mask_draw,
+            masking=masking,
+            seconds=seconds,
+            chain=chain,
+            design=design,
+            privacy=privacy,
+        )
+
     def __repr__(self) -> str:
         rows = len(self.copies[0]) if self.copies else 0
         return f"Release({self.method}: {len(self.copies)} copies x {rows} records)"
@@ -88,6 +113,19 @@ class Plan:
             copies=copies,
             mask_draw=mask_draw or NOTHING_MASKED,
         )
+
+
+class Designed(Protocol):
+    """A method that says what inference from its copies depends on."""
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        ...
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        ...
 
 
 class Synthesizer(Protocol):

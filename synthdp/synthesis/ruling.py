@@ -18,7 +18,6 @@ import pandas as pd
 from synthdp.arrays import Booleans
 from synthdp.imputation.cells import flat
 from synthdp.imputation.model import ImputationModel, Task
-from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.regression.grouped import Decide, Grouped
 from synthdp.masking.evidence import Evidence, LevelEvidence
 from synthdp.masking.mask import ColumnMask, Mask, MaskSettings, Target
@@ -69,20 +68,17 @@ def _behind(plan: Plan, texts: Iterable[str]) -> tuple[str, ...]:
 
 def ruled(plan: Plan, model: ImputationModel) -> bool:
     """Return whether copies are drawn by the law in which the mask's strength is a function of the values."""
-    return isinstance(model, Regression) and bool(ruled_by(plan))
+    return model.groups_by_rule and bool(ruled_by(plan))
 
 
 def problems(plan: Plan, model: ImputationModel) -> list[str]:
     """Return which rules a model cannot carry."""
-    if isinstance(model, Regression):
+    if model.groups_by_rule or not ruled_by(plan):
         return []
-    if not ruled_by(plan):
-        return []
-    method = getattr(model, "method", "")
     return [
-        f"groups.rules.{group}: model {method} carries a rule on replaced columns only where it is a threshold in one "
-        "direction on one number (as x > 3); use model regression, such a rule, one mask for all, or a rule on kept "
-        "columns."
+        f"groups.rules.{group}: model {model.method} carries a rule on replaced columns only where it is a threshold "
+        "in one direction on one number (as x > 3); use model regression, such a rule, one mask for all, or a rule on "
+        "kept columns."
         for group, text in plan.tags.rules.items()
         if _behind(plan, [text]) and not _one_sided(text, plan.data)
     ]
@@ -91,10 +87,10 @@ def problems(plan: Plan, model: ImputationModel) -> list[str]:
 def cautions(plan: Plan, model: ImputationModel) -> list[str]:
     """Return what a person should know where a model carries a rule only in part."""
     names = ruled_by(plan)
-    if isinstance(model, Regression) or not names:
+    if model.groups_by_rule or not names:
         return []
     return [
-        f"Masks differ by a rule on {', '.join(names)}, which copies replace: model {getattr(model, 'method', '')} "
+        f"Masks differ by a rule on {', '.join(names)}, which copies replace: model {model.method} "
         "knows groups by their means only. Model regression draws by the rule itself; or use one mask for all, or "
         "groups: {method: neighbours}."
     ]

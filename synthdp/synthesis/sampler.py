@@ -4,10 +4,9 @@ What a model is fitted to, fit once, then every copy drawn from its own named st
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,19 +19,20 @@ from synthdp.imputation.regression.gibbs import drift
 from synthdp.imputation.regression.grouped import Groupable, Grouped
 from synthdp.masking.evidence import Evidence
 from synthdp.masking.mask import ColumnMask, MaskDraw, MaskSettings, Residuals, Target, residual_maker
+from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import binding, constrained, quick_check
 from synthdp.synthesis.design import Design
-from synthdp.synthesis.plan import Advance, Plan
+from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
-from synthdp.synthesis.truncation import Truncated, truncates, writer
+from synthdp.synthesis.truncation import Truncated, writer
 from synthdp.table.applies import blanked, holds, visits
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column
 
-__all__ = ["Drawn", "Settings", "draw_copies", "in_order", "links_of", "masks_of", "predictors_of", "prepare"]
+__all__ = ["Drawn", "Settings", "draw_copies", "links_of", "masks_of", "predictors_of", "prepare"]
 
 
 def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
@@ -103,7 +103,6 @@ def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
     return ColumnMask.plan(target, plan.masks.get(column.name), by_group, plan.tags.labels.to_numpy(dtype=object))
 
 
-Result = TypeVar("Result")
 # what W says about the replaced columns
 About = Mapping[str, Evidence] | Grouped
 
@@ -169,9 +168,9 @@ def draw_copies(
     started = time.perf_counter()
     task, masks = prepare(plan, settings.model, settings.sweeps)
     posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
-    chain: list[Mapping[str, object]] = [*getattr(posterior, "diagnostics", tuple)()]
+    chain: list[Mapping[str, object]] = [*posterior.diagnostics()]
     bound = binding(plan.constraints, task.working)
-    if bound and truncates(settings.model):
+    if bound and settings.model.keeps_constraints == "learnt":
         rng = streams.generator("truncation")
         quick = quick_check(task, bound)
         posterior = Truncated.of(settings.model, task, posterior, bound, writer(task), rng=rng, quick=quick)
@@ -205,12 +204,8 @@ def draw_copies(
             chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
         return frame
 
-    copies: list[pd.DataFrame] = []
-    for frame in in_order(copy, settings.copies, jobs):
-        copies.append(frame)
-        if advance is not None:
-            advance(len(copies), settings.copies)
-    return Drawn(tuple(copies), tuple(chain), fitted - started, time.perf_counter() - fitted)
+    copies = tuple(each(copy, range(1, settings.copies + 1), jobs=jobs, advance=advance))
+    return Drawn(copies, tuple(chain), fitted - started, time.perf_counter() - fitted)
 
 
 def _draw_masks(
@@ -290,13 +285,3 @@ def _some(evidence: About, rows: Codes) -> About:
     if isinstance(evidence, Grouped):
         return evidence[rows]
     return {name: about[rows] for name, about in evidence.items()}
-
-
-def in_order(work: Callable[[int], Result], count: int, jobs: int) -> Iterable[Result]:
-    """Yield what comes of the numbers 1 … count, in their order, worked on by so many threads."""
-    numbers = range(1, count + 1)
-    if jobs <= 1:
-        yield from map(work, numbers)
-        return
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(work, numbers)

@@ -13,9 +13,8 @@ Nowok, Raab, Dibben (2016), Journal of Statistical Software 74(11). Reiter (2003
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -25,15 +24,12 @@ from threadpoolctl import threadpool_limits
 from synthdp import plugins
 from synthdp.imputation.regression.forward import NormLogit, Regressions
 from synthdp.imputation.trees.cart import Cart
+from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import TREES, binding, constrained
-from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Method, Plan, Release
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.synthesis.truncation import TruncatedSequence
-from synthdp.table.schema import Settings
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 class _Copy(Protocol):
@@ -52,7 +48,7 @@ class _Prepared(Protocol):
     def fit(self, name: str, *, rng: np.random.Generator | None) -> _Column: ...
 
 
-MODELS: Mapping[str, type[Settings]] = plugins.Registry("models", "sequential")
+MODELS: Mapping[str, Any] = plugins.Registry("models", "sequential")
 if TYPE_CHECKING:  # what is built in; models from outside keep the same protocol
     AnyModel = Cart | NormLogit
 else:
@@ -109,14 +105,14 @@ class Sequential(Method):
 
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
-        drawn = isinstance(self.model, NormLogit) and bool(binding(plan.constraints, _replaced(plan)))
+        drawn = self.model.keeps_constraints == "learnt" and bool(binding(plan.constraints, _replaced(plan)))
         return plan.design(proper=self.proper or drawn, copies=self.copies)
 
     def notes(self, plan: Plan) -> list[str]:
         """Return what the signatory should know of this method, in sentences."""
         if not binding(plan.constraints, _replaced(plan)):
             return []
-        if isinstance(self.model, Cart):
+        if self.model.keeps_constraints == "drawn":
             return [TREES]
         drawn = "Under constraints the regressions' parameters are drawn for every copy, as proper: true asks."
         return [] if self.proper else [drawn]
@@ -140,7 +136,7 @@ class Sequential(Method):
             prepared: _Prepared = self.model.prepare(plan.data)
             once: dict[str, _Column] = {}
             if not self.proper:
-                fits = _in_parallel(lambda name: prepared.fit(name, rng=None), prepared.visits, jobs)
+                fits = each(lambda name: prepared.fit(name, rng=None), prepared.visits, jobs=jobs)
                 once = dict(zip(prepared.visits, fits, strict=True))
             bound = binding(plan.constraints, prepared.visits)
             truncated = None
@@ -165,31 +161,11 @@ class Sequential(Method):
 
                 return constrained(forward, plan.constraints, copy=m)
 
-            copies: list[pd.DataFrame] = []
-            for frame in _in_parallel(draw, range(1, self.copies + 1), jobs):
-                copies.append(frame)
-                if advance is not None:
-                    advance(len(copies), self.copies)
-        design = self.design(plan)
-        return Release(
-            copies=tuple(copies),
-            method=self.method,
-            rule=rule_for(design),
-            mask_draw=design.mask_draw,
-            chain=truncated.pace.rows() if truncated is not None else (),
-            design=design,
-            seconds={"fit": fitted - started, "draw": time.perf_counter() - fitted},
-        )
+            copies = tuple(each(draw, range(1, self.copies + 1), jobs=jobs, advance=advance))
+        chain = truncated.pace.rows() if truncated is not None else ()
+        seconds = {"fit": fitted - started, "draw": time.perf_counter() - fitted}
+        return Release.of(self, plan, copies, chain=chain, seconds=seconds)
 
 
 def _replaced(plan: Plan) -> list[str]:
     return [column.name for column in plan.data.schema.replaced()]
-
-
-def _in_parallel(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterable[Result]:
-    """Yield the results in the order of the items."""
-    if jobs <= 1:
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(work, items)

@@ -43,7 +43,6 @@ import pandas as pd
 
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.model import ImputationModel, Movable, Parameters, Posterior, Task
-from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.regression.forward import ColumnModel, Regressions
 from synthdp.synthesis.constraints import Check
 from synthdp.synthesis.rejection import MOST_REJECTED, SMALLEST, Pace, Tried, Tries, believed, breaking, settle, tries
@@ -195,11 +194,6 @@ def writer(task: Task) -> Write:
         return blanked(frame, task.data.schema)
 
     return write
-
-
-def truncates(model: ImputationModel) -> bool:
-    """Return whether a model's parameters are learnt under the constraints: those of regressions are."""
-    return isinstance(model, Regression)
 
 
 def _movable(parameters: Parameters) -> Movable:

@@ -1,28 +1,19 @@
 """A table of records together with its resolved schema: checked once, then trusted."""
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Codes as Codes
-from synthdp.arrays import Floats as Floats
 from synthdp.errors import InputError
+from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded, codes, decode, numbers
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
-MISSING = -1
+__all__ = ["MISSING", "Codes", "Floats", "Microdata", "codes", "decode", "numbers", "resolve"]
+
 MOST_DECIMALS = 6
 DEFAULT_TOLERANCE_SD = 0.1
-# whole numbers this close together are coded by a table, and so many tables are kept
-NARROW, MOST_TABLES = 1000, 1000
-_TABLES: dict[tuple[tuple[Level, ...], int, int], npt.NDArray[np.int64]] = {}
-# columns of text that were coded: 64 MB at most
-MOST_REMEMBERED = 8 * 10**6
-_TEXTS: dict[tuple[int, tuple[Level, ...], tuple[type, ...]], tuple[weakref.ref[Any], npt.NDArray[np.int64]]] = {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,108 +32,18 @@ class Microdata:
     def __len__(self) -> int:
         return len(self.frame)
 
+    @property
+    def coded(self) -> Coded:
+        """The records as arrays."""
+        return coded(self.frame)
+
     def numbers(self, name: str) -> Floats:
         """Return a numeric column as floats; missing is NaN, dates are days since 1970."""
-        return numbers(self.frame[name], self.schema[name])
+        return self.coded.numbers(self.schema[name])
 
     def codes(self, name: str) -> Codes:
         """Return a categorical column as positions in its levels; missing is -1."""
-        return codes(self.frame[name], self.schema[name])
-
-
-def numbers(series: pd.Series, column: Column) -> Floats:
-    """Return a numeric or date series as floats; missing is NaN."""
-    dated = pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series)
-    if column.kind is not Kind.DATE:
-        if dated:  # pandas would count nanoseconds
-            raise TypeError("dates are no numbers")
-        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
-            return np.asarray(series, dtype=np.float64)
-        return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
-    if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
-        raise TypeError("numbers are no dates")
-    dates = _dates(series)
-    # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
-    moments = (dates if dates.dt.tz is None else dates.dt.tz_localize(None)).to_numpy("datetime64[us]")
-    return np.asarray((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
-
-
-def _dates(series: pd.Series) -> pd.Series:
-    try:
-        return pd.to_datetime(series)
-    except ValueError:
-        # the first text sets the form for all of them, but dates with and without a time or fractions are one column
-        return pd.to_datetime(series, format="ISO8601")
-
-
-def codes(series: pd.Series, column: Column) -> Codes:
-    """Return a categorical series as positions in the column's levels; missing or unknown is -1. O(n)."""
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and len(series):
-        values = series.to_numpy()
-        low, high = int(values.min()), int(values.max())
-        if high - low < NARROW and max(-low, high) < 2**53:
-            place: Codes = values.astype(np.int64) - low
-            return np.asarray(_table(column, low, high)[place], dtype=np.int64)
-    if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
-        return _remembered(series, column)
-    return _looked_up(series, column)
-
-
-def _remembered(series: pd.Series, column: Column) -> Codes:
-    """Return the positions of a column of text, which every measure asks for again.
-
-    Arrow's arrays never change: a column that is written to gets another one, and copies of a frame share theirs.
-    """
-    text = series.array.__arrow_array__()
-    key = (id(text), column.levels, tuple(map(type, column.levels)))
-    found = _TEXTS.get(key)  # another thread may empty it at any time
-    if found is not None and found[0]() is text:
-        return found[1].copy()
-    coded = _looked_up(series, column)
-    if len(text) <= MOST_REMEMBERED:
-        if sum(len(one) for _, one in list(_TEXTS.values())) + len(text) > MOST_REMEMBERED:
-            _TEXTS.clear()
-        _TEXTS[key] = (weakref.ref(text), coded)
-    return coded.copy()
-
-
-def _table(column: Column, low: int, high: int) -> Codes:
-    """Return the positions of all whole numbers from low to high: files are coded many times."""
-    key = (column.levels, low, high)
-    found = _TABLES.get(key)  # another thread may empty it at any time
-    if found is None:
-        if len(_TABLES) > MOST_TABLES:
-            _TABLES.clear()
-        found = _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
-    return found
-
-
-def _looked_up(series: pd.Series, column: Column) -> Codes:
-    place, distinct = pd.factorize(series)
-    given = pd.Series(np.asarray(distinct, dtype=object), dtype=object)
-    levels = _as_numbers(column.levels, series)
-    if levels is not None:
-        found = pd.Index(levels).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
-    else:
-        text = pd.Index([str(level) for level in column.levels], dtype=object)
-        found = text.get_indexer(pd.Index([_spelt(value) for value in given], dtype=object))
-    # a missing value has place -1, which is the end
-    return np.append(found, MISSING).astype(np.int64)[place]
-
-
-def _spelt(value: object) -> str:
-    """Return a value as text: 1.0 is a 1 that pandas made a float because another is missing."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
-    """Return positions in the levels as values of the same dtype as the original series."""
-    levels = np.asarray(column.levels, dtype=object)
-    if pd.api.types.is_bool_dtype(like.dtype):  # the text "False" would be cast to True
-        for truth, position in zip((False, True), codes(pd.Series([False, True]), column), strict=True):
-            if position != MISSING:
-                levels[position] = truth
-    return pd.Series(levels[positions], index=like.index, name=like.name).astype(like.dtype)
+        return self.coded.codes(self.schema[name])
 
 
 def resolve(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> Microdata:
@@ -319,21 +220,6 @@ def _levels_of(series: pd.Series) -> tuple[Level, ...]:
 def _level(value: object) -> Level:
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, bool | int | float | str) else str(plain)
-
-
-def _as_numbers(levels: tuple[Level, ...], series: pd.Series) -> Floats | None:
-    """Return the levels as numbers where values are compared as numbers, or None where as text.
-
-    1, 1.0, "1" and True are one level to a person, and files from different tools spell it differently; but "01" and
-    "1" in a column of text are two.
-    """
-    if any(isinstance(level, str) for level in levels) and not pd.api.types.is_numeric_dtype(series):
-        return None
-    try:
-        found = np.asarray([float(level) for level in levels], dtype=np.float64)
-    except ValueError:
-        return None
-    return found if len(np.unique(found)) == len(found) else None  # numbers beyond 2^53 may coincide
 
 
 def _decimals(values: Floats) -> int | None:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError
-from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded, merge
 from synthdp.table.schema import Column, Kind
 from synthdp.tagging.compiled import count_sorted, match_sorted, sum_sorted
 
@@ -29,11 +29,11 @@ def average(copies: Sequence[pd.DataFrame], columns: Sequence[Column]) -> pd.Dat
     averaged: dict[str, Any] = {}
     for column in columns:
         if column.kind.categorical:
-            levels = np.stack([codes(copy[column.name], column) for copy in copies])
+            levels = np.stack([coded(copy).codes(column) for copy in copies])
             # position -1 is the None at the end
             averaged[column.name] = np.asarray([*column.levels, None], dtype=object)[_mode(levels)]
             continue
-        values = np.stack([numbers(copy[column.name], column) for copy in copies])
+        values = np.stack([coded(copy).numbers(column) for copy in copies])
         known = np.isfinite(values)
         count = known.sum(axis=0)
         mean = np.where(known, values, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
@@ -150,12 +150,10 @@ def encode_keys(frames: Sequence[pd.DataFrame], columns: Sequence[Column]) -> tu
     numeric: list[Floats] = []
     tolerances: list[float] = []
     for column in columns:
-        parts = [_encode(frame[column.name], column) for frame in frames]
+        parts = [_encode(coded(frame), column) for frame in frames]
         labels = np.concatenate([label for label, _ in parts])
         if labels.any():
-            pairs = cells * (labels.max() + 1) + labels
-            # renumbered at every step: products of many large columns would overflow
-            cells = np.asarray(pd.factorize(pairs)[0], dtype=np.int64)
+            cells = merge(cells, labels)
         if not column.kind.categorical:
             numeric.append(np.concatenate([values for _, values in parts]))
             tolerances.append(column.tolerance)
@@ -265,20 +263,17 @@ def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None)
     return Matches(individual[back], unconditional[back], top[back], best[back], hit[back], named[back], alone[back])
 
 
-def _encode(series: pd.Series, column: Column) -> tuple[Codes, Floats]:
-    """Return what must be equal (0, or 1 for missing, or 2 onwards) and, for numeric keys, what must be close."""
-    absent = series.isna().to_numpy(dtype=bool)
+def _encode(file: Coded, column: Column) -> tuple[Codes, Floats]:
+    """Return what must be equal (numbers: 0, or 1 for missing, 2 for foreign) and, for numeric keys, be close."""
     if column.kind.categorical:
-        levels = codes(series, column)
-        unknown = (levels == MISSING) & ~absent
-        return np.where(unknown, len(column.levels) + 1, levels + 1), np.empty(0)
+        return file.codes(column, foreign=len(column.levels)) + 1, np.empty(0)
     try:
-        values = numbers(series, column)
+        values = file.numbers(column)
     except (ValueError, TypeError):
         wanted = "dates" if column.kind is Kind.DATE else "numbers"
         raise InputError(f"{column.name}: a {column.kind} key needs {wanted}, found values that are not.") from None
     finite = np.isfinite(values)
-    return np.where(finite, 0, np.where(absent, 1, 2)), np.where(finite, values, 0.0)
+    return np.where(finite, 0, np.where(file.present(column.name), 2, 1)), np.where(finite, values, 0.0)
 
 
 def _arrange(targets: Keys, *files: Keys) -> tuple[int, list[Keys]]:

@@ -44,7 +44,7 @@ def test_secure_noise_leaves_out_what_it_refuses():
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "SECURE_SHARE", 4)
     monkeypatch.setattr(study, "planted", lambda: planted()[:2])
-    results = study.run(out=tmp_path, replications=4000)
+    results = study.STUDY.run(out=tmp_path, replications=4000, jobs=1)
     assert len(results["planted"]) == 2
     assert not any(row["refuted"] for row in results["simulated"] + results["secure"])
     assert "Wrong on purpose" in (tmp_path / "README.md").read_text()

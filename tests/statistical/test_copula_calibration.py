@@ -56,7 +56,7 @@ def test_the_truth_and_a_state_of_the_chain_have_the_same_quantities():
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
     for name, value in (("EVERY", 2), ("BURN", 5)):
         monkeypatch.setattr(study, name, value)
-    study.run(out=tmp_path, jobs=1, replications=5)
+    study.STUDY.run(out=tmp_path, jobs=1, replications=5)
     assert "Smallest p" in (tmp_path / "README.md").read_text()
     results = json.loads((tmp_path / "results.json").read_text())["results"]
     assert set(results) == {"exact", "smallest_p"}

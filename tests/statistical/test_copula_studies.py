@@ -13,9 +13,7 @@ from reports.copula_coverage import study
 from reports.copula_groups import study as copula_groups
 from reports.copula_margins import study as copula_margins
 from reports.copulas import SOMETIMES_MISSING, mixed_copula, mixed_copula_truth, with_missing
-from reports.estimators import truth_vector
-from reports.runner import DRAWS, replicate_in_batches
-from synthdp.errors import InputError
+from reports.covering import truth_vector
 
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -25,10 +23,6 @@ def committed(study: str) -> dict:
     if not path.exists():
         pytest.skip(f"{study} has not been run")
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def doubled(r: int) -> np.ndarray:
-    return np.array([2.0 * r])
 
 
 class TestDesign:
@@ -50,25 +44,6 @@ class TestDesign:
         near = frame["y"].between(0.4, 0.5)
         r = np.corrcoef(frame.loc[near, "x"], gone.loc[near, "x"])[0, 1]
         assert abs(r) < 4 / np.sqrt(near.sum())
-
-
-class TestResuming:
-    def test_a_stopped_run_goes_on_where_it_was(self, tmp_path):
-        whole = list(replicate_in_batches(doubled, 120, jobs=1, out=tmp_path / "a", label="x"))
-        assert [len(part) for part in whole] == [50, 100, 120]
-        assert whole[-1][:, 0].tolist() == [2.0 * r for r in range(120)]
-        stopped = replicate_in_batches(doubled, 120, jobs=1, out=tmp_path / "b", label="x")
-        assert len(next(stopped)) == 50
-        stopped.close()
-        again = list(replicate_in_batches(doubled, 120, jobs=1, out=tmp_path / "b", label="x"))
-        assert np.array_equal(again[-1], whole[-1])
-        assert (tmp_path / "b" / ".gitignore").read_text() == f"{DRAWS}\n"
-        assert len(next(replicate_in_batches(doubled, 70, jobs=1, out=tmp_path / "b", label="x"))) == 70
-
-    def test_results_of_another_run_are_refused(self, tmp_path):
-        list(replicate_in_batches(doubled, 2, jobs=1, out=tmp_path, label="x"))
-        with pytest.raises(InputError, match="holds results of another run; remove it, or give another --out"):
-            list(replicate_in_batches(doubled, 2, jobs=1, out=tmp_path, label="y"))
 
 
 @pytest.mark.slow
@@ -119,7 +94,7 @@ def test_the_group_study_runs(tmp_path, monkeypatch):
     quick = partial(copula_groups.FittedOnce, least_ess=2, most_r_hat=5)
     monkeypatch.setattr(copula_groups, "FittedOnce", quick)
     monkeypatch.setattr(copula_groups, "Blind", partial(copula_groups.Blind, least_ess=2, most_r_hat=5))
-    results = copula_groups.run(out=tmp_path, replications=1, data=SHARED)
+    results = copula_groups.STUDY.run(out=tmp_path, replications=1, jobs=1, data=SHARED)
     moved = results["rows"][0]["moved"]
     assert moved["low"]["mean_distance"] < moved["medium"]["mean_distance"]
     assert "When the model does not know the groups" in (tmp_path / "README.md").read_text(encoding="utf-8")

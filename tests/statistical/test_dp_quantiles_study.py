@@ -36,4 +36,4 @@ def test_a_slice_of_the_study(monkeypatch):
     settings = {"replications": 40}
     monkeypatch.setattr(study, "EPSILONS", (1.0,))
     monkeypatch.setattr(study, "SIZES", (100,))
-    assert "Do the intervals of DP quantiles cover?" in study._page(rows.to_dict("records"), settings)
+    assert "Do the intervals of DP quantiles cover?" in study.page({"rows": rows.to_dict("records")}, settings)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.gate.cases import cases
-from reports.gate.study import STABLE, Cell, verdict_of
+from reports.gate.study import STABLE, verdict_of
 
 RESULTS = Path(__file__).parents[2] / "reports" / "gate" / "results.json"
 MOST_HARMLESS, LEAST_PLANTED, LEAST_STABLE = 0.02, 0.95, 0.95
@@ -17,7 +17,7 @@ MOST_HARMLESS, LEAST_PLANTED, LEAST_STABLE = 0.02, 0.95, 0.95
 def committed() -> dict[str, Any]:
     if not RESULTS.exists():
         pytest.skip("reports/gate/results.json is not there yet: run python -m reports gate")
-    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
     return found
 
 
@@ -44,6 +44,6 @@ def test_committed_verdicts_do_not_turn_with_the_seed(committed: dict[str, Any],
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "verdict"), [("fine measurements", "passed"), ("verbatim, coarse", "refused")])
 def test_a_verdict_is_the_one_that_the_study_counts(name: str, verdict: str, tmp_path: Path) -> None:
-    found = verdict_of(Cell("cases", name, 0), tmp_path)
+    found = verdict_of("cases", name, 0, data=tmp_path)
     assert found["verdict"] == verdict, found["worst"]
     assert bool(found["refused_by"]) == (verdict == "refused")

@@ -34,7 +34,7 @@ def test_committed_shell_noise_is_seen_by_likelihood_only() -> None:
 @pytest.mark.slow
 def test_a_slice_agrees_with_the_committed_results(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    found = pd.DataFrame(study.run(out=tmp_path, replications=6, jobs=1)["summary"]).set_index("release")
+    found = pd.DataFrame(study.STUDY.run(out=tmp_path, replications=6, jobs=1)["summary"]).set_index("release")
     before = committed("summary").set_index("release")
     # the committed error is of 200 intrusions
     error = before["links_error"] * np.sqrt(200 / 6)

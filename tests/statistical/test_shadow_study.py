@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from reports.shadow.study import LEAKS, METHODS, SIZES, Cell, play
+from reports.shadow.study import LEAKS, METHODS, SIZES, play
 
 RESULTS = Path(__file__).parents[2] / "reports" / "shadow" / "results.json"
 
@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parents[2] / "reports" / "shadow" / "results.json"
 def committed() -> list[dict[str, Any]]:
     if not RESULTS.exists():
         pytest.skip("reports/shadow/results.json is not there yet: run python -m reports shadow")
-    found: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["cases"]
+    found: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]["cases"]
     return found
 
 
@@ -64,9 +64,11 @@ def test_committed_trees_memorise(committed: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     ("cell", "findings"),
     [
-        (Cell("planted", "one column verbatim, shuffled", 0), {"memorised"}),
-        (Cell("harmless", "mi, n = 300", 0), {"none", "influence"}),
+        (("planted", "one column verbatim, shuffled", 0), {"memorised"}),
+        (("harmless", "mi, n = 300", 0), {"none", "influence"}),
     ],
 )
-def test_a_game_is_the_one_that_the_study_counts(cell: Cell, findings: set[str], tmp_path: Path) -> None:
-    assert play(cell, tmp_path)["finding"] in findings
+def test_a_game_is_the_one_that_the_study_counts(
+    cell: tuple[str, str, int], findings: set[str], tmp_path: Path
+) -> None:
+    assert play(*cell, data=tmp_path)["finding"] in findings

@@ -19,7 +19,7 @@ from synthdp.evaluation.combinations import combine
 from synthdp.evaluation.comparison import Comparison, clusters, split
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference
-from synthdp.table.microdata import Codes, Floats
+from synthdp.table.coded import Codes, Floats, distinct
 from synthdp.table.schema import Column
 
 Refit = Callable[[Codes, np.random.Generator], Sequence[pd.DataFrame]]
@@ -178,7 +178,7 @@ class _Halves:
         self.unique = np.flatnonzero(self.alone)
         # someone with a twin cannot be told from them
         self.targets, self.reach = targets[reach > SAME], NEAR * reach[reach > SAME]
-        self.codes = [np.asarray(pd.factorize(self.frame[one.name])[0], dtype=np.int64) + 1 for one in self.columns]
+        self.codes = [distinct(self.frame[one.name], missing="none") + 1 for one in self.columns]
         fewest = np.min([np.bincount(code)[code] for code in self.codes], axis=0)
         self.common = fewest >= COMMON
         for counts, size in (

@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.spatial import KDTree
 
-from synthdp.evaluation.combinations import merge
 from synthdp.evaluation.leaks.finding import NEIGHBOURS
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded, distinct, joint, merge, same
 from synthdp.table.schema import Column, Schema
 
 ENOUGH = 10  # combinations of values for each stand-in
@@ -81,14 +80,14 @@ class Original:
     def column(self, column: Column) -> Floats:
         """Return a column as numbers."""
         if column.name not in self.values:
-            self.values[column.name] = column_values(self.frame, column)
+            self.values[column.name] = coded(self.frame).values(column)
         return self.values[column.name]
 
     def kept(self, columns: Sequence[Column]) -> Codes:
         """Return one number for each combination of these columns."""
         names = tuple(column.name for column in columns)
         if names not in self.combined:
-            self.combined[names] = _joint([self.column(column) for column in columns])
+            self.combined[names] = joint([self.column(column) for column in columns])
         return self.combined[names]
 
 
@@ -105,20 +104,21 @@ def beside(
     n = len(known.frame)
     kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
     replaced = [column for column in schema.replaced() if column.name in copy.columns]
-    theirs = [column_values(copy, column) for column in kept]
+    file = coded(copy)
+    theirs = [file.values(column) for column in kept]
     if not kept:
         combined = np.full(n + len(copy), -1, dtype=np.int64)
     elif all(_equal(known.column(column), values) for column, values in zip(kept, theirs, strict=True)):
         # numbers are given in the order of the original, so that the same columns give the same
         combined = np.tile(known.kept(kept), 2)
     else:
-        combined = _joint(
+        combined = joint(
             [np.concatenate([known.column(one), values]) for one, values in zip(kept, theirs, strict=True)]
         )
     return Beside(
         name=name,
         original={column.name: known.column(column) for column in replaced},
-        copy={column.name: column_values(copy, column) for column in replaced},
+        copy={column.name: file.values(column) for column in replaced},
         kept=combined[:n],
         kept_copy=combined[n:],
     )
@@ -148,19 +148,19 @@ def shared(columns: Sequence[tuple[Floats, Floats]]) -> tuple[Codes, Codes]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     finest = sorted(columns, key=lambda column: -len(np.unique(column[0][:LOOKED_AT])))
     rows = [np.arange(len(values)) for values in columns[0]]
-    joint = [np.zeros(len(values), dtype=np.int64) for values in columns[0]]
+    labels = [np.zeros(len(values), dtype=np.int64) for values in columns[0]]
     for column in finest:
         values = np.concatenate([values[some] for values, some in zip(column, rows, strict=True)])
-        found = merge(np.concatenate(joint), np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64))
+        found = merge(np.concatenate(labels), distinct(values))
         each = found[: len(rows[0])], found[len(rows[0]) :]
         size = int(found.max(initial=-1)) + 1
         both = (np.bincount(each[0], minlength=size) > 0) & (np.bincount(each[1], minlength=size) > 0)
         rows = [some[both[part]] for some, part in zip(rows, each, strict=True)]
-        joint = [part[both[part]] for part in each]
+        labels = [part[both[part]] for part in each]
         if not len(rows[0]):
             break
     whole = [np.full(len(values), -1, dtype=np.int64) for values in columns[0]]
-    for place, some, found in zip(whole, rows, joint, strict=True):
+    for place, some, found in zip(whole, rows, labels, strict=True):
         place[some] = found
     return whole[0], whole[1]
 
@@ -202,7 +202,7 @@ def mark(pair: Beside, rows: Codes, near: Codes) -> Marks:
 def replaced_values(original: pd.DataFrame, schema: Schema, pairs: Sequence[Beside]) -> Floats:
     """Return the replaced columns that every file has, each in units of its standard deviation."""
     shared = [column for column in schema.replaced() if all(column.name in pair.copy for pair in pairs)]
-    columns = [scaled(column_values(original, column)) for column in shared]
+    columns = [scaled(coded(original).values(column)) for column in shared]
     return np.column_stack(columns) if columns else np.empty((len(original), 0))
 
 
@@ -233,30 +233,14 @@ def unlike_stand_ins(x: Floats, *, rng: np.random.Generator, rows: Codes, most: 
     return np.asarray(order[first][stand_ins(combinations, rng=rng, rows=place[rows], most=most)], dtype=np.int64)
 
 
-def _joint(columns: Sequence[Floats]) -> Codes:
-    """Return one number for each combination of values, NaN equal to NaN. O(n) for each column."""
-    joint = np.zeros(len(columns[0]), dtype=np.int64)
-    for values in columns:
-        joint = merge(joint, np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64))
-    return joint
-
-
 def _equal(one: Floats, other: Floats) -> bool:
-    return one.shape == other.shape and bool(np.all((one == other) | (np.isnan(one) & np.isnan(other))))
+    return one.shape == other.shape and bool(same(one, other).all())
 
 
 def _once(ids: Codes) -> Codes:
     """Return where the numbers stand that occur once."""
     _, first, counts = np.unique(ids, return_index=True, return_counts=True)
     return np.asarray(first[counts == 1], dtype=np.int64)
-
-
-def column_values(frame: pd.DataFrame, column: Column) -> Floats:
-    """Return a column as numbers that are equal when the values are; missing is NaN."""
-    if not column.kind.categorical:
-        return numbers(frame[column.name], column)
-    found = codes(frame[column.name], column).astype(np.float64)
-    return np.where(found < 0, np.nan, found)
 
 
 def scaled(values: Floats) -> Floats:

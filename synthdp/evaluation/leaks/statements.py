@@ -18,8 +18,8 @@ import pandas as pd
 from synthdp.errors import InputError
 from synthdp.evaluation.leaks.finding import Kind, Leak, rank_correlation
 from synthdp.evaluation.leaks.pairing import Beside
+from synthdp.table.coded import coded
 from synthdp.table.expressions import evaluate
-from synthdp.table.microdata import numbers
 from synthdp.table.schema import Role, Schema
 
 NEAR = timedelta(days=400)
@@ -220,7 +220,7 @@ def codebook(
             if hidden:
                 yield Leak(Kind.LEVEL, name, f"{column} lists {len(hidden)} levels that no copy has.")
         if original is not None and not schema[column].kind.categorical and not schema[column].bounds_public:
-            values = numbers(original[column], schema[column])
+            values = coded(original).numbers(schema[column])
             extremes = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else ()
             if any(pd.notna(row.get(side)) and row.get(side) in extremes for side in ("lower", "upper")):
                 yield Leak(Kind.BOUNDS, name, f"the bounds of {column} are the data's own extremes.")
@@ -297,7 +297,7 @@ def skips(copy: pd.DataFrame, name: str, conditions: Mapping[str, str], original
 def kept_functions(original: pd.DataFrame, schema: Schema, derived: Mapping[str, str]) -> Iterator[Leak]:
     """Find kept columns that rise or fall exactly with a replaced one: they undo its mask."""
     numeric = [column for column in schema.columns if not column.kind.categorical and column.name not in derived]
-    values = {column.name: numbers(original[column.name], column) for column in numeric}
+    values = {column.name: coded(original).numbers(column) for column in numeric}
     for kept in (column for column in numeric if column.role is Role.KEEP):
         for other in (column for column in numeric if column.role is Role.REPLACE):
             a, b = values[kept.name], values[other.name]

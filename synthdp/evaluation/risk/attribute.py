@@ -122,7 +122,7 @@ def _evaluate(
         )
     frames = [comparison.original, *comparison.copies, *([] if holdout is None else [holdout])]
     cells = combine(frames, keys)
-    values = classes([frame[target.name] for frame in frames], target)
+    values = classes(frames, target)
     m = len(comparison.copies)
     per_copy = [disclosive(cells[0], values[0], cells[j], values[j]) for j in range(1, m + 1)]
     percent = {name: float(np.mean([one.percent[name] for one in per_copy])) for name in PERCENT}
@@ -218,7 +218,7 @@ def _own_row(cells: list[Codes], values: list[Codes], m: int) -> Estimate:
 def _warnings(
     comparison: Comparison, target: Column, keys: Sequence[Column], disclosed: Any, values: Codes
 ) -> list[dict[str, Any]]:
-    coded = {key.name: classes([comparison.original[key.name]], key)[0] for key in keys}
+    coded = {key.name: classes([comparison.original], key)[0] for key in keys}
     labels = {key.name: _labels(comparison, key, coded[key.name]) for key in keys}
     return warn(disclosed, values, coded, labels=labels | {"": _labels(comparison, target, values)})
 

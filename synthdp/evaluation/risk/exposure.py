@@ -96,7 +96,7 @@ def smallest_sets(
     found: list[KeptSet] = []
     counter = _Counter(n)
     for column in knowable(schema):
-        codes = classes([frame[column.name]], column, exact=True)[0]
+        codes = classes([frame], column, exact=True)[0]
         counts = np.bincount(codes)
         alone = int(np.sum(counts == 1))
         if alone > share * n:
@@ -306,7 +306,7 @@ def evaluate_exposure(comparison: Comparison, *, size: int = LARGEST_SUBSET) -> 
 
 
 def _codes(comparison: Comparison, column: Column) -> Codes:
-    return classes([comparison.original[column.name]], column, exact=True)[0]
+    return classes([comparison.original], column, exact=True)[0]
 
 
 def _alone_on(columns: Sequence[Column], coded: Mapping[str, Codes], n: int) -> Booleans:

@@ -15,8 +15,8 @@ from synthdp.evaluation.risk.linking import line_up
 from synthdp.evaluation.risk.public_columns import Kept
 from synthdp.evaluation.risk.public_study import regress_on_kept, sort_columns
 from synthdp.evaluation.risk.scoring import TIE
+from synthdp.table.coded import Coded, Codes, Floats, coded
 from synthdp.table.links import Link
-from synthdp.table.microdata import Codes, Floats, numbers
 from synthdp.table.schema import Column
 
 NAME = "identity_extremes"
@@ -199,7 +199,7 @@ def _values(files: Comparison, column: Column) -> tuple[Floats, Floats]:
     """Return true and released values on the column's working scale, copies by rows."""
     link = Link(0.0, 1.0, column.transform, column.bounds)
     with np.errstate(invalid="ignore", divide="ignore"):
-        true, *shown = (link.forward(numbers(frame[column.name], column)) for frame in (files.original, *files.copies))
+        true, *shown = (link.forward(coded(frame).numbers(column)) for frame in (files.original, *files.copies))
     return true, np.stack(shown)
 
 
@@ -217,7 +217,7 @@ def _claims(
     confidence = np.zeros(RANKS)
     if told is not None:
         top = np.argsort(-mean, kind="stable")[:MOST_ROWS]
-        expected = sign * told.expected(first.iloc[held[top]])
+        expected = sign * told.expected(coded(first).take(held[top]))
         confidence = _confidence((mean[top] - expected) / told.sd, expected / told.sd, told, len(held), rng)
     claims = []
     for rank, target in targets.items():
@@ -293,9 +293,9 @@ class _Told:
     slopes: Floats
     kept: Kept
 
-    def expected(self, frame: pd.DataFrame) -> Floats:
+    def expected(self, file: Coded) -> Floats:
         """Return what kept columns predict."""
-        return np.asarray(self.kept.matrix(frame) @ self.slopes)
+        return np.asarray(self.kept.matrix(file) @ self.slopes)
 
 
 def _told(files: Comparison, mask_draw: MaskDraw, rng: np.random.Generator) -> dict[str, _Told]:

@@ -16,7 +16,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
-from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.coded import MISSING, Codes, Floats, coded
 from synthdp.table.schema import Column, Kind, Schema, Settings
 from synthdp.tagging.neighbours import average, count_neighbours, encode_keys, sum_neighbours
 
@@ -172,23 +172,24 @@ def _schema(schema: Schema, intruder: Intruder, where: str) -> Schema:
 def _blurred(known: Comparison, intruder: Intruder, rng: np.random.Generator) -> pd.DataFrame:
     """Return the original as the intruder remembers it."""
     changed = {
-        name: _misremembered(known.original[name], known.schema[name], size, rng)
+        name: _misremembered(known.original, known.schema[name], size, rng)
         for name, size in intruder.error.items()
         if size > 0
     }
     return known.original.assign(**changed)
 
 
-def _misremembered(series: pd.Series, column: Column, size: float, rng: np.random.Generator) -> Any:
+def _misremembered(frame: pd.DataFrame, column: Column, size: float, rng: np.random.Generator) -> Any:
     if not column.kind.categorical:
-        moved = numbers(series, column) + rng.normal(0.0, size, len(series))
+        moved = coded(frame).numbers(column) + rng.normal(0.0, size, len(frame))
         return pd.Timestamp(0) + pd.to_timedelta(moved, unit="D") if column.kind is Kind.DATE else moved
-    place = codes(series, column)
+    place = coded(frame).codes(column)
     levels = len(column.levels)
     wrong = (rng.random(len(place)) < size) & (place != MISSING) & (levels > 1)
     shifted = (place + rng.integers(1, max(levels, 2), len(place))) % levels
     held: Codes = np.where(wrong, shifted, place)
-    return np.where(wrong, np.asarray([*column.levels, None], dtype=object)[held], series.to_numpy(dtype=object))
+    levels_held = np.asarray([*column.levels, None], dtype=object)[held]
+    return np.where(wrong, levels_held, frame[column.name].to_numpy(dtype=object))
 
 
 def _presence(known: Comparison, intruder: Intruder, where: str) -> Floats:
@@ -204,7 +205,7 @@ def _presence(known: Comparison, intruder: Intruder, where: str) -> Floats:
             f"{where}: member: false needs the size of the population; set data.weights to the survey's weights, or "
             "population: to its size."
         )
-    weights = numbers(known.original[names[0]], known.schema[names[0]])
+    weights = coded(known.original).numbers(known.schema[names[0]])
     bad = ~(weights >= 1 - 1e-9)
     if bad.any():
         raise InputError(

@@ -14,7 +14,7 @@ from synthdp.evaluation.combinations import classes, require_columns, require_ta
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest, stack
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, require_outsiders, residual, roc, tpr_at, wilson
-from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
 
 ATTACKS = 2_000
@@ -75,7 +75,7 @@ def evaluate_linkability(
     def linked(file: int, rows: Codes) -> Estimate:
         hits = np.zeros(len(rows))
         for copy in range(1, m + 1):
-            one, other = (nearest(coded[file].take(rows), coded[copy], k=neighbours, rng=rng)[0] for coded in codings)
+            one, other = (nearest(side[file].take(rows), side[copy], k=neighbours, rng=rng)[0] for side in codings)
             hits += ((one[:, :, None] == other[:, None, :]) & (one[:, :, None] >= 0)).any(axis=(1, 2))
         return wilson(float(hits.sum()) / m, len(rows))
 
@@ -115,12 +115,12 @@ def evaluate_inference(
             raise InputError(
                 f"inference: {target.name!r} is the only key, nothing is left to guess it from; mark others."
             )
-        coded = encode_records(frames, known)
+        records = encode_records(frames, known)
         truth = _values(frames, target)
         m = len(comparison.copies)
-        hits, blind = _inferred(coded, truth, target, 0, members, m, rng)
+        hits, blind = _inferred(records, truth, target, 0, members, m, rng)
         section: dict[str, Any] = {"target": target.name, "attacks": len(members), "attack": hits, "baseline": blind}
-        control = None if outsiders is None else _inferred(coded, truth, target, m + 1, outsiders, m, rng)[0]
+        control = None if outsiders is None else _inferred(records, truth, target, m + 1, outsiders, m, rng)[0]
         found.append(_with_control(section, control))
     return found
 
@@ -146,7 +146,7 @@ def _prepare(
 
 
 def _inferred(
-    coded: Sequence[Records],
+    records: Sequence[Records],
     truth: Sequence[Floats],
     target: Column,
     file: int,
@@ -156,17 +156,16 @@ def _inferred(
 ) -> tuple[Estimate, Estimate]:
     right, blindly = np.zeros(len(rows)), np.zeros(len(rows))
     for copy in range(1, m + 1):
-        found = nearest(coded[file].take(rows), coded[copy], rng=rng)[0][:, 0]
+        found = nearest(records[file].take(rows), records[copy], rng=rng)[0][:, 0]
         right += _equal(truth[copy][found], truth[file][rows], target)
         blindly += _equal(rng.choice(truth[copy], len(rows)), truth[file][rows], target)
     return wilson(float(right.sum()) / m, len(rows)), wilson(float(blindly.sum()) / m, len(rows))
 
 
 def _values(frames: Sequence[pd.DataFrame], target: Column) -> list[Floats]:
-    series = [frame[target.name] for frame in frames]
     if target.kind.categorical:
-        return [one.astype(np.float64) for one in classes(series, target)]
-    return [numbers(one, target) for one in series]
+        return [one.astype(np.float64) for one in classes(frames, target)]
+    return [coded(frame).numbers(target) for frame in frames]
 
 
 def _equal(guess: Floats, truth: Floats, target: Column) -> Floats:
@@ -255,14 +254,14 @@ def evaluate_membership(
     attacks: list[dict[str, Any]] = []
     for name, chosen in sets.items():
         attacks += _attack(frames, chosen, name, members, tested, reference, rng)
-    coded = encode_records(frames, columns)
+    records = encode_records(frames, columns)
     return {
         "members": len(members),
         "outsiders": len(tested),
         "reference": len(reference),
         "sampled": len(members) < len(comparison.original) or len(tested) + len(reference) < len(outside),
         "attacks": attacks,
-        "closer_to_members": _closer(coded, limit, rng),
+        "closer_to_members": _closer(records, limit, rng),
     }
 
 
@@ -298,9 +297,9 @@ def _attack(
     return found
 
 
-def _closer(coded: Sequence[Records], limit: int, rng: np.random.Generator) -> dict[str, Any]:
+def _closer(records: Sequence[Records], limit: int, rng: np.random.Generator) -> dict[str, Any]:
     """Return the share of synthetic rows that are nearer to members than to equally many outsiders."""
-    original, *copies, outside = coded
+    original, *copies, outside = records
     size = min(len(original), len(outside))
     rows = stack(copies)
     rows = rows.take(_sample(np.arange(len(rows)), limit, rng))

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import compiled
-from synthdp.evaluation.combinations import classes, merge
-from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.evaluation.combinations import classes
+from synthdp.table.coded import Codes, Floats, coded, merge
 from synthdp.table.schema import Column
 
 # distances are sums of rounded quotients: closer than this they are equal
@@ -145,21 +145,19 @@ def encode_records(frames: Sequence[pd.DataFrame], columns: Sequence[Column]) ->
     labels: list[Codes] = []
     values: list[Floats] = []
     for column in columns:
-        series = [frame[column.name] for frame in frames]
         if column.kind.categorical:
-            labels.append(np.concatenate(classes(series, column)))
+            labels.append(np.concatenate(classes(frames, column)))
             continue
-        found = [numbers(one, column) for one in series]
-        found = [np.where(np.isfinite(one), one, np.nan) for one in found]
+        found = [coded(frame).finite(column) for frame in frames]
         values.append(np.concatenate(found) / span(found[0]))
     # the widest first: it rules out most rows
     values.sort(key=lambda one: -float(np.nanstd(one)) if np.isfinite(one).any() else 0.0)
     first = values[0] if values else np.zeros(sum(sizes))
     absent = np.isnan(first)
     numeric = np.column_stack([np.where(absent, 0.0, first), *values[1:]])
-    coded = np.column_stack([*labels, absent.astype(np.int64)])
+    levels = np.column_stack([*labels, absent.astype(np.int64)])
     cuts = np.cumsum(sizes)[:-1]
-    pairs = zip(np.split(coded, cuts), np.split(numeric, cuts), strict=True)
+    pairs = zip(np.split(levels, cuts), np.split(numeric, cuts), strict=True)
     return tuple(Records(one, np.ascontiguousarray(other), len(columns)) for one, other in pairs)
 
 

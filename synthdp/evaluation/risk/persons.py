@@ -12,7 +12,7 @@ from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, clusters
 from synthdp.evaluation.risk.identity import WIDTH
-from synthdp.table.microdata import Codes, Floats
+from synthdp.table.coded import Codes, Floats, distinct
 from synthdp.table.schema import Schema
 
 NAME = "persons"
@@ -119,7 +119,7 @@ def persons_of(comparison: Comparison, identifier: str | None = None) -> Codes |
     if identifier is None:
         label = clusters(comparison)
     elif identifier in comparison.original.columns:
-        label = np.asarray(pd.factorize(comparison.original[identifier])[0], dtype=np.int64)
+        label = distinct(comparison.original[identifier], missing="none")
     else:
         raise InputError(f"{NAME}: there is no column {identifier!r} that could tie records together; name another.")
     if label is None:
@@ -149,7 +149,7 @@ def repeated_id(frame: pd.DataFrame, schema: Schema) -> str | None:
     counts = {}
     for name, column in kept.items():
         if column.design is None and _discrete(frame[name]):
-            held = np.bincount(pd.factorize(frame[name])[0] + 1)[1:]
+            held = np.bincount(distinct(frame[name], missing="none") + 1)[1:]
             if len(held) >= 2 and held.max() < len(frame):
                 counts[name] = held
     for name in sorted(counts, key=lambda name: not _named(name)):

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from synthdp.table.coded import Coded, Codes, Floats
 from synthdp.table.links import Link
-from synthdp.table.microdata import Codes, Floats, codes, numbers
 from synthdp.table.schema import Column
 
 # levels beyond the most frequent ones are one
@@ -40,19 +39,18 @@ class Place:
         """The first position after it."""
         return self.first + max(1, self.levels)
 
-    def level(self, series: pd.Series) -> Codes:
+    def level(self, file: Coded) -> Codes:
         """Return which indicator is one, row by row."""
         if self.gaps:
-            return np.isfinite(_number(series, self.column)).astype(np.int64)
-        return self.rank[codes(series, self.column)]
+            return np.isfinite(_number(file, self.column)).astype(np.int64)
+        return self.rank[file.codes(self.column)]
 
-    def write(self, frame: pd.DataFrame, into: Floats) -> None:
+    def write(self, file: Coded, into: Floats) -> None:
         """Write the column's part of the vector: a number on its working scale (NaN: missing), or indicators."""
-        series = frame[self.column.name]
         if self.levels:
-            into[np.arange(len(frame)), self.level(series)] = 1.0
+            into[np.arange(len(file)), self.level(file)] = 1.0
         else:
-            into[:, 0] = _number(series, self.column)
+            into[:, 0] = _number(file, self.column)
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,23 +67,23 @@ class Coding:
         """How long the vector is."""
         return self.places[-1].stop if self.places else 0
 
-    def matrix(self, frame: pd.DataFrame) -> Floats:
+    def matrix(self, file: Coded) -> Floats:
         """Return u for every row, shape (rows, width); NaN where a number is missing."""
-        found = np.zeros((len(frame), self.width))
+        found = np.zeros((len(file), self.width))
         for place in self.places:
-            place.write(frame, found[:, place.first : place.stop])
+            place.write(file, found[:, place.first : place.stop])
         return found
 
-    def spread(self, frame: pd.DataFrame) -> Floats:
+    def spread(self, file: Coded) -> Floats:
         """Return the columns one after another in the order of ``places``, wherever they stand in the vector."""
         ends = np.cumsum([0, *(place.stop - place.first for place in self.places)])
-        found = np.zeros((len(frame), ends[-1]))
+        found = np.zeros((len(file), ends[-1]))
         for begin, end, place in zip(ends[:-1], ends[1:], self.places, strict=True):
-            place.write(frame, found[:, begin:end])
+            place.write(file, found[:, begin:end])
         return found
 
 
-def code_columns(copies: Sequence[pd.DataFrame], columns: Sequence[Column], gaps: Sequence[str]) -> Coding:
+def code_columns(copies: Sequence[Coded], columns: Sequence[Column], gaps: Sequence[str]) -> Coding:
     """Return how columns are coded, levels ranked by how often copies show them.
 
     Parameters
@@ -99,7 +97,7 @@ def code_columns(copies: Sequence[pd.DataFrame], columns: Sequence[Column], gaps
         if column.kind.categorical:
             counts = np.zeros(len(column.levels) + 1, dtype=np.int64)
             for copy in copies:
-                counts += np.bincount(codes(copy[column.name], column) + 1, minlength=len(counts))
+                counts += np.bincount(copy.codes(column) + 1, minlength=len(counts))
             # the last entry is that of position -1
             counts = np.append(counts[1:], counts[0])
             rank = np.empty(len(counts), dtype=np.int64)
@@ -132,15 +130,14 @@ class Kept:
     def __repr__(self) -> str:
         return f"Kept({len(self.parts)} columns)"
 
-    def matrix(self, frame: pd.DataFrame) -> Floats:
+    def matrix(self, file: Coded) -> Floats:
         """Return one row of predictors for each row of the file."""
-        found = [np.ones((len(frame), 1))]
+        found = [np.ones((len(file), 1))]
         for part in self.parts:
-            series = frame[part.column.name]
             if part.column.kind.categorical:
-                found.append((codes(series, part.column)[:, None] == part.wanted).astype(np.float64))
+                found.append((file.codes(part.column)[:, None] == part.wanted).astype(np.float64))
                 continue
-            values = (numbers(series, part.column) - part.center) / part.spread
+            values = (file.numbers(part.column) - part.center) / part.spread
             present = np.isfinite(values)
             values = np.where(present, values, 0.0)
             found.append(np.column_stack([values, values**2 - present]))
@@ -149,16 +146,16 @@ class Kept:
         return np.hstack(found)
 
 
-def code_kept(frame: pd.DataFrame, columns: Sequence[Column]) -> Kept:
+def code_kept(file: Coded, columns: Sequence[Column]) -> Kept:
     """Return the predictors that kept columns give, no more than a tenth of the rows; a survey's clusters give none."""
     parts: list[_Part] = []
-    left = len(frame) // ROWS_EACH - 1
+    left = len(file) // ROWS_EACH - 1
     nothing = np.empty(0, dtype=np.int64)
     for column in sorted(columns, key=lambda column: column.kind.categorical):
         if column.design == "cluster" or left <= 0:
             continue
         if column.kind.categorical:
-            counts = np.bincount(codes(frame[column.name], column) + 1, minlength=len(column.levels) + 1)
+            counts = np.bincount(file.codes(column) + 1, minlength=len(column.levels) + 1)
             frequent = np.argsort(-counts, kind="stable")
             # the most frequent level is the constant
             wanted = frequent[1 : 1 + min(left, MOST_LEVELS)]
@@ -167,7 +164,7 @@ def code_kept(frame: pd.DataFrame, columns: Sequence[Column]) -> Kept:
             if len(wanted):
                 parts.append(_Part(column, 0.0, 1.0, False, wanted))
             continue
-        values = numbers(frame[column.name], column)
+        values = file.numbers(column)
         present = np.isfinite(values)
         if present.any() and (spread := float(values[present].std())) > 0:
             parts.append(_Part(column, float(values[present].mean()), spread, not present.all(), nothing))
@@ -175,7 +172,7 @@ def code_kept(frame: pd.DataFrame, columns: Sequence[Column]) -> Kept:
     return Kept(tuple(parts))
 
 
-def _number(series: pd.Series, column: Column) -> Floats:
+def _number(file: Coded, column: Column) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = Link(0.0, 1.0, column.transform, column.bounds).forward(numbers(series, column))
+        values = Link(0.0, 1.0, column.transform, column.bounds).forward(file.numbers(column))
     return np.where(np.isfinite(values), values, np.nan)

@@ -18,7 +18,7 @@ import numpy as np
 from synthdp.evaluation.risk.channel import LARGEST_CELL, SMALLEST_SD, SURE, Channel, pair_cells
 from synthdp.evaluation.risk.public_columns import Coding, Place
 from synthdp.evaluation.risk.public_study import Public
-from synthdp.table.microdata import Codes, Floats
+from synthdp.table.coded import Codes, Floats, coded
 
 # rows coded at once
 STRETCH = 50_000
@@ -94,17 +94,18 @@ def posterior_of(
     at = [int(np.flatnonzero(places == keys[j].first)[0]) for j in number]
     for begin in range(0, n, STRETCH):
         part = slice(begin, min(begin + STRETCH, n))
-        base = files.copies[0].iloc[rows[part]]
+        base = coded(files.copies[0]).take(rows[part])
+        original = coded(files.original).take(rows[part])
         mean = public.residuals(0, rows[part])
         for copy in range(1, len(files.copies)):
             partner = linked[copy, rows[part]]
             mean[partner >= 0] += public.residuals(copy, partner[partner >= 0])
         mean /= count[part, None]
         expected = (public.kept.matrix(base) @ public.slopes)[:, places]
-        x = Coding(keys).spread(files.original.iloc[rows[part]])
+        x = Coding(keys).spread(original)
         filled = np.where(np.isnan(x), expected.mean(axis=0), x)
         for level, key in enumerate(levels):
-            column[part, level] = first[level] + key.level(files.original[key.column.name].iloc[rows[part]])
+            column[part, level] = first[level] + key.level(original)
         for number_, (chain, gain) in enumerate(zip(chains, gains, strict=True)):
             mine = np.flatnonzero(kind[part] == number_)
             shown = expected[mine] + mean[mine] @ gain.T

@@ -18,7 +18,7 @@ from synthdp.evaluation.risk.channel import (
 )
 from synthdp.evaluation.risk.public_columns import Coding, Kept, Place, code_columns, code_kept
 from synthdp.table import expressions
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column, Role
 
 # rows that moments are estimated from
@@ -51,8 +51,8 @@ class Public:
 
     def residuals(self, copy: int, rows: Codes) -> Floats:
         """Return rows of a copy less what their kept columns predict; zero where a number is missing."""
-        frame = self.comparison.copies[copy].iloc[rows]
-        return np.nan_to_num(self.coding.matrix(frame) - self.kept.matrix(frame) @ self.slopes)
+        file = coded(self.comparison.copies[copy]).take(rows)
+        return np.nan_to_num(self.coding.matrix(file) - self.kept.matrix(file) @ self.slopes)
 
 
 def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.Generator) -> Public:
@@ -111,13 +111,14 @@ def regress_on_kept(
     rng: np.random.Generator,
 ) -> Regressed:
     """Regress the copies' mean of replaced columns on the kept ones, from at most ``most_rows`` rows."""
-    first = comparison.copies[0]
-    coding, predictors = code_columns(comparison.copies, replaced, gaps), code_kept(first, kept)
+    copies = [coded(copy) for copy in comparison.copies]
+    first = copies[0]
+    coding, predictors = code_columns(copies, replaced, gaps), code_kept(first, kept)
     rows = np.arange(len(first))
     if len(rows) > most_rows:
         rows = np.sort(rng.choice(len(rows), most_rows, replace=False))
-    known = predictors.matrix(first.iloc[rows])
-    shown = [coding.matrix(copy.iloc[rows]) for copy in comparison.copies]
+    known = predictors.matrix(first.take(rows))
+    shown = [coding.matrix(copy.take(rows)) for copy in copies]
     present = np.isfinite(shown)
     mean = np.where(present, shown, 0.0).sum(axis=(0, 1)) / np.maximum(present.sum(axis=(0, 1)), 1)
     filled = np.where(present, shown, mean)
@@ -192,13 +193,12 @@ def sort_columns(comparison: Comparison) -> tuple[list[Column], list[Column], li
     """Return what is kept, what is not, and which numbers have gaps that moved; a kept column that differs is not."""
     names = {column.name for column in comparison.schema.keys()}
     kept, replaced, gaps = [], [], []
-    frames = [comparison.original, *comparison.copies]
+    files = [coded(frame) for frame in (comparison.original, *comparison.copies)]
     for column in comparison.schema.columns:
         follows = column.role is Role.DERIVED and expressions.names(str(column.derived)) <= names
         if column.role is Role.DERIVED and (follows or not column.key):
             continue
-        coded = codes if column.kind.categorical else numbers
-        values = [np.asarray(coded(frame[column.name], column), dtype=np.float64) for frame in frames]
+        values = [file.values(column) for file in files]
         if column.role is not Role.REPLACE and all(np.array_equal(values[0], v, equal_nan=True) for v in values[1:]):
             kept.append(column)
             continue

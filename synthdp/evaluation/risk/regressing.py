@@ -10,7 +10,7 @@ from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference, wilson
-from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
 
 MOST_TRAINING = 50_000
@@ -56,7 +56,7 @@ def attack_by_regression(
     50,000 rows; nearest: at most 5,000 targets and 10⁹ pairs, sampled beyond.
     """
     frames = [comparison.original, *comparison.copies, *([] if holdout is None else [holdout])]
-    truth = [numbers(frame[target.name], target) for frame in frames]
+    truth = [coded(frame).numbers(target) for frame in frames]
     features = _features(frames, keys)
     copies = range(1, 1 + len(comparison.copies))
     outside = None if holdout is None else len(frames) - 1
@@ -74,16 +74,17 @@ def attack_by_regression(
         others, theirs = tree.predict(features[outside][there]), truth[outside][there]
     found = [_summary("tree", target, members, truth[0][known], others, theirs, paired=outside is None)]
 
-    coded = encode_records(frames, keys)
+    records = encode_records(frames, keys)
     rows = sum(len(frame) for frame in comparison.copies)
     chosen = _some(known, rows, rng)
-    by_copy = [(coded[number], truth[number]) for number in copies]
-    members = _by_nearest(coded[0].take(chosen), by_copy, rng)
+    by_copy = [(records[number], truth[number]) for number in copies]
+    members = _by_nearest(records[0].take(chosen), by_copy, rng)
     if outside is None:
-        others, theirs = _by_nearest(coded[0].take(chosen), [(coded[0], truth[0])], rng, skip=chosen), truth[0][chosen]
+        others = _by_nearest(records[0].take(chosen), [(records[0], truth[0])], rng, skip=chosen)
+        theirs = truth[0][chosen]
     else:
         there = _some(there, rows, rng)
-        others, theirs = _by_nearest(coded[outside].take(there), by_copy, rng), truth[outside][there]
+        others, theirs = _by_nearest(records[outside].take(there), by_copy, rng), truth[outside][there]
     found.append(_summary("nearest", target, members, truth[0][chosen], others, theirs, paired=outside is None))
     return found
 
@@ -92,9 +93,10 @@ def _features(frames: Sequence[pd.DataFrame], keys: Sequence[Column]) -> list[Fl
     """Return the keys as numbers; a tree may split levels by their order, missing numbers it sends either way."""
     parts = []
     for key in keys:
-        series = [frame[key.name] for frame in frames]
-        coded = classes(series, key) if key.kind.categorical else [numbers(one, key) for one in series]
-        parts.append([np.where(np.isfinite(one), one, np.nan) for one in coded])
+        if key.kind.categorical:
+            parts.append([one.astype(np.float64) for one in classes(frames, key)])
+        else:
+            parts.append([coded(frame).finite(key) for frame in frames])
     return [np.column_stack([part[number] for part in parts]) for number in range(len(frames))]
 
 

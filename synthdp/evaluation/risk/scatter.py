@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from synthdp.arrays import compiled
 from synthdp.evaluation.risk.scoring import NEGLIGIBLE
-from synthdp.table.microdata import Codes, Floats
+from synthdp.table.coded import Codes, Floats, distinct
 
 FOLDS = 5
 BINS = 1024
@@ -200,9 +199,9 @@ def patterns(y: Codes) -> tuple[Codes, Codes]:
     levels = int(y.max(initial=0)) + 1
     for copy in ordered:
         if code.max(initial=0) >= 2**62 // levels:  # numbered anew before they overflow
-            code = np.asarray(pd.factorize(code)[0], dtype=np.int64)
+            code = distinct(code)
         code = code * levels + copy
-    pattern = np.asarray(pd.factorize(code)[0], dtype=np.int64)
+    pattern = distinct(code)
     first = np.empty(int(pattern.max(initial=-1)) + 1, dtype=np.int64)
     first[pattern[::-1]] = np.arange(len(pattern))[::-1]
     return np.ascontiguousarray(ordered[:, first].T), pattern

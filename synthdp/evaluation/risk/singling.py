@@ -12,7 +12,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, require_columns
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, require_outsiders, residual, wilson
-from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
 
 TRIES = 20
@@ -46,16 +46,16 @@ class Table:
 
 def tabulate(frames: Sequence[pd.DataFrame], columns: Sequence[Column]) -> list[Table]:
     """Code several files alike."""
-    coded: list[list[Floats]] = []
+    files = [coded(frame) for frame in frames]
+    tables: list[list[Floats]] = []
     for column in columns:
-        series = [frame[column.name] for frame in frames]
         if column.kind.categorical:
-            found = [one.astype(np.float64) for one in classes(series, column)]
+            found = [one.astype(np.float64) for one in classes(frames, column)]
         else:
-            found = [numbers(one, column) for one in series]
-        coded.append([np.where(one.isna().to_numpy(), np.nan, v) for one, v in zip(series, found, strict=True)])
+            found = [file.numbers(column) for file in files]
+        tables.append([np.where(file.present(column.name), v, np.nan) for file, v in zip(files, found, strict=True)])
     flags = tuple(column.kind.categorical for column in columns)
-    return [Table(tuple(column[number] for column in coded), flags) for number in range(len(frames))]
+    return [Table(tuple(column[number] for column in tables), flags) for number in range(len(frames))]
 
 
 def univariate(copy: Table) -> list[Predicate]:

@@ -19,7 +19,7 @@ from synthdp.evaluation.risk.scatter import (
     transition,
 )
 from synthdp.evaluation.risk.scoring import windows
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded, dense, distinct, merge
 from synthdp.table.schema import Column
 
 # outside this share of the observed errors a row is no candidate
@@ -161,8 +161,7 @@ def _gather(comparison: Comparison) -> _Gathered:
             levels = _levels(frames, key)
             _add_levels(found, key.name, levels[0], shown_by_release(comparison, key.name, levels[1:]))
             continue
-        values = np.stack([numbers(frame[key.name], key) for frame in frames])
-        values[~np.isfinite(values)] = np.nan
+        values = np.stack([coded(frame).finite(key) for frame in frames])
         absent = np.isnan(values)
         if absent.any():
             gaps = absent.astype(np.int64)
@@ -170,7 +169,7 @@ def _gather(comparison: Comparison) -> _Gathered:
         shown = shown_by_release(comparison, key.name, values[1:])
         # what one release of all records gave out as it is, is known
         if any(np.array_equal(np.broadcast_to(values[0], y.shape), y, equal_nan=True) for y in shown):
-            found.block = _refined(found.block, pd.factorize(values[0], use_na_sentinel=False)[0])
+            found.block = merge(found.block, distinct(values[0]))
         elif not absent.all():
             found.numbers += [(values[0], y, bool(np.all(np.isnan(y) == absent[0]))) for y in shown]
             found.number_key += [key.name] * len(shown)
@@ -179,7 +178,7 @@ def _gather(comparison: Comparison) -> _Gathered:
 
 def _add_levels(found: _Gathered, name: str, true: Codes, shown: Sequence[Codes]) -> None:
     if any(np.all(released == true) for released in shown):
-        found.block = _refined(found.block, true)
+        found.block = merge(found.block, true)
     else:
         found.levels += [(true, released) for released in shown]
         found.level_key += [name] * len(shown)
@@ -192,19 +191,13 @@ def _together(keys: Sequence[str]) -> list[list[int]]:
 
 def _levels(frames: Sequence[pd.DataFrame], key: Column) -> Codes:
     """Return a categorical key as small whole numbers; the rarest levels are one where there are too many."""
-    coded = np.stack([np.where(frame[key.name].isna(), -2, codes(frame[key.name], key)) for frame in frames])
-    same = np.all(coded == coded[0])
-    dense = np.asarray(np.unique(coded, return_inverse=True)[1], dtype=np.int64).reshape(coded.shape)
-    if same or dense.max() < MOST_LEVELS:
-        return dense
-    frequent = np.argsort(-np.bincount(dense.ravel()), kind="stable")
+    found = dense(np.stack([coded(frame).codes(key, missing=-2, foreign=-1) + 2 for frame in frames]))
+    if np.all(found == found[0]) or found.max() < MOST_LEVELS:
+        return found
+    frequent = np.argsort(-np.bincount(found.ravel()), kind="stable")
     rank = np.empty(len(frequent), dtype=np.int64)
     rank[frequent] = np.arange(len(frequent))
-    return np.minimum(rank[dense], MOST_LEVELS - 1)
-
-
-def _refined(block: Codes, label: Codes) -> Codes:
-    return np.asarray(pd.factorize(block * (int(label.max()) + 1) + label)[0], dtype=np.int64)
+    return np.minimum(rank[found], MOST_LEVELS - 1)
 
 
 def _leading(found: _Gathered, laws: Sequence[NumericLaw]) -> tuple[Floats, Floats, float]:

@@ -13,7 +13,8 @@ from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.risk.exposure import SHARE, KeptSet, smallest_sets, unique_records
 from synthdp.table.coarsening import coarsen
-from synthdp.table.microdata import Codes, Floats, Microdata, numbers
+from synthdp.table.coded import Codes, Floats, distinct, numbers
+from synthdp.table.microdata import Microdata
 from synthdp.table.schema import PERIODS, Column, Kind, Role, Schema, Variable
 
 LADDER = (1.0, 2.0, 5.0)
@@ -45,7 +46,7 @@ class Proposal:
             Where it cannot be, as when a single level would be left.
         """
         table, _ = coarsen(series.to_frame(), {column.name: self.settings})
-        return np.asarray(pd.factorize(table[column.name], use_na_sentinel=False)[0], dtype=np.int64)
+        return distinct(table[column.name])
 
 
 def proposals(series: pd.Series, column: Column) -> Iterator[Proposal]:
@@ -199,7 +200,7 @@ def coarser(data: Microdata, name: str, among: Sequence[str], coded: dict[str, C
     coded = {} if coded is None else coded
     for other in among:
         if other not in coded:
-            coded[other] = classes([data.frame[other]], data.schema[other], exact=True)[0]
+            coded[other] = classes([data.frame], data.schema[other], exact=True)[0]
     others = [coded[other] for other in among if other != name]
     column, series = data.schema[name], data.frame[name]
     before, exact = unique_records([*others, coded[name]])
@@ -227,7 +228,7 @@ def coarser_together(data: Microdata, names: Iterable[str], *, most: float) -> d
     dict
         By column: the settings, empty where it can stay as it is, None where no coarsening does and it has to go.
     """
-    coded = {name: classes([data.frame[name]], data.schema[name], exact=True)[0] for name in names}
+    coded = {name: classes([data.frame], data.schema[name], exact=True)[0] for name in names}
     found: dict[str, str | None] = {}
     stay: list[Codes] = []
     for name in sorted(coded, key=lambda name: int(coded[name].max(initial=0))):

@@ -57,7 +57,7 @@ def evaluate_anonymity(comparison: Comparison, *, targets: Sequence[str] = ()) -
     require_columns(comparison.copies, [*keys, *wanted], "anonymity")
     frames = [comparison.original, *comparison.copies]
     cells = combine(frames, keys)
-    values = {target: classes([frame[target.name] for frame in frames], target) for target in wanted}
+    values = {target: classes(frames, target) for target in wanted}
     found = [
         describe(cells[number], {target: coded[number] for target, coded in values.items()})
         for number in range(len(frames))

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
-from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.coded import Coded, Codes, Floats, coded
 from synthdp.table.schema import Column, Kind
 
 CLASSES = 5
@@ -55,7 +54,7 @@ def classify(comparison: Comparison, *, classes: int = CLASSES) -> Classes:
     """
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
     frames = (comparison.original, *comparison.copies)
-    made = [_classify(column, [frame[column.name] for frame in frames], classes) for column in columns]
+    made = [_classify(column, [coded(frame) for frame in frames], classes) for column in columns]
     return Classes(
         names=tuple(column.name for column in columns),
         sizes=tuple(len(labels) for _, labels in made),
@@ -64,23 +63,16 @@ def classify(comparison: Comparison, *, classes: int = CLASSES) -> Classes:
     )
 
 
-def _classify(column: Column, series: Sequence[pd.Series], classes: int) -> tuple[list[Codes], tuple[str, ...]]:
+def _classify(column: Column, files: Sequence[Coded], classes: int) -> tuple[list[Codes], tuple[str, ...]]:
     if column.kind.categorical:
-        found = [_levels(one, column) for one in series]
+        levels = len(column.levels)
+        found = [file.codes(column, foreign=levels, missing=levels + 1) for file in files]
         return _merged(found, (*map(str, column.levels), "other values", "missing"))
-    values = [numbers(one, column) for one in series]
+    values = [file.numbers(column) for file in files]
     cuts = breaks(np.concatenate(values), classes=classes, kind=column.kind)
     last = len(cuts) + 1
     found = [np.where(np.isnan(one), last, np.searchsorted(cuts, one, side="right")) for one in values]
     return found, (*(f"class {number}" for number in range(1, last + 1)), "missing")
-
-
-def _levels(series: pd.Series, column: Column) -> Codes:
-    found = codes(series, column)
-    unknown = found == MISSING
-    if unknown.any():
-        found[unknown] = np.where(series.isna().to_numpy()[unknown], len(column.levels) + 1, len(column.levels))
-    return found
 
 
 def _merged(found: list[Codes], labels: tuple[str, ...]) -> tuple[list[Codes], tuple[str, ...]]:

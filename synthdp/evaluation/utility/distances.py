@@ -14,7 +14,7 @@ import numpy as np
 from synthdp.evaluation.comparison import Comparison, Halves, Sizes, sizes_of, summarise
 from synthdp.evaluation.utility.classes import Classes
 from synthdp.evaluation.utility.tables import compare, count, count_halves
-from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.coded import Codes, Floats, coded
 
 
 def kolmogorov_smirnov(first: Floats, second: Floats) -> float:
@@ -69,8 +69,8 @@ def evaluate_distributions(comparison: Comparison, halves: Halves) -> list[dict[
 
 def _column(comparison: Comparison, name: str, halves: Halves) -> dict[str, Any]:
     column = comparison.schema[name]
-    original = numbers(comparison.original[name], column)
-    copies = [numbers(copy[name], column) for copy in comparison.copies]
+    original = coded(comparison.original).numbers(column)
+    copies = [coded(copy).numbers(column) for copy in comparison.copies]
     sd = float(np.nanstd(original)) if np.isfinite(original).any() else 0.0
     found = [_distances(original, copy, sd) for copy in copies]
     floors = []
@@ -173,7 +173,7 @@ def evaluate_associations(comparison: Comparison, classes: Classes, halves: Halv
     names = [column.name for column in comparison.schema.columns if not column.kind.categorical]
     names = [name for name in names if name in classes.names]
     columns = [
-        np.column_stack([numbers(frame[name], comparison.schema[name]) for name in names] or [np.empty(len(frame))])
+        np.column_stack([coded(frame).numbers(comparison.schema[name]) for name in names] or [np.empty(len(frame))])
         for frame in (comparison.original, *comparison.copies)
     ]
     linear = [pearson(values) for values in columns]

@@ -13,7 +13,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_width
 from synthdp.inference.estimates import Estimates
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
 
 REGRESSIONS = 30
@@ -39,12 +39,10 @@ class Term:
 
     def values(self, frame: pd.DataFrame) -> Floats:
         """Return the term for every record; NaN where the column is missing."""
-        series = frame[self.column.name]
+        file = coded(frame)
         if self.level is None:
-            found = numbers(series, self.column)
-            return np.where(np.isfinite(found), found, np.nan)
-        place = codes(series, self.column)
-        return np.where(series.isna().to_numpy(dtype=bool), np.nan, (place == self.level).astype(np.float64))
+            return file.finite(self.column)
+        return np.where(file.present(self.column.name), file.codes(self.column) == self.level, np.nan)
 
 
 @dataclass(frozen=True)
@@ -241,14 +239,13 @@ def _terms(comparison: Comparison) -> Mapping[str, Sequence[Term]]:
     for column in comparison.schema.columns:
         if column.design == "cluster" or any(column.name not in copy.columns for copy in comparison.copies):
             continue
-        series = comparison.original[column.name]
         if not column.kind.categorical:
             values = Term(column).values(comparison.original)
             if np.isfinite(values).sum() >= FEWEST_RECORDS and np.nanstd(values) > 0:
                 found[column.name] = [Term(column)]
             continue
-        place = codes(series, column)
-        share = np.bincount(place[place >= 0], minlength=len(column.levels)) / max(1, len(series))
+        place = coded(comparison.original).codes(column)
+        share = np.bincount(place[place >= 0], minlength=len(column.levels)) / max(1, len(place))
         frequent = [int(k) for k in np.argsort(-share, kind="stable") if RAREST_LEVEL <= share[k] <= 1 - RAREST_LEVEL]
         # with all levels among them, the most frequent one is the reference
         rest = frequent[1:] if len(frequent) > 1 and share[frequent].sum() > 1 - RAREST_LEVEL else frequent

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison, clusters, folds, split, summarise
-from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
 
 FOLDS = 3
@@ -77,7 +77,7 @@ def _entry(comparison: Comparison, target: str, model: str, fold: Codes, rng: np
     }
     features = [one for one in comparison.schema.columns if one.name != target and one.design is None]
     frames = (comparison.original, *comparison.copies)
-    answers = [_answers(frame[target], column) for frame in frames]
+    answers = [coded(frame).values(column) for frame in frames]
     inputs = _inputs(comparison, features, one_hot=model == "linear")
     cluster = clusters(comparison)
     scores: list[dict[str, list[float]]] = []
@@ -110,14 +110,6 @@ def _entry(comparison: Comparison, target: str, model: str, fold: Codes, rng: np
     return entry
 
 
-def _answers(series: Any, column: Column) -> Floats:
-    if not column.kind.categorical:
-        return numbers(series, column)
-    found = codes(series, column).astype(np.float64)
-    found[found == MISSING] = np.nan
-    return found
-
-
 def _known(answers: Floats) -> Booleans:
     return ~np.isnan(answers)
 
@@ -134,7 +126,7 @@ def _inputs(comparison: Comparison, features: Sequence[Column], *, one_hot: bool
     blocks: list[list[Floats]] = [[np.empty((len(frame), 0))] for frame in frames]
     for column in features:
         if column.kind.categorical:
-            found = [codes(frame[column.name], column) for frame in frames]
+            found = [coded(frame).codes(column) for frame in frames]
             common = np.argsort(-np.bincount(found[0] + 1, minlength=len(column.levels) + 1), kind="stable")
             rank = np.argsort(common, kind="stable")
             made = [np.minimum(rank[one + 1], MOST_LEVELS) for one in found]
@@ -142,7 +134,7 @@ def _inputs(comparison: Comparison, features: Sequence[Column], *, one_hot: bool
             for block, one in zip(blocks, made, strict=True):
                 block.append(_dummies(one, levels) if one_hot else one[:, None].astype(np.float64))
         else:
-            values = [numbers(frame[column.name], column) for frame in frames]
+            values = [coded(frame).numbers(column) for frame in frames]
             centre, scale = _scale(values[0])
             for block, one in zip(blocks, values, strict=True):
                 block.append(_filled((one - centre) / scale) if one_hot else one[:, None])

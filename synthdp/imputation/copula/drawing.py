@@ -32,7 +32,6 @@ gave .07 to .65, after two sweeps .79 to .99, and in the hardest case .981 after
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +67,7 @@ from synthdp.imputation.copula.steps import (
 )
 from synthdp.imputation.model import Task, certain, filled
 from synthdp.masking.evidence import Evidence
+from synthdp.parallel import each
 from synthdp.table.microdata import Floats
 
 TILE = 64
@@ -267,7 +267,8 @@ class Walk:
         n = len(self._all.coding.covariates)
         values = {spot.name: np.empty(n) for spot in drawn}
 
-        def draw(start: int, own: np.random.Generator) -> tuple[Floats, Floats]:
+        def draw(part: tuple[int, np.random.Generator]) -> tuple[Floats, Floats]:
+            start, own = part
             rows = slice(start, min(start + BLOCK, n))
             found = np.empty((rows.stop - start, len(self._all.order)))
             sums, moved = (np.zeros((self._sweeps, len(masked))) for _ in range(2))
@@ -279,8 +280,7 @@ class Walk:
 
         starts = range(0, n, BLOCK)
         # two threads, as the chains have: the last of an odd number of copies would leave one idle
-        with ThreadPoolExecutor(max_workers=THREADS) as pool:
-            told = list(pool.map(draw, starts, rng.spawn(len(starts))))
+        told = list(each(draw, list(zip(starts, rng.spawn(len(starts)), strict=True)), jobs=THREADS))
         sums, moved = (sum(parts) for parts in zip(*told, strict=True))
         trace = [
             (sweep, spot.name, sums[sweep, k] / n, moved[sweep, k] / n)

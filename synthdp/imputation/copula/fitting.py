@@ -12,8 +12,8 @@ start that still shows makes them disagree.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import methodcaller
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,6 +22,7 @@ from synthdp.errors import Unfinished
 from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.latent import Latent
+from synthdp.parallel import each
 from synthdp.table.microdata import Floats
 
 
@@ -194,8 +195,7 @@ def completions(coding: Coding, samplers: Sequence[Sampler]) -> tuple[Coding, ..
             found.append(coding.filled(sampler.state.y, curves))
         return found
 
-    with ThreadPoolExecutor(max_workers=CHAINS) as pool:
-        return tuple(one for found in pool.map(of_one, samplers) for one in found)
+    return tuple(one for found in each(of_one, samplers, jobs=CHAINS) for one in found)
 
 
 def run_chains(
@@ -225,34 +225,33 @@ def run_chains(
     pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), latent.effects()
     kept: list[list[Floats]] = [[] for _ in samplers]
     total, run = 0, FIRST_RUN
-    with ThreadPoolExecutor(max_workers=CHAINS) as pool:
-        while True:
-            traces = pool.map(lambda sampler, length=run: sampler.run(length), samplers)
-            for chain, trace in zip(kept, traces, strict=True):
-                chain.append(np.concatenate([trace.r[:, *pairs], trace.gamma[:, *entries]], axis=1))
-            total += run
-            # the start may still show in the first draws
-            forgotten = min(total // 2, max(FORGOTTEN, total // 10))
-            draws = np.stack([np.concatenate(chain)[forgotten:] for chain in kept])
-            flat = draws.reshape(-1, draws.shape[2])
-            r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
-            if not draws.shape[2]:
-                return Fit(r, gamma, completions(coding, samplers), total)
-            r_hat_, ess = float(np.nanmax(r_hat(draws))), float(np.nanmin(bulk_ess(draws)))
-            # means of overrelaxed chains are known better than their spread: tails count too
-            tail = float(np.nanmin(tail_ess(draws)))
-            if r_hat_ <= most_r_hat and min(ess, tail) >= least_ess:
-                return Fit(r, gamma, completions(coding, samplers), total, r_hat_, ess, tail)
-            if total >= most_sweeps:
-                raise Unfinished(
-                    f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat_:.2f}, "
-                    f"effective sample size {min(ess, tail):.0f}); set prior_records if few answer or a level is rare, "
-                    "raise most_sweeps, group rare levels, or exclude columns that nearly follow from others."
-                )
-            # both shrink as the inverse of the draws
-            lacking = max(least_ess / min(ess, tail), (r_hat_**2 - 1) / (most_r_hat**2 - 1)) - 1
-            growth = float(np.clip(1.1 * lacking * (1 - forgotten / total), *GROWTH))
-            run = min(int(np.ceil(growth * total)), most_sweeps - total)
+    while True:
+        traces = each(methodcaller("run", run), samplers, jobs=CHAINS)
+        for chain, trace in zip(kept, traces, strict=True):
+            chain.append(np.concatenate([trace.r[:, *pairs], trace.gamma[:, *entries]], axis=1))
+        total += run
+        # the start may still show in the first draws
+        forgotten = min(total // 2, max(FORGOTTEN, total // 10))
+        draws = np.stack([np.concatenate(chain)[forgotten:] for chain in kept])
+        flat = draws.reshape(-1, draws.shape[2])
+        r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
+        if not draws.shape[2]:
+            return Fit(r, gamma, completions(coding, samplers), total)
+        r_hat_, ess = float(np.nanmax(r_hat(draws))), float(np.nanmin(bulk_ess(draws)))
+        # means of overrelaxed chains are known better than their spread: tails count too
+        tail = float(np.nanmin(tail_ess(draws)))
+        if r_hat_ <= most_r_hat and min(ess, tail) >= least_ess:
+            return Fit(r, gamma, completions(coding, samplers), total, r_hat_, ess, tail)
+        if total >= most_sweeps:
+            raise Unfinished(
+                f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat_:.2f}, "
+                f"effective sample size {min(ess, tail):.0f}); set prior_records if few answer or a level is rare, "
+                "raise most_sweeps, group rare levels, or exclude columns that nearly follow from others."
+            )
+        # both shrink as the inverse of the draws
+        lacking = max(least_ess / min(ess, tail), (r_hat_**2 - 1) / (most_r_hat**2 - 1)) - 1
+        growth = float(np.clip(1.1 * lacking * (1 - forgotten / total), *GROWTH))
+        run = min(int(np.ceil(growth * total)), most_sweeps - total)
 
 
 def _apart(start: State | None, latent: Latent, number: int) -> State | None:

@@ -18,7 +18,7 @@ larger than the variance of their draws, of 1,600 records 1%.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -29,14 +29,12 @@ from synthdp.imputation.copula.drawing import CopulaParameters
 from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
 from synthdp.imputation.copula.margins import Family
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
-from synthdp.imputation.model import Task, settings_problems
+from synthdp.imputation.model import Association, Completes, Task, settings_problems
 from synthdp.table.microdata import Floats, Microdata
-from synthdp.table.schema import Kind, Role, Settings
-
-WITHDRAWN = "the association model's margins follow the records' own values"
+from synthdp.table.schema import Kind, Role
 
 
-class Copula(Settings):
+class Copula(Association):
     """A Gaussian copula of all columns.
 
     Parameters
@@ -68,7 +66,6 @@ class Copula(Settings):
     """
 
     method: Literal["copula"] = "copula"
-    exclude: tuple[str, ...] = ()
     families: dict[str, Family] = Field(default_factory=dict)
     margins: Literal["empirical", "rank"] = "empirical"
     group_prior_sd: float = Field(default=1.0, gt=0)
@@ -76,6 +73,8 @@ class Copula(Settings):
     least_ess: float = Field(default=60.0, gt=0)
     most_r_hat: float = Field(default=1.05, gt=1)
     most_sweeps: int = Field(default=20_000, ge=FIRST_RUN)
+    completes: ClassVar[Completes | None] = "jointly"
+    withdrawn: ClassVar[str | None] = "the association model's margins follow the records' own values"
 
     @property
     def splines(self) -> int:

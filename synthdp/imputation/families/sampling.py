@@ -29,6 +29,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.special import gammaln
 
 from synthdp.errors import Unfinished
+from synthdp.newton import maximise
 from synthdp.table.microdata import Floats
 
 PROPOSAL_DF = 10.0
@@ -136,22 +137,16 @@ def find_mode(target: Target, start: Floats) -> tuple[Floats, Floats]:
     Steps are halved until the log posterior rises; where it is not concave, the curvature's negative eigenvalues are
     turned round, so that every step goes uphill.
     """
-    theta, (value, slope) = start, target.gradient(start)
-    for _ in range(MOST_ITERATIONS):
+
+    def newton(theta: Floats, slope: Floats) -> tuple[Floats, float, Floats]:
         factor = _factor(target.curvature(theta))
         step = cho_solve((factor, True), slope)
-        decrement = float(slope @ step)
-        if decrement < DECREMENT:
-            return theta, factor
-        size = 1.0
-        # a hair below counts as a rise: sums over many records are not exact to the last digit
-        floor = value - 1e-13 * abs(value)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            while not (trial := target.gradient(theta + size * step))[0] >= floor and size > 1e-10:
-                size /= 2
-        if size <= 1e-10:
-            break
-        theta, (value, slope) = theta + size * step, trial
+        return step, float(slope @ step), factor
+
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = maximise(target.gradient, newton, start, steps=MOST_ITERATIONS, near=DECREMENT, rounding=1e-13)
+    if found.reached:
+        return found.theta, found.curved
     raise Unfinished("regression: a column's model has no stable mode; exclude kept columns that nearly determine it.")
 
 

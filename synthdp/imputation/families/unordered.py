@@ -29,6 +29,7 @@ from synthdp.errors import Unfinished
 from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks, proper
 from synthdp.imputation.families.probit import log_normal_cdf
 from synthdp.imputation.families.sampling import STEPS, IndependenceSampler, Sampler, sampler
+from synthdp.newton import maximise
 from synthdp.table.microdata import Floats
 
 LinkName = Literal["probit", "logit"]
@@ -89,27 +90,26 @@ class BinaryPosterior:
 
 def _newton(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, Floats]:
     """Return the posterior mode and the curvature there; the log posterior is concave, so steps are only halved."""
-    beta = np.zeros(signed.shape[1])
     prior_precision = prior_sd**-2.0
-    value = _objective(signed, beta, prior_precision, link)
-    for _ in range(100):
-        gradient, weights = _derivatives(signed @ beta, link)
+
+    def at(beta: Floats) -> tuple[float, Floats]:
+        eta = signed @ beta
+        return float(log_probability(eta, link).sum() - 0.5 * (prior_precision * beta**2).sum()), eta
+
+    def newton(beta: Floats, eta: Floats) -> tuple[Floats, float, Floats]:
+        gradient, weights = _derivatives(eta, link)
         slope = signed.T @ gradient - prior_precision * beta
         curvature = (signed * weights[:, None]).T @ signed + np.diag(prior_precision)
-        step = np.linalg.solve(curvature, slope)
-        size = 1.0
-        while (trial := _objective(signed, beta + size * step, prior_precision, link)) < value and size > 1e-8:
-            size /= 2
-        beta, value = beta + size * step, max(trial, value)
-        if float(slope @ step) < 1e-10:
-            return beta, curvature
+        step = np.asarray(np.linalg.solve(curvature, slope), dtype=np.float64)
+        return step, float(slope @ step), curvature
+
+    start = np.zeros(signed.shape[1])
+    found = maximise(at, newton, start, steps=100, near=1e-10, rounding=0.0, last=True)
+    if found.reached:
+        return found.theta, found.curved
     raise Unfinished(
         "regression: a binary column's model has no stable mode; exclude kept columns that nearly determine it."
     )
-
-
-def _objective(signed: Floats, beta: Floats, prior_precision: Floats, link: LinkName) -> float:
-    return float(log_probability(signed @ beta, link).sum() - 0.5 * (prior_precision * beta**2).sum())
 
 
 def _derivatives(eta: Floats, link: LinkName) -> tuple[Floats, Floats]:

@@ -151,7 +151,7 @@ class OwnPymc(Pymc):
     """
 
     build: Callable[[Mapping[str, Any]], Any] = Field(exclude=True, repr=False)
-    withdrawn: ClassVar[str] = "the association model is the user's own"
+    withdrawn: ClassVar[str | None] = "the association model is the user's own"
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""

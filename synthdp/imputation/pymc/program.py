@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from synthdp.errors import InputError
-from synthdp.imputation.model import Task, gap_problems, settings_problems
+from synthdp.imputation.model import InOrder, Task, gap_problems, settings_problems
 from synthdp.imputation.pymc import terms as formulas
 from synthdp.imputation.pymc.columns import Columns, Formula
 from synthdp.imputation.pymc.families import SUITED, FamilyName
@@ -95,7 +95,7 @@ class ColumnProgram(Settings):
     formula: str | None = None
 
 
-class Pymc(Settings):
+class Pymc(InOrder):
     """A model of the user's own, column by column.
 
     Parameters
@@ -123,7 +123,6 @@ class Pymc(Settings):
 
     method: Literal["pymc"] = "pymc"
     columns: dict[str, ColumnProgram] = Field(default_factory=dict)
-    order: tuple[str, ...] | None = None
     prior_sd: float = Field(default=2.5, gt=0)
     sampler: SamplerName = "auto"
     draws: int = Field(default=500, ge=100)
@@ -132,7 +131,6 @@ class Pymc(Settings):
     target_accept: float = Field(default=0.85, gt=0.5, lt=1)
     least_ess: float = Field(default=100.0, gt=0)
     most_r_hat: float = Field(default=1.05, gt=1)
-    exclude: tuple[str, ...] = ()
 
     @property
     def splines(self) -> int:

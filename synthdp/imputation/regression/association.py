@@ -8,28 +8,48 @@ X is drawn jointly, exactly where that is possible (see ``joint``), by a chain o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from synthdp.imputation.families.normal import LinearPosterior
 from synthdp.imputation.families.unordered import BinaryPosterior, LinkName
-from synthdp.imputation.model import Task, certain, filled, gap_problems, learnt, order_problems, settings_problems
+from synthdp.imputation.model import (
+    Completes,
+    Constrains,
+    InOrder,
+    Posterior,
+    Task,
+    certain,
+    filled,
+    gap_problems,
+    learnt,
+    order_problems,
+    settings_problems,
+)
 from synthdp.imputation.regression.grouped import Grouped, draw_consistent
 from synthdp.imputation.regression.joint import ROWS_AT_ONCE, JointLaw, JointModel
 from synthdp.imputation.regression.sequence import SequencePosterior, steps_of
 from synthdp.masking.evidence import Evidence, about_levels, about_numbers
 from synthdp.table.applies import visits
 from synthdp.table.microdata import Codes, Floats, Microdata
-from synthdp.table.schema import Column, Kind, Settings
+from synthdp.table.schema import Column, Kind
 
 MOST_BINARY = 12
 MOST_LEVELS = 50
 MOST_COUNT = 200
 
 
-class Regression(Settings):
+class RegressionSettings(InOrder):
+    """What the regressions share, drawn jointly or forward."""
+
+    prior_sd: float = Field(default=2.5, gt=0)
+    linear_prior_sd: float = Field(default=10.0, gt=0)
+    keeps_constraints: ClassVar[Constrains | None] = "learnt"
+
+
+class Regression(RegressionSettings):
     """Sequential regressions, drawn jointly.
 
     Parameters
@@ -55,12 +75,10 @@ class Regression(Settings):
     """
 
     method: Literal["regression"] = "regression"
-    order: tuple[str, ...] | None = None
     link: LinkName = "probit"
-    prior_sd: float = Field(default=2.5, gt=0)
-    linear_prior_sd: float = Field(default=10.0, gt=0)
-    exclude: tuple[str, ...] = ()
     splines: int = Field(default=0, ge=0, le=20)
+    completes: ClassVar[Completes | None] = "chained"
+    groups_by_rule: ClassVar[bool] = True
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""
@@ -123,7 +141,7 @@ def _count_problems(column: Column, values: Floats) -> list[str]:
 
 
 @dataclass(frozen=True, repr=False)
-class RegressionPosterior:
+class RegressionPosterior(Posterior):
     """The posteriors of all regressions."""
 
     design: Floats

@@ -18,7 +18,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 from scipy.special import expit, ndtr
 
 from synthdp.imputation import predictors
@@ -26,16 +25,17 @@ from synthdp.imputation.cells import settled, write
 from synthdp.imputation.families.normal import LinearPosterior
 from synthdp.imputation.families.unordered import BinaryPosterior, LinkName
 from synthdp.imputation.model import order_problems, settings_problems
+from synthdp.imputation.regression.association import RegressionSettings
 from synthdp.table.applies import holds, visits
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata, codes, decode, numbers
-from synthdp.table.schema import Column, Kind, Settings
+from synthdp.table.schema import Column, Kind
 
 # the pilot that sets the length of the binary chains; it moves no value that is released without a further draw
 PILOT_SEED = 0
 
 
-class NormLogit(Settings):
+class NormLogit(RegressionSettings):
     """A logit or probit per binary column and a normal regression per number, drawn forward.
 
     Parameters
@@ -59,11 +59,7 @@ class NormLogit(Settings):
     """
 
     method: Literal["regression"] = "regression"
-    order: tuple[str, ...] | None = None
     link: LinkName = "logit"
-    prior_sd: float = Field(default=2.5, gt=0)
-    linear_prior_sd: float = Field(default=10.0, gt=0)
-    exclude: tuple[str, ...] = ()
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these regressions cannot replace the columns the schema asks for."""

@@ -11,7 +11,7 @@ from synthdp.imputation.families.family import Family, FamilyPosterior
 from synthdp.imputation.families.normal import Normal, Semicontinuous
 from synthdp.imputation.families.ordered import Ordered
 from synthdp.imputation.families.unordered import Binary, LinkName, Multinomial
-from synthdp.imputation.model import Task, certain, filled, learnt
+from synthdp.imputation.model import Posterior, Task, certain, filled, learnt
 from synthdp.imputation.predictors import AsIndicators, AsNumber, AsTwoParts, Encoding
 from synthdp.imputation.regression.gibbs import GibbsParameters, Node
 from synthdp.imputation.regression.grouped import Grouped
@@ -76,7 +76,7 @@ def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: flo
 
 
 @dataclass(frozen=True, repr=False)
-class SequencePosterior:
+class SequencePosterior(Posterior):
     """The posteriors of all regressions of the sequence."""
 
     design: Floats

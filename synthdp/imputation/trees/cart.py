@@ -21,7 +21,7 @@ Software 74(11), section 2 (synthpop).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,14 +30,14 @@ from pydantic import Field
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.imputation.cells import settled, write
-from synthdp.imputation.model import order_problems, settings_problems
+from synthdp.imputation.model import Constrains, InOrder, order_problems, settings_problems
 from synthdp.imputation.trees.binning import Binned, Bins, ordinates
 from synthdp.imputation.trees.donors import Smoother
 from synthdp.imputation.trees.tree import Growth, Tree
 from synthdp.table import applies, expressions
 from synthdp.table.applies import holds, without
 from synthdp.table.microdata import Codes, Floats, Microdata
-from synthdp.table.schema import Column, Settings
+from synthdp.table.schema import Column
 
 
 @dataclass(repr=False)
@@ -179,7 +179,16 @@ class ColumnTrees:
         copy.codes[self.binned.names.index(name)] = bins
 
 
-class Cart(Settings):
+class TreeSettings(InOrder):
+    """What trees share, drawn forward or given masks."""
+
+    min_leaf: int = Field(default=5, ge=1)
+    complexity: float = Field(default=1e-8, ge=0)
+    smoothing: bool = True
+    keeps_constraints: ClassVar[Constrains | None] = "drawn"
+
+
+class Cart(TreeSettings):
     """Classification and regression trees, one per replaced column.
 
     Parameters
@@ -206,11 +215,6 @@ class Cart(Settings):
     """
 
     method: Literal["cart"] = "cart"
-    min_leaf: int = Field(default=5, ge=1)
-    complexity: float = Field(default=1e-8, ge=0)
-    smoothing: bool = True
-    order: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
     rules: dict[str, str] = Field(default_factory=dict)
 
     def visits(self, data: Microdata) -> tuple[str, ...]:

@@ -20,24 +20,32 @@ Reiter (2005), Journal of Official Statistics 21(3), 441-462 (CART synthesis). R
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
-from synthdp.imputation.model import Task, gap_problems, nested, order_problems, rows_of, settings_problems
+from synthdp.imputation.model import (
+    Completes,
+    Posterior,
+    Task,
+    gap_problems,
+    nested,
+    order_problems,
+    rows_of,
+    settings_problems,
+)
 from synthdp.imputation.trees.binning import Binned, Binning, Bins, is_ordered
+from synthdp.imputation.trees.cart import TreeSettings
 from synthdp.imputation.trees.donors import Smoother, gather
 from synthdp.imputation.trees.particles import Branch, TreeParameters
 from synthdp.imputation.trees.tree import Growth, Tree
 from synthdp.table.applies import visits as in_order
 from synthdp.table.microdata import Floats, Microdata
-from synthdp.table.schema import Kind, Settings
-
-WITHDRAWN = "the association model holds the records themselves as donors"
+from synthdp.table.schema import Kind
 
 
-class MaskedCart(Settings):
+class MaskedCart(TreeSettings):
     """Classification and regression trees, drawn jointly given the masks.
 
     Parameters
@@ -66,14 +74,20 @@ class MaskedCart(Settings):
     """
 
     method: Literal["cart"] = "cart"
-    order: tuple[str, ...] | None = None
-    min_leaf: int = Field(default=5, ge=1)
-    complexity: float = Field(default=1e-8, ge=0)
-    exclude: tuple[str, ...] = ()
     particles: int = Field(default=32, ge=2)
     sweeps: int = Field(default=3, ge=0)
-    smoothing: bool = True
     proper: bool = True
+    completes: ClassVar[Completes | None] = "chained"
+    withdrawn: ClassVar[str | None] = "the association model holds the records themselves as donors"
+
+    @property
+    def draws_parameters(self) -> bool:
+        """Whether every copy has trees of its own."""
+        return self.proper
+
+    def of_one(self, exclude: tuple[str, ...]) -> Self:
+        """Return the same trees for a single column; imputations without trees of their own would be too much alike."""
+        return super().of_one(exclude).model_copy(update={"proper": True})
 
     @property
     def splines(self) -> int:
@@ -103,7 +117,7 @@ class MaskedCart(Settings):
 
 
 @dataclass(frozen=True, repr=False)
-class TreePosterior:
+class TreePosterior(Posterior):
     """The records, binned, and what a bootstrap of them would give.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from synthdp import newton as newtons
 from synthdp.errors import InputError, Unfinished
 from synthdp.inference.formulas import Positions
 from synthdp.table.microdata import Floats
@@ -64,8 +65,8 @@ NEAR = 1e-12
 # least information left in any direction, as a share of what the null model has there: a separated fit leaves 1e-12
 # when it stops, and fits with a maximum keep far more
 VANISHED = 1e-8
-# rounding of the log-likelihood, as a share of it, and the shortest step before giving up
-LEVEL, SHORTEST = 1e-10, 1e-10
+# rounding of the log-likelihood, as a share of it
+LEVEL = 1e-10
 
 SEPARATION = (
     "the terms predict the response perfectly for some records (separation), so there is no finite estimate; merge "
@@ -101,31 +102,33 @@ def maximise(
     Unfinished
         When the maximum is not found for another reason.
     """
-    theta, near = start, False
     failed = Unfinished(f"{where}: the {model} fit did not converge; rescale or simplify the formula.")
+    informations: list[Floats] = []
+
+    def newton(theta: Floats, _: None) -> tuple[Floats, float, None]:
+        informations.append(likelihood.information(theta, weights))
+        gradient = likelihood.scores(theta, weights).sum(axis=0)
+        step = _step(informations[-1], gradient)
+        return step, float(gradient @ step), None
+
     with np.errstate(all="ignore"):
-        null = information = likelihood.information(start, weights)
-        height = likelihood.log_likelihood(theta, weights)
-        for _ in range(STEPS):
-            gradient = likelihood.scores(theta, weights).sum(axis=0)
-            step = _step(information, gradient)
-            near = float(gradient @ step) < NEAR
-            floor = height - LEVEL * abs(height)
-            while not (height := likelihood.log_likelihood(theta + step, weights)) >= floor:
-                step = step / 2
-                if not (np.abs(step) > SHORTEST * (1 + np.abs(theta))).any():
-                    raise failed
-            theta = theta + step
-            information = likelihood.information(theta, weights)
-            if near:
-                break
+        found = newtons.maximise(
+            lambda theta: (likelihood.log_likelihood(theta, weights), None),
+            newton,
+            start,
+            steps=STEPS,
+            near=NEAR,
+            rounding=LEVEL,
+            last=True,
+        )
+        information = likelihood.information(found.theta, weights)
     if not np.isfinite(information).all():
         raise failed
-    if _vanished(information, null):
+    if _vanished(information, informations[0]):
         raise InputError(f"{where}: {SEPARATION}")
-    if not near:
+    if not found.reached:
         raise failed
-    return theta, information
+    return found.theta, information
 
 
 def conclude(

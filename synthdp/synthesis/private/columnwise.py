@@ -30,12 +30,12 @@ import numpy as np
 import pandas as pd
 
 from synthdp.imputation.cells import write
+from synthdp.parallel import Advance
 from synthdp.privacy.events import Composed, Event
 from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Kary, Laplace, Secure, Sensitivity, Simulated, Source
 from synthdp.privacy.mechanisms.mechanism import says_nothing
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import rule_for
-from synthdp.synthesis.plan import Advance, Plan, Release
+from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.private.domain import Axis, Domain, projected, rows, thin
 from synthdp.synthesis.private.histograms import noise_of_counts, noisy_counts
 from synthdp.synthesis.private.synthesizer import Draw, Private
@@ -157,15 +157,12 @@ class LocalNoise(Private):
         numbers = [axis for axis in axes if not axis.column.kind.categorical]
         if numbers:
             columns |= self._moved(plan, numbers, len(axes), source, events)
-        design = self.design(plan)
         if advance is not None:
             advance(1, 1)
-        return Release(
-            copies=(pd.DataFrame(columns)[list(plan.data.frame.columns)],),
-            method=self.method,
-            rule=rule_for(design),
-            mask_draw=design.mask_draw,
-            design=design,
+        return Release.of(
+            self,
+            plan,
+            [pd.DataFrame(columns)[list(plan.data.frame.columns)]],
             privacy=self.guarantee(plan, Composed(tuple(events))),
             seconds={"draw": time.perf_counter() - started},
         )

@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field, FiniteFloat
 
 from synthdp.errors import InputError
+from synthdp.parallel import Advance, each
 from synthdp.privacy.events import Event
 from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.privacy.ledger import Entry, Ledger
 from synthdp.privacy.mechanisms import Secure, Simulated, Source
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import Design, rule_for
-from synthdp.synthesis.plan import Advance, Method, Plan, Release, Synthesizer
+from synthdp.synthesis.design import Design
+from synthdp.synthesis.plan import Method, Plan, Release, Synthesizer
 from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of, undeclared_formula
 from synthdp.table.microdata import Codes
 
@@ -108,22 +110,14 @@ class Private(Method):
         domain = self.domain(plan)
         draw, event = self.pay(plan, domain, source)
         paid = time.perf_counter()
-        copies = []
-        for m in range(1, self.copies + 1):
+
+        def copy(m: int) -> pd.DataFrame:
             rng = streams.generator("values", self.method, m)
-            copies.append(domain.frame(draw(rng), plan.data.frame, rng=rng))
-            if advance is not None:
-                advance(m, self.copies)
-        design = self.design(plan)
-        return Release(
-            copies=tuple(copies),
-            method=self.method,
-            rule=rule_for(design),
-            mask_draw=design.mask_draw,
-            design=design,
-            privacy=self.guarantee(plan, event),
-            seconds={"fit": paid - started, "draw": time.perf_counter() - paid},
-        )
+            return domain.frame(draw(rng), plan.data.frame, rng=rng)
+
+        copies = tuple(each(copy, range(1, self.copies + 1), advance=advance))
+        seconds = {"fit": paid - started, "draw": time.perf_counter() - paid}
+        return Release.of(self, plan, copies, privacy=self.guarantee(plan, event), seconds=seconds)
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Return how records are drawn from what the mechanism released, and what it cost."""

@@ -4,9 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.synthesis.design import rule_for
-from synthdp.synthesis.plan import Advance, Method, Plan, Release
+from synthdp.synthesis.plan import Method, Plan, Release
 
 
 class Permuted(Method):

@@ -135,15 +135,15 @@ def test_nobody_to_guess_from() -> None:
 
 def test_numbers_are_told_apart_up_to_the_tolerance() -> None:
     age = Column(name="age", kind="continuous", role="keep", key=True, tolerance=0.1)
-    (found,) = classes([pd.Series([0.6, 0.59, 0.79, None, np.inf])], age)
+    (found,) = classes([pd.DataFrame({"age": [0.6, 0.59, 0.79, None, np.inf]})], age)
     assert found.tolist() == [1, 0, 1, 2, 3]
-    (exact,) = classes([pd.Series([0.6, 0.59, 0.6])], age, exact=True)
+    (exact,) = classes([pd.DataFrame({"age": [0.6, 0.59, 0.6]})], age, exact=True)
     assert exact.tolist() == [1, 0, 1]
 
 
 def test_unknown_levels_and_other_spellings() -> None:
     sex = Column(name="sex", kind="binary", role="keep", key=True, levels=(0, 1))
-    first, second = classes([pd.Series([0, 1, None]), pd.Series(["0", "1.0", "x"])], sex)
+    first, second = classes([pd.DataFrame({"sex": [0, 1, None]}), pd.DataFrame({"sex": ["0", "1.0", "x"]})], sex)
     assert first.tolist() == [0, 1, 2]
     assert second.tolist() == [0, 1, 3]
     assert [one.tolist() for one in combine([pd.DataFrame({"a": [1, 2]})], [])] == [[0, 0]]
@@ -152,7 +152,7 @@ def test_unknown_levels_and_other_spellings() -> None:
 def test_dates_that_are_none() -> None:
     born = Column(name="born", kind="date", role="keep", key=True)
     with pytest.raises(InputError, match="born: a date column needs dates, found values that are not; correct"):
-        classes([pd.Series([1.0, 2.0])], born)
+        classes([pd.DataFrame({"born": [1.0, 2.0]})], born)
 
 
 # floor and ceiling
@@ -166,7 +166,7 @@ def test_the_original_as_copy_is_the_ceiling() -> None:
     assert found["repU"] == found["UiO"]
     data = resolve(frame, KEYS)
     (cells,) = combine([frame], data.schema.keys())
-    (target,) = classes([frame["vote"]], data.schema["vote"])
+    (target,) = classes([frame], data.schema["vote"])
     # who is left out of the original is disclosed unless they were alone: the gain in DiSCO is UiO
     others = [
         len(set(target[(cells == cells[i]) & (np.arange(300) != i)])) == 1

@@ -20,6 +20,7 @@ from synthdp.evaluation.risk.public_posterior import FLOOR, PublicPosterior
 from synthdp.evaluation.risk.public_study import study
 from synthdp.evaluation.risk.scoring import score_chain
 from synthdp.evaluation.risk.traces import unchanged
+from synthdp.table.coded import coded
 from synthdp.table.microdata import Codes, Floats, resolve
 from synthdp.table.schema import Variable
 
@@ -366,16 +367,16 @@ def test_it_refuses_by_name() -> None:
 def test_coding_follows_the_copies_and_shows_no_values() -> None:
     comparison = mixed(200, 9)
     replaced = [column for column in comparison.schema.columns if column.name in ("sex", "x", "y")]
-    coding = code_columns(comparison.copies, replaced, gaps=["y"])
+    coding = code_columns([coded(copy) for copy in comparison.copies], replaced, gaps=["y"])
     assert repr(coding) == "Coding(4 columns, 6 wide)"
     assert repr(coding.places[0]) == "Place(2 levels)"
-    shown = coding.matrix(comparison.copies[0])
+    shown = coding.matrix(coded(comparison.copies[0]))
     np.testing.assert_array_equal(shown[:, :2].sum(axis=1), 1.0)
     np.testing.assert_array_equal(shown[:, 5], comparison.copies[0]["y"].notna())
     np.testing.assert_array_equal(np.isnan(shown[:, 3]), comparison.copies[0]["y"].isna())
-    kept = code_kept(comparison.copies[0], comparison.schema.kept())
+    kept = code_kept(coded(comparison.copies[0]), comparison.schema.kept())
     assert repr(kept) == "Kept(2 columns)"
-    assert kept.matrix(comparison.copies[0]).shape == (200, 4)
+    assert kept.matrix(coded(comparison.copies[0])).shape == (200, 4)
     public = study(comparison, mask_draw=None, rng=rng())
     assert repr(public) == "Public(200 rows)"
     assert len(public.channels) == 3

@@ -68,8 +68,9 @@ def test_the_dotted_line_stands_where_the_parameter_is():
 @pytest.mark.slow
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "FOLDS", (4, 16))
-    results = study.run(out=tmp_path)
-    assert {"README.md", "results.json", "regions.svg", "regions.html"} == {path.name for path in tmp_path.iterdir()}
+    results = study.STUDY.run(out=tmp_path)
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"README.md", "results.json", "cells.jsonl", "regions.svg", "regions.html"}
     found = {(row["summand"], row["k"]): row for row in results["limits"]}
     assert all(row["largest_gap"] < row["gamma"] for row in found.values())
     assert found["(1/√k)-DP", 16]["gap_to_1-GDP"] < 0.01

@@ -18,7 +18,7 @@ from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import prepare
 from synthdp.synthesis.sequential import Sequential
-from synthdp.synthesis.truncation import Truncated, truncates, writer
+from synthdp.synthesis.truncation import Truncated, writer
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 from synthdp.tagging.groups import tag
@@ -162,8 +162,8 @@ def test_the_same_parameters_for_other_records():
 
 
 def test_only_regressions_are_learnt_under_constraints():
-    assert truncates(Regression())
-    assert not truncates(Mi(model={"method": "cart"}).model)
+    assert Regression().keeps_constraints == "learnt"
+    assert Mi(model={"method": "cart"}).model.keeps_constraints == "drawn"
     found = truncated("continuous")
     with pytest.raises(TypeError, match="int cannot be learnt under constraints"):
         Truncated.of(found.model, found.task, Fixed(), RULES["continuous"], found.write, rng=np.random.default_rng(1))

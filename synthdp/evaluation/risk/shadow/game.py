@@ -12,7 +12,7 @@ import pandas as pd
 from synthdp.arrays import Booleans
 from synthdp.evaluation.combinations import classes, combine
 from synthdp.evaluation.risk.nearest import encode_records, nearest, span
-from synthdp.table.microdata import Codes, Floats, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column
 
 Others = Literal["half", "all"]
@@ -236,9 +236,9 @@ def _outstanding(frame: pd.DataFrame, columns: Sequence[Column]) -> list[Floats]
     levels = [column for column in columns if column.kind.categorical]
     found = []
     if levels:
-        parts = [classes([frame[column.name]], column)[0] for column in levels] + combine([frame], levels)
+        parts = [classes([frame], column)[0] for column in levels] + combine([frame], levels)
         found.append(np.sum([-np.log(np.bincount(part)[part] / len(frame)) for part in parts], axis=0))
-    extreme = [_extremity(numbers(frame[column.name], column)) for column in columns if not column.kind.categorical]
+    extreme = [_extremity(coded(frame).numbers(column)) for column in columns if not column.kind.categorical]
     if extreme:
         found.append(np.max(extreme, axis=0))
     return found

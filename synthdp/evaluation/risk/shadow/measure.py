@@ -1,7 +1,8 @@
 """The membership game: play it, let the worst score count, and say how sure that is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +17,9 @@ from synthdp.evaluation.risk.shadow.influence import finding, ordinary_influence
 from synthdp.evaluation.risk.shadow.questions import Coder
 from synthdp.evaluation.risk.shadow.scores import Marks, Sheet
 from synthdp.evaluation.risk.shadow.trial import Rounds, Trial
+from synthdp.parallel import Advance, each
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column, Role
-
-Advance = Callable[[int, int], None]
 
 FITS, TARGETS = 400, 50
 FEWEST_FITS = 40
@@ -217,26 +217,12 @@ def _play(
     deck: Deck, sheet: Sheet, refit: Refit, fits: int, rng: np.random.Generator, jobs: int, advance: Advance | None
 ) -> Iterator[tuple[States, Marks | None]]:
     """Yield the states of the targets in each fit, and what its copies say, in the order of the fits."""
-    generators = rng.spawn(fits)
-    if jobs <= 1:
-        results: Iterator[tuple[States, Marks | None]] = (
-            _fit(deck, sheet, refit, number, one) for number, one in enumerate(generators)
-        )
-    else:
-        from joblib import Parallel, delayed, parallel_config
-
-        # one BLAS thread each: sums taken in another order would change the last digit with the number of jobs
-        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
-            # records go through pipes, never through files that outlive a killed process
-            pool = Parallel(return_as="generator", pre_dispatch="3*n_jobs", max_nbytes=None)
-            results = pool(delayed(_fit)(deck, sheet, refit, number, one) for number, one in enumerate(generators))
-    for done, result in enumerate(results, start=1):
-        if advance is not None:
-            advance(done, fits)
-        yield result
+    play = partial(_fit, deck, sheet, refit)
+    yield from each(play, list(enumerate(rng.spawn(fits))), jobs=jobs, advance=advance, processes=True)
 
 
-def _fit(deck: Deck, sheet: Sheet, refit: Refit, number: int, rng: np.random.Generator) -> tuple[States, Marks | None]:
+def _fit(deck: Deck, sheet: Sheet, refit: Refit, turn: tuple[int, np.random.Generator]) -> tuple[States, Marks | None]:
+    number, rng = turn
     hand = deck.deal(number, rng=rng)
     try:
         copies = refit(hand.rows, hand.donors, rng=rng)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans, compiled
 from synthdp.evaluation.risk.nearest import span
-from synthdp.table.microdata import Codes, Floats, codes, numbers
+from synthdp.table.coded import Codes, Floats, coded
 from synthdp.table.schema import Column, Role
 
 TILE = 1024
@@ -149,7 +149,7 @@ class Coder:
     @classmethod
     def of(cls, frame: pd.DataFrame, columns: Sequence[Column]) -> "Coder":
         """Return the coder whose scale this file, the original, sets."""
-        spans = [1.0 if c.kind.categorical else span(_numbers(frame[c.name], c)) for c in columns]
+        spans = [1.0 if c.kind.categorical else span(coded(frame).finite(c)) for c in columns]
         return cls(tuple(columns), np.asarray(spans))
 
     def __repr__(self) -> str:
@@ -162,13 +162,12 @@ class Coder:
 
     def code(self, frame: pd.DataFrame) -> Floats:
         """Return a file as numbers, shape (n, p). Cost O(n p)."""
-        found = np.empty((len(frame), len(self.columns)))
+        file, found = coded(frame), np.empty((len(frame), len(self.columns)))
         for j, column in enumerate(self.columns):
-            series = frame[column.name]
             if column.kind.categorical:
-                found[:, j] = codes(series, column)
+                found[:, j] = file.codes(column)
             else:
-                values = _numbers(series, column) / self.spans[j]
+                values = file.finite(column) / self.spans[j]
                 found[:, j] = np.where(np.isnan(values), MISSING, values)
         return found
 
@@ -254,8 +253,3 @@ def _queries(column_of: Codes, closest: int, replaced: Booleans, rng: np.random.
             subset.setdefault(int(column_of[b]), int(b))
         found.setdefault(frozenset(list(subset.values())[:size]))
     return np.asarray([sum(1 << b for b in one) for one in list(found)[:QUERIES]], dtype=np.uint64)
-
-
-def _numbers(series: pd.Series, column: Column) -> Floats:
-    values = numbers(series, column)
-    return np.where(np.isfinite(values), values, np.nan)

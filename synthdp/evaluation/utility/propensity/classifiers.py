@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from synthdp.evaluation.utility.propensity.nulls import Null
 from synthdp.evaluation.utility.propensity.stacking import Stack
+from synthdp.newton import maximise
 from synthdp.table.microdata import Codes, Floats
 
 MOST_LEVELS = 50
@@ -171,12 +172,15 @@ def fit_logistic(matrix: Floats, label: Floats, gram: Floats | None = None) -> F
         XᵀX, where it is known.
     """
     ridge = RIDGE * len(matrix)
-    beta = np.zeros(matrix.shape[1])
-    eta = matrix @ beta
-    height = _height(eta, label, beta, ridge)
-    curvature = 0.25 * (_gram(matrix) if gram is None else gram) + ridge * np.eye(len(beta))
+    curvature = 0.25 * (_gram(matrix) if gram is None else gram) + ridge * np.eye(matrix.shape[1])
     gain = np.inf
-    for _ in range(STEPS):
+
+    def at(beta: Floats) -> tuple[float, Floats]:
+        eta = matrix @ beta
+        return _height(eta, label, beta, ridge), eta
+
+    def newton(beta: Floats, eta: Floats) -> tuple[Floats, float, None]:
+        nonlocal curvature, gain
         p = expit(eta)
         slope = matrix.T @ (label - p) - ridge * beta
         step = np.linalg.solve(curvature, slope)
@@ -184,17 +188,11 @@ def fit_logistic(matrix: Floats, label: Floats, gram: Floats | None = None) -> F
             curvature = _gram(matrix, p * (1 - p)) + ridge * np.eye(len(beta))
             step = np.linalg.solve(curvature, slope)
         gain = float(slope @ step)
-        if gain < CONVERGED:
-            break
-        while True:
-            moved = beta + step
-            eta_moved = matrix @ moved
-            height_moved = _height(eta_moved, label, moved, ridge)
-            if height_moved >= height - 1e-12 * abs(height):
-                break
-            step = step / 2
-        beta, eta, height = moved, eta_moved, height_moved
-    return np.asarray(expit(eta), dtype=np.float64)
+        return np.asarray(step, dtype=np.float64), gain, None
+
+    start = np.zeros(matrix.shape[1])
+    found = maximise(at, newton, start, steps=STEPS, near=CONVERGED, rounding=1e-12)
+    return np.asarray(expit(found.known), dtype=np.float64)
 
 
 def _height(eta: Floats, label: Floats, beta: Floats, ridge: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.table.microdata import MISSING, Codes, Floats, codes, numbers
+from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded
 from synthdp.table.schema import Column, Kind, Schema
 
 Bins = npt.NDArray[np.uint16]
@@ -86,7 +86,7 @@ class Encoded:
     @classmethod
     def of(cls, frame: pd.DataFrame, schema: Schema) -> Self:
         """Encode a file, columns in schema order."""
-        columns = tuple(_encode_column(frame[column.name], column) for column in schema.columns)
+        columns = tuple(_encode_column(coded(frame), column) for column in schema.columns)
         return cls(columns, tuple(not c.kind.categorical or c.kind is Kind.ORDINAL for c in schema.columns))
 
     def __len__(self) -> int:
@@ -187,10 +187,8 @@ def _constant(column: Floats | Codes) -> bool:
     return bool(np.all(column == column[0])) or (column.dtype.kind == "f" and bool(np.isnan(column).all()))
 
 
-def _encode_column(series: pd.Series, column: Column) -> Floats | Codes:
+def _encode_column(file: Coded, column: Column) -> Floats | Codes:
     if not column.kind.categorical:
-        return numbers(series, column)
-    found = codes(series, column)
+        return file.numbers(column)
     # a value outside the levels is a level of its own: it must not pass for a missing one
-    found[(found == MISSING) & series.notna().to_numpy()] = len(column.levels)
-    return found
+    return file.codes(column, foreign=len(column.levels))

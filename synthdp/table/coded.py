@@ -1,0 +1,286 @@
+"""Records as arrays, coded once: levels as positions, numbers as floats, and what is missing or foreign in one way.
+
+A column is coded when it is first asked for and kept as long as its frame. Frames that share a column, as copies share
+the columns they keep, share its coding. Nothing gets stale: a coding holds on to the values it was made of, so that
+pandas writes a changed column elsewhere (copy on write), where it is found to be another one.
+"""
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from synthdp.arrays import Booleans as Booleans
+from synthdp.arrays import Codes as Codes
+from synthdp.arrays import Floats as Floats
+from synthdp.table.schema import Column, Kind, Level
+
+MISSING = -1
+# a value that is no level; callers see it only where they ask for it
+_FOREIGN = -2
+# whole numbers this close together are coded by a table, and so many tables are kept
+NARROW, MOST_TABLES = 1000, 1000
+_TABLES: dict[tuple[tuple[Level, ...], int, int], Codes] = {}
+
+
+@dataclass(eq=False, repr=False)
+class _Values:
+    """The values of one column, where they stand in memory (``held`` keeps them there), and what was made of them."""
+
+    series: pd.Series
+    where: tuple[object, ...]
+    held: object
+    positions: tuple[tuple[Level, ...], npt.NDArray[np.signedinteger]] | None = None
+    floats: dict[bool, Floats] = field(default_factory=dict)
+    present: Booleans | None = None
+
+
+_KEPT: dict[int, tuple[weakref.ref[pd.DataFrame], dict[str, _Values]]] = {}
+_SHARED: weakref.WeakValueDictionary[tuple[object, ...], _Values] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coded:
+    """A frame whose columns can be had as arrays, each made once.
+
+    Missing and foreign values (those that are no level) have the codes that the caller gives them, so that each
+    measure says what they are to it.
+    """
+
+    frame: pd.DataFrame
+    _columns: dict[str, _Values]
+    _rows: Codes | None = None
+
+    def __repr__(self) -> str:
+        return f"Coded({len(self)} records)"
+
+    def __len__(self) -> int:
+        return len(self.frame) if self._rows is None else len(self._rows)
+
+    def take(self, rows: Codes) -> "Coded":
+        """Return some rows of the frame; columns are still coded as a whole, once."""
+        return Coded(self.frame, self._columns, rows if self._rows is None else self._rows[rows])
+
+    def codes(self, column: Column, *, missing: int = MISSING, foreign: int = MISSING) -> Codes:
+        """Return a categorical column as positions in its levels, as an array of the caller's own.
+
+        Examples
+        --------
+        >>> sex = Column(name="sex", kind="binary", role="keep", key=True, levels=("F", "M"))
+        >>> table = pd.DataFrame({"sex": ["M", None, "X"]})
+        >>> coded(table).codes(sex).tolist(), coded(table).codes(sex, missing=2, foreign=3).tolist()
+        ([1, -1, -1], [1, 2, 3])
+        """
+        held = self._held(column.name)
+        found = held.positions
+        if found is None or not _alike(found[0], column.levels):
+            # in as few bytes as so many levels need
+            narrow = _positions(held.series, column).astype(np.min_scalar_type(-len(column.levels) - 2))
+            held.positions = found = column.levels, narrow
+        place = found[1] if self._rows is None else found[1][self._rows]
+        if missing == MISSING == foreign:
+            return np.asarray(np.maximum(place, MISSING, dtype=np.int64))
+        return np.asarray(np.append(np.arange(len(column.levels)), [foreign, missing])[place], dtype=np.int64)
+
+    def numbers(self, column: Column) -> Floats:
+        """Return a numeric or date column as floats, which cannot be written to; missing is NaN.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the column holds dates instead of numbers, or numbers instead of dates.
+        """
+        held, date = self._held(column.name), column.kind is Kind.DATE
+        if date not in held.floats:
+            found = numbers(held.series, column).view()
+            found.flags.writeable = False
+            held.floats[date] = found
+        return held.floats[date] if self._rows is None else held.floats[date][self._rows]
+
+    def finite(self, column: Column) -> Floats:
+        """Return a numeric or date column as floats; whatever is no finite number is NaN."""
+        found = self.numbers(column)
+        return np.where(np.isfinite(found), found, np.nan)
+
+    def values(self, column: Column) -> Floats:
+        """Return any column as numbers that are equal when the values are; missing and foreign are NaN."""
+        if not column.kind.categorical:
+            return self.numbers(column)
+        found = self.codes(column)
+        return np.where(found == MISSING, np.nan, found)
+
+    def present(self, name: str) -> Booleans:
+        """Return which records have a value, foreign or not; cannot be written to."""
+        held = self._held(name)
+        if held.present is None:
+            held.present = held.series.notna().to_numpy(dtype=bool)
+            held.present.flags.writeable = False
+        return held.present if self._rows is None else held.present[self._rows]
+
+    def _held(self, name: str) -> _Values:
+        series, known = self.frame[name], self._columns.get(name)
+        where, held = _where(series)
+        if known is None or known.where != where:
+            known = _SHARED.get(where) or _Values(series, where, held)
+            _SHARED[where] = self._columns[name] = known
+        return known
+
+
+def coded(frame: pd.DataFrame) -> Coded:
+    """Return the frame as arrays; what was coded before is not coded again."""
+    key = id(frame)
+    entry = _KEPT.get(key)
+    if entry is None or entry[0]() is not frame:
+        _KEPT[key] = entry = (weakref.ref(frame, lambda _: _KEPT.pop(key, None)), {})
+    return Coded(frame, entry[1])
+
+
+def dense(found: Codes) -> Codes:
+    """Return codes from 0 numbered anew without gaps, in their order. O(n), for codes not much larger than n."""
+    return np.asarray((np.cumsum(np.bincount(found.ravel(), minlength=1) > 0) - 1)[found], dtype=np.int64)
+
+
+def merge(one: Codes, other: Codes) -> Codes:
+    """Return dense codes of the pairs, in the order in which they occur. Cost O(n)."""
+    if len(one) == 0:
+        return one
+    # renumbered at every step: products of many large columns would overflow
+    return distinct(one * (int(other.max()) + 1) + other)
+
+
+def distinct(values: Codes | Floats | pd.Series, *, missing: Literal["level", "none"] = "level") -> Codes:
+    """Return dense codes of the values, in the order in which they occur; missing is one more of them, or -1. O(n)."""
+    return np.asarray(pd.factorize(values, use_na_sentinel=missing == "none")[0], dtype=np.int64)
+
+
+def joint(columns: Sequence[Codes | Floats]) -> Codes:
+    """Return dense codes of the combinations of values, NaN equal to NaN. Cost O(n) for each column.
+
+    Examples
+    --------
+    >>> joint([np.array([1.0, np.nan, np.nan, 1.0]), np.array([0, 1, 1, 1])]).tolist()
+    [0, 1, 1, 2]
+    """
+    found = distinct(columns[0])
+    for values in columns[1:]:
+        found = merge(found, distinct(values))
+    return found
+
+
+def same(one: Floats, other: Floats) -> Booleans:
+    """Return which values are equal, or both missing."""
+    return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
+
+
+def numbers(series: pd.Series, column: Column) -> Floats:
+    """Return a numeric or date series as floats; missing is NaN, dates are days since 1970."""
+    dated = pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series)
+    if column.kind is not Kind.DATE:
+        if dated:  # pandas would count nanoseconds
+            raise TypeError("dates are no numbers")
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
+            return np.asarray(series, dtype=np.float64)
+        return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
+    if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
+        raise TypeError("numbers are no dates")
+    dates = _dates(series)
+    # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
+    moments = (dates if dates.dt.tz is None else dates.dt.tz_localize(None)).to_numpy("datetime64[us]")
+    return np.asarray((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
+
+
+def codes(series: pd.Series, column: Column) -> Codes:
+    """Return a categorical series as positions in the column's levels; missing or foreign is -1. O(n)."""
+    return np.maximum(_positions(series, column), MISSING)
+
+
+def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
+    """Return positions in the levels as values of the same dtype as the original series."""
+    levels = np.asarray(column.levels, dtype=object)
+    if pd.api.types.is_bool_dtype(like.dtype):  # the text "False" would be cast to True
+        for truth, position in zip((False, True), codes(pd.Series([False, True]), column), strict=True):
+            if position != MISSING:
+                levels[position] = truth
+    return pd.Series(levels[positions], index=like.index, name=like.name).astype(like.dtype)
+
+
+def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:
+    """Return where the values of a column stand in memory, and what must be kept for them to stay there."""
+    if isinstance(series.dtype, np.dtype):
+        memory = np.asarray(series.values).__array_interface__
+        return (memory["data"][0], memory["strides"], memory["typestr"], len(series)), series
+    held: object = series.array
+    if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
+        held = series.array.__arrow_array__()  # the same one in all frames that share it
+    return (id(held),), held
+
+
+def _dates(series: pd.Series) -> pd.Series:
+    try:
+        return pd.to_datetime(series)
+    except ValueError:
+        # the first text sets the form for all of them, but dates with and without a time or fractions are one column
+        return pd.to_datetime(series, format="ISO8601")
+
+
+def _positions(series: pd.Series, column: Column) -> Codes:
+    """Return positions in the levels; missing is -1, foreign -2."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and len(series):
+        values = series.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < NARROW and max(-low, high) < 2**53:
+            place: Codes = values.astype(np.int64) - low
+            return np.asarray(_table(column, low, high)[place], dtype=np.int64)
+    return _looked_up(series, column)
+
+
+def _table(column: Column, low: int, high: int) -> Codes:
+    """Return the positions of all whole numbers from low to high: files are coded many times."""
+    key = (column.levels, low, high)
+    found = _TABLES.get(key)  # another thread may empty it at any time
+    if found is None:
+        if len(_TABLES) > MOST_TABLES:
+            _TABLES.clear()
+        found = _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
+    return found
+
+
+def _looked_up(series: pd.Series, column: Column) -> Codes:
+    place, values = pd.factorize(series)
+    given = pd.Series(np.asarray(values, dtype=object), dtype=object)
+    levels = _as_numbers(column.levels, series)
+    if levels is not None:
+        found = pd.Index(levels).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
+    else:
+        text = pd.Index([str(level) for level in column.levels], dtype=object)
+        found = text.get_indexer(pd.Index([_spelt(value) for value in given], dtype=object))
+    # a missing value has place -1, which is the end
+    return np.append(np.where(found < 0, _FOREIGN, found), MISSING).astype(np.int64)[place]
+
+
+def _spelt(value: object) -> str:
+    """Return a value as text: 1.0 is a 1 that pandas made a float because another is missing."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _as_numbers(levels: tuple[Level, ...], series: pd.Series) -> Floats | None:
+    """Return the levels as numbers where values are compared as numbers, or None where as text.
+
+    1, 1.0, "1" and True are one level to a person, and files from different tools spell it differently; but "01" and
+    "1" in a column of text are two.
+    """
+    if any(isinstance(level, str) for level in levels) and not pd.api.types.is_numeric_dtype(series):
+        return None
+    try:
+        found = np.asarray([float(level) for level in levels], dtype=np.float64)
+    except ValueError:
+        return None
+    return found if len(np.unique(found)) == len(found) else None  # numbers beyond 2^53 may coincide
+
+
+def _alike(one: tuple[Level, ...], other: tuple[Level, ...]) -> bool:
+    return one is other or (one == other and list(map(type, one)) == list(map(type, other)))
