@@ -52,7 +52,35 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "k_pram": "synthdp.synthesis.maskings:KPram",
         "k_noise": "synthdp.synthesis.maskings:KNoise",
     },
-    "measures": {},
+    # those of "gate" are asked by the gate alone, where a person has several rows
+    "measures": {
+        "utility.pmse": "synthdp.evaluation.measures.usefulness:PMSE",
+        "utility.panel": "synthdp.evaluation.measures.usefulness:PANEL",
+        "utility.analyses": "synthdp.evaluation.measures.usefulness:ANALYSES",
+        "utility.tables": "synthdp.evaluation.measures.usefulness:TABLES",
+        "utility.distributions": "synthdp.evaluation.measures.usefulness:DISTRIBUTIONS",
+        "utility.correlations": "synthdp.evaluation.measures.usefulness:CORRELATIONS",
+        "utility.prediction": "synthdp.evaluation.measures.usefulness:PREDICTION",
+        "risk.identity": "synthdp.evaluation.measures.identity:EACH_COPY",
+        "risk.identity_averaged": "synthdp.evaluation.measures.identity:AVERAGED",
+        "risk.identity_linked": "synthdp.evaluation.measures.identity:LINKED",
+        "risk.identity_likelihood": "synthdp.evaluation.measures.identity:LIKELIHOOD",
+        "risk.identity_public": "synthdp.evaluation.measures.identity:PUBLIC",
+        "risk.identity_extremes": "synthdp.evaluation.measures.identity:EXTREMES",
+        "risk.identity_bayes": "synthdp.evaluation.measures.identity:BAYES",
+        "risk.verbatim": "synthdp.evaluation.measures.standing_out:VERBATIM",
+        "risk.memorised": "synthdp.evaluation.measures.standing_out:MEMORISED",
+        "risk.exposure": "synthdp.evaluation.measures.standing_out:EXPOSURE",
+        "risk.attribute": "synthdp.evaluation.measures.disclosure:ATTRIBUTE",
+        "risk.membership": "synthdp.evaluation.measures.disclosure:MEMBERSHIP",
+        "risk.membership_shadow": "synthdp.evaluation.measures.disclosure:SHADOW",
+        "risk.singling": "synthdp.evaluation.measures.disclosure:SINGLING",
+        "risk.linkability": "synthdp.evaluation.measures.disclosure:LINKABILITY",
+        "risk.inference": "synthdp.evaluation.measures.disclosure:INFERENCE",
+        "risk.anonymity": "synthdp.evaluation.measures.standing_out:ANONYMITY",
+        "risk.population": "synthdp.evaluation.measures.standing_out:POPULATION",
+        "gate.identity_persons": "synthdp.evaluation.measures.identity:PERSONS",
+    },
     "rules": {
         "reiter2003": "synthdp.inference.rules.partial:REITER2003",
         "rubin1987": "synthdp.inference.rules.imputed:RUBIN1987",
@@ -148,6 +176,10 @@ def entries(kind: Kind) -> Mapping[str, EntryPoint]:
                 "uninstall one of them."
             )
         found[entry.name] = entry
+    words = [name.rpartition(".")[2] for name in found]
+    if kind == "measures" and len(set(words)) < len(words):
+        twice = next(name for name in found if words.count(name.rpartition(".")[2]) > 1 and name not in BUILT_IN[kind])
+        raise InputError(f"{group}: {origin(found[twice])} registers {twice!r}, and there is a measure of that name.")
     return found
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator
 
 from synthdp import plugins
-from synthdp.evaluation.assessment import UtilitySettings
+from synthdp.evaluation.comparison import Request
 from synthdp.evaluation.gate.limits import OFF, Thresholds
+from synthdp.evaluation.measures import REMOVED, RISK, UTILITY
 from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.evaluation.utility.propensity.nulls import Propensity
 from synthdp.inference.analyses import Analysis
@@ -25,28 +26,11 @@ METHODS: Mapping[str, type[Settings]] = plugins.Registry("synthesizers")
 # the largest ε of a differentially private method that takes the place of the gate's limits
 LARGEST_EPSILON = 20.0
 
-Utility = Literal["pmse", "analyses", "panel", "tables", "distributions", "correlations", "prediction"]
-Risk = Literal[
-    "identity",
-    "identity_averaged",
-    "identity_linked",
-    "identity_likelihood",
-    "identity_public",
-    "identity_extremes",
-    "identity_bayes",
-    "attribute",
-    "verbatim",
-    "memorised",
-    "exposure",
-    "membership",
-    "membership_shadow",
-    "singling",
-    "linkability",
-    "inference",
-    "anonymity",
-    "population",
-    "anonymeter",
-]
+if TYPE_CHECKING:
+    Utility = str
+    Risk = str
+else:
+    Utility, Risk = Literal[tuple(UTILITY)], Literal[tuple(RISK)]
 
 
 def _grouping(value: Any) -> str:
@@ -197,15 +181,13 @@ class Evaluation(Settings):
     most_tables: int = Field(default=500, ge=1)
     subgroups: str | None = None
 
-    def utility_settings(self) -> UtilitySettings:
-        """Return what the measures of usefulness need to know beside the files."""
-        return UtilitySettings(
-            targets=self.targets,
-            ways=self.table_ways,
-            columns=self.table_columns,
-            most=self.most_tables,
-            subgroups=self.subgroups,
-        )
+    @field_validator("utility", "risk", mode="before")
+    @classmethod
+    def _not_removed(cls, names: Any) -> Any:
+        gone = [name for name in names if name in REMOVED] if isinstance(names, list | tuple) else []
+        if gone:
+            raise ValueError(" ".join(f"{name}: {REMOVED[name]}" for name in gone))
+        return names
 
     @field_validator("rows")
     @classmethod
@@ -274,6 +256,21 @@ class Config(Settings):
         off = (budget := self.synthesis.budget) is not None and budget <= LARGEST_EPSILON
         names = [name for name in Thresholds.model_fields if name in written or not off]
         return OFF.model_copy(update={name: getattr(self.release, name) for name in names})
+
+    def request(self) -> Request:
+        """Return what the measures need to know beside the files."""
+        asked = self.evaluation
+        return Request(
+            targets=asked.targets,
+            analyses=self.analyses,
+            propensity=asked.propensity,
+            intruders=asked.intruders,
+            ways=asked.table_ways,
+            columns=asked.table_columns,
+            most=asked.most_tables,
+            subgroups=asked.subgroups,
+            shadow=asked.shadow.model_dump(),
+        )
 
 
 def json_schema() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from synthdp.inference.formulas import absent, columns_used
 from synthdp.inference.models import descriptive
 from synthdp.inference.models.fit import Fit, Link, Problem, ReplicateMethod
 from synthdp.inference.models.model import MODELS, Asked
-from synthdp.inference.rules import unknown_rule
+from synthdp.inference.rules import RULES, unknown_rule
 from synthdp.inference.variances import linearised, replicated, sample, weight_column
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Schema, Settings
@@ -79,7 +79,7 @@ class Analysis(Settings):
     name: str
     model: Model
     formula: str
-    rule: str | None = None
+    rule: Annotated[str, Field(json_schema_extra={"enum": [*RULES]})] | None = None
     status: str | None = None
     probabilities: tuple[Share, ...] = (0.25, 0.5, 0.75)
     link: Link | None = None

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report.content import ReportContent, Table, find
+from synthdp.evaluation.blocks import NOT_COMPUTED, Table, counted, find, is_number, listing, number
+from synthdp.report.content import ReportContent
 from synthdp.report.names import CHECKS, OWN, UNDECIDED, attack_title, check_title
 from synthdp.report.reasons import (
     Line,
@@ -25,7 +26,7 @@ from synthdp.report.reasons import (
     verdict_of,
 )
 from synthdp.report.risk import identity_sections
-from synthdp.report.words import NOT_COMPUTED, counted, is_number, listing, number, share
+from synthdp.report.words import share
 
 MOST_KEYS = 6
 

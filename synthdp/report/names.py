@@ -3,62 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synthdp.evaluation.gate.limits import LIMITS
+from synthdp.evaluation.gate.limits import LIMITS, own_limits
+from synthdp.evaluation.measure import Measure, identifies
+from synthdp.evaluation.measures import GATE, known, measure, pointing
 
-ATTACKS: Mapping[str, tuple[str, str]] = {
-    "identity": (
-        "Matching each copy",
-        "The intruder knows that a person is in the file, and knows that person's key columns exactly. In every copy "
-        "they look for records that agree (same category, numbers within the tolerance), and they trust the records "
-        "that come up most often over all copies.",
-    ),
-    "identity_averaged": (
-        "Averaging the copies first",
-        "The intruder has lined the copies up record by record (the kept columns, being the same in all copies, make "
-        "that possible), averages the values of each record to wash out some of the noise, and then matches as above.",
-    ),
-    "identity_linked": (
-        "Lining up, then averaging",
-        "As above, but nobody tells the intruder which rows of different copies belong together: they find out through "
-        "the columns that were kept, and choose at random where several rows agree.",
-    ),
-    "identity_likelihood": (
-        "Most likely record",
-        "The intruder knows how far released values usually lie from true ones (at worst: as measured here) and points "
-        "at the record whose released values are most likely for the person they look for. No tolerance enters, so no "
-        "mask can be shaped to slip past it.",
-    ),
-    "identity_public": (
-        "Public files only",
-        "The intruder has nothing but the public files: they predict each key from the kept columns, learn from the "
-        "spread between copies how far released values lie from true ones, and weigh all keys jointly.",
-    ),
-    "identity_extremes": (
-        "Looking for extremes",
-        "The intruder looks for the person who is known to have the largest or smallest value in truth, among the "
-        "largest and smallest values of the copies.",
-    ),
-    "identity_bayes": (
-        "Knowing mask and model",
-        "The intruder knows the mask, the model and its parameters, and computes from all copies how probable each "
-        "record is.",
-    ),
-    "identity_persons": (
-        "All rows of a person",
-        "The intruder knows the keys of all rows that belong to one person, and looks for them together.",
-    ),
-}
-
-OTHERS: Mapping[str, str] = {
-    "attribute": "Learning a sensitive value",
-    "verbatim": "Rows copied over",
-    "exposure": "Reading the kept columns",
-    "memorised": "Fitting halves of the file",
-    "panel": "Small regressions drawn at random",
-    "analyses": "Your analyses",
-    "pmse": "Telling copies from the original",
-    "membership_shadow": "Shadow fits with and without a person",
-}
 OWN, BY_PERSON, UNDECIDED = "identity as ", " by person", "undecided"
 
 
@@ -88,7 +36,18 @@ def _words(name: str, title: str, brief: str, says: str) -> CheckWords:
     return CheckWords(title, brief, says, LIMITS[name].share)
 
 
-CHECKS: Mapping[str, CheckWords] = {
+class _Checks(dict[str, CheckWords]):
+    """The words of our limits; one from outside is called what its measure is called."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in own_limits()
+
+    def __missing__(self, name: str) -> CheckWords:
+        title = own_limits()[name].words
+        return CheckWords(title, title, f"{title}: {{}}", share=False)
+
+
+_WORDS: Mapping[str, CheckWords] = {
     name: _words(name, *words)
     for name, words in {
         "max_expected_match_rate": (
@@ -150,6 +109,19 @@ CHECKS: Mapping[str, CheckWords] = {
 }
 
 
+CHECKS: Mapping[str, CheckWords] = _Checks(_WORDS)
+
+
+def intruders() -> dict[str, Measure]:
+    """Return the intruders who point at rows, in the order of the page."""
+    return {one.name: one for one in (*pointing(), *map(measure, GATE))}
+
+
+def answers_alone(name: str) -> bool:
+    """Return whether a measure is no intruder among others, but the only one who answers its limit."""
+    return known(name) and not identifies(measure(name))
+
+
 def attack_title(name: str) -> str:
     """Return what the page calls an attack that the gate names.
 
@@ -164,7 +136,7 @@ def attack_title(name: str) -> str:
         return f"{attack_title(name.removesuffix(BY_PERSON))}, any row of a person"
     if name.startswith(OWN):
         return f"“{name.removeprefix(OWN)[1:-1]}”"
-    return ATTACKS[name][0] if name in ATTACKS else OTHERS.get(name, name)
+    return (measure(name).title if known(name) else "") or name
 
 
 def attack_phrase(name: str) -> str:

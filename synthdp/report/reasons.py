@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synthdp.evaluation.blocks import counted, is_number, listing, number
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.names import CHECKS, OTHERS, UNDECIDED, attack_phrase
-from synthdp.report.words import counted, is_number, listing, number, share
+from synthdp.report.names import CHECKS, UNDECIDED, answers_alone, attack_phrase
+from synthdp.report.words import share
 
 MOST_NAMED = 4
 _TARGET = re.compile(r"attribute gain for (.+?) (?:[-\d.e]+[, ]|was not)")
@@ -160,7 +161,7 @@ def _reason(gate: Line, name: str, failed: Sequence[Line], sentences: Sequence[s
 
 def _who(check: Line) -> str:
     attack = str(check.get("attack") or "")
-    if attack in OTHERS and not is_use(check):  # no intruder among others, but the only one who answers this limit
+    if answers_alone(attack) and not is_use(check):
         return ""
     releases = int(check.get("releases") or 0)
     if check.get("earlier"):

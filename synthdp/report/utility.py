@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synthdp.evaluation.blocks import NOT_COMPUTED, Table, entries, find, is_number, listing, number, percent
 from synthdp.inference.rules import RULES
-from synthdp.report.content import ReportContent, Table, entries, find
+from synthdp.report.content import ReportContent
 from synthdp.report.marginals import Histogram, Marginal, Shares, Summary, differing, kept_but_changed, marginals
 from synthdp.report.plots import Figure, forest, marginal
-from synthdp.report.words import NOT_COMPUTED, day, interval, is_number, listing, number, percent, plain_term
+from synthdp.report.words import day, interval, plain_term
 
 LOW_OVERLAP = 0.5
 SURE = 0.05

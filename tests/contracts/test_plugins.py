@@ -63,7 +63,8 @@ CONFIG = {
     "masks": {"age": {"method": "gaussian", "sd": 3}, "sex": {"method": "shifted_laplace", "alpha": 0.5}},
     "synthesis": {"method": "da_mi", "model": {"method": "independent"}, "copies": 2},
     "analyses": [{"name": "typical age", "model": "trimmed_mean", "formula": "age", "rule": "cautious"}],
-    "release": {"format": "jsonl", "recorded_in": "none"},
+    "evaluation": {"utility": ["analyses", "means"], "risk": ["identity", "nearest_row"]},
+    "release": {"format": "jsonl", "recorded_in": "none", "limits": {"max_means": 1e-9}},
 }
 
 
@@ -109,6 +110,9 @@ def test_the_schema_lists_what_a_config_may_name(site, work):
     assert "#/$defs/Independent" in json.dumps(schema["$defs"]["DaMi"]["properties"]["model"])
     assert "trimmed_mean" in schema["$defs"]["Analysis"]["properties"]["model"]["enum"]
     assert "jsonl" in schema["$defs"]["ReleaseSettings"]["properties"]["format"]["enum"]
+    assert "cautious" in json.dumps(schema["$defs"]["Analysis"]["properties"]["rule"])
+    assert "means" in schema["$defs"]["Evaluation"]["properties"]["utility"]["items"]["enum"]
+    assert "nearest_row" in schema["$defs"]["Evaluation"]["properties"]["risk"]["items"]["enum"]
 
 
 def test_without_the_package_the_same_config_is_refused(tmp_path, work):
@@ -134,6 +138,26 @@ def test_the_mask_model_analysis_and_rule_are_used(studied):
     assert (analysis["model"], analysis["rule"]) == ("trimmed_mean", "cautious")
     assert analysis["terms"][0]["synthetic"]["se"] > 0
     assert "caution, for partially synthetic data" in (studied / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_measures_are_taken_judged_and_shown(studied):
+    metrics = json.loads((studied / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["utility"]["means"]["columns"] == 1
+    assert 0 <= metrics["risk"]["nearest_row"]["mean_individual"] <= 1
+    checks = {(one["name"], one["attack"]): one for one in metrics["gate"]["checks"]}
+    assert checks["max_individual", "nearest_row"]["limit"] == 0.33
+    own = checks["max_means", "means"]
+    assert own["passed"] is False
+    assert own["value"] > own["limit"] == 1e-9
+    report = (studied / "report.html").read_text(encoding="utf-8")
+    assert "The nearest row is the right one for" in report
+    assert "Worst: " in report
+
+
+def test_a_limit_that_no_measure_states_is_refused(site, work):
+    done = synthdp("check", "config.yaml", "--set", "release.limits={max_maens: 1}", site=site, cwd=work)
+    assert done.returncode == 2
+    assert "no measure from outside states a limit named 'max_maens'; did you mean 'max_means'?" in done.stderr
 
 
 def test_the_synthesizer_publishes_in_the_format(site, work):

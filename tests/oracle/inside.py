@@ -29,9 +29,10 @@ def functions() -> Iterable[str]:
 
 def measures() -> Iterable[str]:
     """Return the measures of risk by name."""
-    from synthdp.evaluation.risk.attacks import risks
+    from synthdp.evaluation.measure import Need
+    from synthdp.evaluation.measures import RISK, measure
 
-    return risks(())
+    return [name for name in RISK if Need.PLAN not in measure(name).needs]
 
 
 def readable() -> Iterable[str]:

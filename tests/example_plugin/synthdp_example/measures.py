@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from synthdp.evaluation.blocks import Block, number
 
+from synthdp.evaluation.blocks import Block, number
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import IDENTITY_LIMITS, Figures, Need, Plain
 from synthdp.table.microdata import Floats
@@ -75,7 +75,7 @@ MEANS = Plain(
     "means",
     "Are the means of numbers kept?",
     means,
-    limits=("means",),
+    limits=("max_means",),
     title="Means",
     reads=lambda section: {"": section["value"]},
     tells=lambda section: Block("Means", "Are the means kept?", (f"Worst: {number(section['value'])} sd.",)),

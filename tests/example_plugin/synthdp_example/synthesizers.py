@@ -6,7 +6,6 @@ from pydantic import Field
 
 from synthdp.parallel import Advance
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import rule_for
 from synthdp.synthesis.plan import Method, Plan, Release
 
 
@@ -30,5 +29,4 @@ class Permuted(Method):
             copies.append(frame.assign(**{name: frame[name].array[order] for name, order in orders.items()}))
             if advance is not None:
                 advance(m, self.copies)
-        design = self.design(plan)
-        return Release(tuple(copies), self.method, rule_for(design), design.mask_draw, design=design)
+        return Release.of(self, plan, copies, seconds={})
