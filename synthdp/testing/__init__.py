@@ -10,6 +10,7 @@ One tuple of checks a kind; every check of a kind takes the same arguments, so t
 from synthdp.testing.analyses import ANALYSIS
 from synthdp.testing.formats import FORMAT
 from synthdp.testing.masks import BINARY, MASK, NUMBER
+from synthdp.testing.measures import MEASURE
 from synthdp.testing.models import FORWARD_MODEL, MODEL
 from synthdp.testing.rules import RULE
 from synthdp.testing.synthesizers import SYNTHESIZER, people, planned, respondents
@@ -20,6 +21,7 @@ __all__ = [
     "FORMAT",
     "FORWARD_MODEL",
     "MASK",
+    "MEASURE",
     "MODEL",
     "NUMBER",
     "RULE",

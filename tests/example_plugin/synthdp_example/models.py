@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from synthdp.imputation.model import Task, filled, gap_problems
+from synthdp.imputation.model import Association, Task, filled, gap_problems
 from synthdp.masking.evidence import Evidence, about_levels, about_numbers, draw_levels
 from synthdp.table.microdata import Floats, Microdata
-from synthdp.table.schema import Kind, Settings
+from synthdp.table.schema import Kind
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,9 +53,8 @@ class MarginsPosterior:
         return Margins(numbers, levels, {name: link.limits() for name, link in self.task.links.items()})
 
 
-class Independent(Settings):
+class Independent(Association):
     method: Literal["independent"] = "independent"
-    exclude: tuple[str, ...] = ()
     splines: Literal[0] = 0
 
     def problems(self, data: Microdata) -> list[str]:
