@@ -52,6 +52,9 @@ class MarginsPosterior:
                 levels[name] = np.log(rng.dirichlet(counts + 0.5))
         return Margins(numbers, levels, {name: link.limits() for name, link in self.task.links.items()})
 
+    def diagnostics(self) -> tuple[Mapping[str, object], ...]:
+        return ()  # the draws are exact: there is no chain to look at
+
 
 class Independent(Association):
     method: Literal["independent"] = "independent"
