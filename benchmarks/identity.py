@@ -61,7 +61,7 @@ def make(n: int, candidates: float) -> tuple[pd.DataFrame, list[pd.DataFrame], d
 
 def measure(n: int, candidates: float, attack: str) -> dict[str, float | str]:
     from synthdp.evaluation.comparison import Comparison
-    from synthdp.evaluation.risk.attacks import IDENTITY
+    from synthdp.evaluation.measures import measure as measure_of
     from synthdp.table.microdata import resolve
 
     found: dict[str, float | str] = {}
@@ -70,7 +70,7 @@ def measure(n: int, candidates: float, attack: str) -> dict[str, float | str]:
         data = resolve(frame, variables)
         comparison = Comparison(data.frame, tuple(copies), data.schema, aligned=True)
         began, used = time.perf_counter(), time.process_time()
-        section = IDENTITY[attack].take(comparison, rng=np.random.default_rng(1)).section()
+        section = measure_of(attack).take(comparison, rng=np.random.default_rng(1)).section()
         found = {
             "attack": attack,
             "n": size,

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from shared import SHARED, table
 
 from synthdp.config import Evaluation
 from synthdp.evaluation.assessment import assess
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.evaluation.utility.propensity.cart import Cart
 from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack
@@ -70,14 +71,9 @@ def default_set(comparison: Comparison) -> tuple[float, float]:
     settings = Evaluation()
     return clock(
         lambda: assess(
-            comparison,
-            analyses=(),
+            replace(comparison, request=Request(propensity=settings.propensity)),
             utility=settings.utility,
-            risk=(),
             streams=Streams(1),
-            measures={},
-            propensity=settings.propensity,
-            settings=settings.utility_settings(),
         )
     )
 

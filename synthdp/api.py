@@ -11,14 +11,14 @@ from synthdp.errors import InputError
 from synthdp.inference.analyses import analysis_of
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
 from synthdp.inference.estimates import Estimates, fitted, from_pair
-from synthdp.inference.models.fit import Model
 from synthdp.inference.pooling import estimate_each, records
 from synthdp.inference.variances import bootstrap_estimator, bootstrap_statistic, waiting
 from synthdp.release.reading import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
+from synthdp.stages.alignment import lay_beside
 from synthdp.stages.assessing import assess_comparison
 from synthdp.stages.gating import judge_copies
-from synthdp.stages.intake import lay_beside, prepare
+from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import finish, make
@@ -54,7 +54,7 @@ def pool(
     copies: Copies,
     fit: Callable[[pd.DataFrame], Any] | None = None,
     *,
-    model: Model | None = None,
+    model: str | None = None,
     formula: str | None = None,
     estimator: Any = None,
     statistic: Callable[[Any], Any] | None = None,

@@ -2,98 +2,55 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from synthdp.evaluation.assessment import UtilitySettings
+from synthdp import plugins
+from synthdp.evaluation.comparison import Request
 from synthdp.evaluation.gate.limits import OFF, Thresholds
+from synthdp.evaluation.measures import REMOVED, RISK, UTILITY
 from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.evaluation.utility.propensity.nulls import Propensity
 from synthdp.inference.analyses import Analysis
-from synthdp.masking.categorical import ShiftedNormal, Transition
-from synthdp.masking.gaussian import Gaussian
-from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Masking, Pram
-from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise
-from synthdp.synthesis.private.histograms import DpExponential, DpHistogram, DpSparseHistogram
-from synthdp.synthesis.private.mst import DpMst
-from synthdp.synthesis.private.synthesizer import Private
-from synthdp.synthesis.sequential import Sequential
+from synthdp.masking.mask import MaskSettings
+from synthdp.synthesis.imputed import DaMi
+from synthdp.synthesis.plan import Method
 from synthdp.table import io
 from synthdp.table.schema import Level, Settings, Variable
 from synthdp.tagging.groups import Neighbours, Rules
 
-AnyMask = Annotated[Gaussian | ShiftedNormal | Transition, Field(discriminator="method")]
-MASKS: tuple[type[Gaussian] | type[ShiftedNormal] | type[Transition], ...] = (Gaussian, ShiftedNormal, Transition)
-
-
-PRIVATE: Mapping[str, type[Private]] = {
-    "dp_histogram": DpHistogram,
-    "dp_sparse_histogram": DpSparseHistogram,
-    "dp_exponential": DpExponential,
-    "dp_margins": DpMargins,
-    "dp_mst": DpMst,
-    "local_noise": LocalNoise,
-}
-MASKINGS: Mapping[str, type[Masking]] = {"k_anonymity": KAnonymity, "pram": Pram, "k_pram": KPram, "k_noise": KNoise}
-
+MASKS: Mapping[str, type[Settings]] = plugins.Registry("masks")
+METHODS: Mapping[str, type[Settings]] = plugins.Registry("synthesizers")
 
 # the largest ε of a differentially private method that takes the place of the gate's limits
 LARGEST_EPSILON = 20.0
 
-Utility = Literal["pmse", "analyses", "panel", "tables", "distributions", "correlations", "prediction"]
-Risk = Literal[
-    "identity",
-    "identity_averaged",
-    "identity_linked",
-    "identity_likelihood",
-    "identity_public",
-    "identity_extremes",
-    "identity_bayes",
-    "attribute",
-    "verbatim",
-    "memorised",
-    "exposure",
-    "membership",
-    "membership_shadow",
-    "singling",
-    "linkability",
-    "inference",
-    "anonymity",
-    "population",
-    "anonymeter",
+if TYPE_CHECKING:
+    Utility = str
+    Risk = str
+else:
+    Utility, Risk = Literal[tuple(UTILITY)], Literal[tuple(RISK)]
+
+
+def _grouping(value: Any) -> str:
+    """Return how risk groups are made: by rules where there are any, by neighbours where nothing is said."""
+    if isinstance(value, Mapping):
+        return str(value.get("method", "rules" if "rules" in value else "neighbours"))
+    return str(getattr(value, "method", "neighbours"))
+
+
+AnyGroups = Annotated[
+    Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], Discriminator(_grouping)
 ]
-
-
-def _method(default: str) -> Any:
-    """Return a discriminator that reads ``method:`` and falls back to a default."""
-
-    def choose(value: Any) -> str:
-        if isinstance(value, Mapping):
-            return str(value.get("method", "rules" if "rules" in value else default))
-        return str(getattr(value, "method", default))
-
-    return Discriminator(choose)
-
-
-AnyGroups = Annotated[Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")]
-AnySynthesis = Annotated[
-    Annotated[DaMi, Tag("da_mi")]
-    | Annotated[Mi, Tag("mi")]
-    | Annotated[Sequential, Tag("sequential")]
-    | Annotated[DpHistogram, Tag("dp_histogram")]
-    | Annotated[DpSparseHistogram, Tag("dp_sparse_histogram")]
-    | Annotated[DpExponential, Tag("dp_exponential")]
-    | Annotated[DpMargins, Tag("dp_margins")]
-    | Annotated[DpMst, Tag("dp_mst")]
-    | Annotated[LocalNoise, Tag("local_noise")]
-    | Annotated[KAnonymity, Tag("k_anonymity")]
-    | Annotated[Pram, Tag("pram")]
-    | Annotated[KPram, Tag("k_pram")]
-    | Annotated[KNoise, Tag("k_noise")],
-    _method("da_mi"),
-]
+if TYPE_CHECKING:
+    AnyMask = MaskSettings
+    AnySynthesis = Method
+    AnyFormat = str
+else:
+    AnyMask = plugins.union("masks")
+    AnySynthesis = plugins.union("synthesizers", default="da_mi")
+    AnyFormat = Literal[(*plugins.names("formats"), "same")]
 
 
 class Data(Settings):
@@ -224,15 +181,13 @@ class Evaluation(Settings):
     most_tables: int = Field(default=500, ge=1)
     subgroups: str | None = None
 
-    def utility_settings(self) -> UtilitySettings:
-        """Return what the measures of usefulness need to know beside the files."""
-        return UtilitySettings(
-            targets=self.targets,
-            ways=self.table_ways,
-            columns=self.table_columns,
-            most=self.most_tables,
-            subgroups=self.subgroups,
-        )
+    @field_validator("utility", "risk", mode="before")
+    @classmethod
+    def _not_removed(cls, names: Any) -> Any:
+        gone = [name for name in names if name in REMOVED] if isinstance(names, list | tuple) else []
+        if gone:
+            raise ValueError(" ".join(f"{name}: {REMOVED[name]}" for name in gone))
+        return names
 
     @field_validator("rows")
     @classmethod
@@ -257,12 +212,12 @@ class ReleaseSettings(Thresholds):
         a formula.
     """
 
-    format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
+    format: AnyFormat = "csv"
     recorded_in: str | None = None
     draws: int = Field(default=20, ge=12)
     escape_formulas: bool = False
 
-    def format_of(self, data: Path) -> io.Format:
+    def format_of(self, data: Path) -> str:
         """Return the format of the public files, given the confidential one."""
         return io.format_like(data) if self.format == "same" else self.format
 
@@ -302,13 +257,28 @@ class Config(Settings):
         names = [name for name in Thresholds.model_fields if name in written or not off]
         return OFF.model_copy(update={name: getattr(self.release, name) for name in names})
 
+    def request(self) -> Request:
+        """Return what the measures need to know beside the files."""
+        asked = self.evaluation
+        return Request(
+            targets=asked.targets,
+            analyses=self.analyses,
+            propensity=asked.propensity,
+            intruders=asked.intruders,
+            ways=asked.table_ways,
+            columns=asked.table_columns,
+            most=asked.most_tables,
+            subgroups=asked.subgroups,
+            shadow=asked.shadow.model_dump(),
+        )
+
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config."""
     schema = Config.model_json_schema()
     blocks = [schema["properties"][name] for name in ("groups", "synthesis")]
-    blocks += [schema["$defs"][method.__name__]["properties"]["model"] for method in (DaMi, Mi, Sequential)]
-    for block in blocks:
+    blocks += [one["properties"]["model"] for one in schema["$defs"].values() if "model" in one.get("properties", {})]
+    for block in (one for one in blocks if "oneOf" in one):
         # a block without `method:` may fit several methods; the default one is meant
         block["anyOf"] = block.pop("oneOf")
     return schema

@@ -3,8 +3,8 @@
 Halves of the original serve as a yardstick.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes
+from synthdp.inference.analyses import Analysis
+from synthdp.seeding import Streams
 from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
@@ -37,6 +39,61 @@ class Origin:
 
     def __repr__(self) -> str:
         return f"Origin({self.copies} copies)"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the config asks of the measures, beside the files; see ``config.Evaluation``.
+
+    Parameters
+    ----------
+    targets
+        Columns that matter most: to be predicted by an analyst, to be learnt by an intruder.
+    analyses
+        What a data user would run.
+    propensity
+        How pMSE is taken; a ``utility.propensity.Propensity``, or None for its defaults.
+    intruders
+        The user's own, by name: ``risk.intruders.Intruder``.
+    ways, columns, most, subgroups
+        Which tables of counts are compared, and the column whose levels are judged one by one.
+    shadow
+        The size of the membership game.
+    streams
+        The randomness that several measures share: halves of the original.
+    """
+
+    targets: tuple[str, ...] = ()
+    analyses: tuple[Analysis, ...] = ()
+    propensity: Any = None
+    intruders: Mapping[str, Any] = field(default_factory=dict)
+    ways: tuple[int, ...] = (1, 2)
+    columns: tuple[str, ...] = ()
+    most: int = 500
+    subgroups: str | None = None
+    shadow: Mapping[str, Any] = field(default_factory=dict)
+    streams: Streams = field(default_factory=lambda: Streams(0))
+
+
+@dataclass(frozen=True, repr=False)
+class Making:
+    """How the copies were made, as far as a measure may use it; evaluation knows neither mask nor model.
+
+    Parameters
+    ----------
+    intruder
+        The attack of somebody who can make the copies again.
+    refit, shadows
+        Fit the method to some of the records: for halves of the file, and for the membership game.
+    jobs, advance
+        How many processes the game may use, and who is told how far it is.
+    """
+
+    intruder: Callable[..., Any] | None = None
+    refit: Any = None
+    shadows: Any = None
+    jobs: int = 1
+    advance: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +129,10 @@ class Comparison:
         Which releases the copies are from, in their order; empty when they are all of one.
     cautions
         What a reader of the numbers should know about how the files were read.
+    request
+        What the config asks of the measures.
+    making
+        How the copies were made; None for files made elsewhere.
     """
 
     original: pd.DataFrame
@@ -87,6 +148,8 @@ class Comparison:
     rule: str | None = None
     targets: Codes | None = None
     origins: tuple[Origin, ...] = ()
+    request: Request = Request()
+    making: Making | None = None
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"

@@ -1,12 +1,13 @@
 """What every measure of usefulness and risk has in common: a name, a question, what it needs, and a finding."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
 
+from synthdp.evaluation.blocks import Block
 from synthdp.evaluation.comparison import Comparison
 
 
@@ -32,6 +33,10 @@ MISSING = {
 }
 
 
+IDENTITY_LIMITS = ("max_expected_match_rate", "max_individual", "max_claims_right", "max_mean_individual")
+MATCHING_LIMITS = (*IDENTITY_LIMITS, "max_excess_true_match")
+
+
 class Finding(Protocol):
     """What a measure found."""
 
@@ -43,18 +48,30 @@ class Finding(Protocol):
 class Measure(Protocol):
     """One measure of usefulness or risk.
 
-    ``asks`` is its question in a sentence: who the intruder is, or what an analyst would notice. ``limits`` are the
-    limits of the gate that read it.
+    ``title`` is what report and terminal call it, ``asks`` its question in a sentence: who the intruder is, or what an
+    analyst would notice; ``words`` says of an intruder who points at rows how they go about it. ``limits`` are the
+    limits of the gate that read it. Where ``insists``, input that the measure refuses stops the run; otherwise the
+    reason stands in the measure's place.
     """
 
     @property
     def name(self) -> str:
-        """How config, metrics.json and report call it."""
+        """How config and metrics.json call it."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """How report and terminal call it."""
         ...
 
     @property
     def asks(self) -> str:
         """What it asks, in a sentence."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """How an intruder goes about it."""
         ...
 
     @property
@@ -67,16 +84,33 @@ class Measure(Protocol):
         """Which limits of the gate read it."""
         ...
 
+    @property
+    def insists(self) -> bool:
+        """Whether input that it refuses stops everything."""
+        ...
+
     def take(self, comparison: Comparison, *, rng: np.random.Generator) -> Finding:
         """Take the measure; refuses with InputError, by its name, on files it cannot be taken on."""
+        ...
+
+    def judged(self, comparison: Comparison, *, rng: np.random.Generator, found: Any = None) -> Mapping[str, float]:
+        """Return the figures that its limits are held against, by target ('' for the file as a whole).
+
+        ``found`` is the section, where it has been taken already.
+        """
+        ...
+
+    def blocks(self, section: Any) -> tuple[Block, ...]:
+        """Return what the report shows of a section; blocks of one title, from several measures, are shown as one."""
         ...
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A finding that is nothing but its section."""
+    """A finding that is nothing but its section, and what stands beside it in metrics.json under names of its own."""
 
     figures: Any
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     def section(self) -> Any:
         """Return the figures."""
@@ -85,7 +119,16 @@ class Figures:
 
 @dataclass(frozen=True)
 class Plain:
-    """A measure made of a function.
+    """A measure made of functions.
+
+    Parameters
+    ----------
+    function
+        Takes the measure: of the files and a generator.
+    reads
+        Returns what the limits are held against, from the section.
+    tells
+        Returns what the report shows, from the section.
 
     Examples
     --------
@@ -98,17 +141,39 @@ class Plain:
     function: Callable[[Comparison, np.random.Generator], Finding]
     needs: frozenset[Need] = frozenset()
     limits: tuple[str, ...] = ()
+    title: str = ""
+    words: str = ""
+    insists: bool = False
+    reads: Callable[[Any], Mapping[str, float]] | None = None
+    tells: Callable[[Any], Block | None] | None = None
 
     def take(self, comparison: Comparison, *, rng: np.random.Generator) -> Finding:
         """Call the function."""
         return self.function(comparison, rng)
 
+    def judged(self, comparison: Comparison, *, rng: np.random.Generator, found: Any = None) -> Mapping[str, float]:
+        """Read the section, which is taken where it is not there."""
+        section = self.take(comparison, rng=rng).section() if found is None else found
+        return {} if self.reads is None else self.reads(section)
 
-def lacking(needs: frozenset[Need], comparison: Comparison) -> str | None:
-    """Return why a measure with these needs cannot be taken on these files; None when it can."""
+    def blocks(self, section: Any) -> tuple[Block, ...]:
+        """Return the block, if there is one."""
+        block = None if self.tells is None else self.tells(section)
+        return () if block is None else (block,)
+
+
+def identifies(measure: Measure) -> bool:
+    """Return whether a measure points at rows: its finding tells records apart."""
+    return set(IDENTITY_LIMITS) <= set(measure.limits)
+
+
+def lacking(measure: Measure, comparison: Comparison) -> str | None:
+    """Return why a measure cannot be taken on these files; None when it can."""
+    if Need.PLAN in measure.needs and comparison.making is None:
+        return f"{measure.name}: {MISSING[Need.PLAN]}"
     have = {
         Need.KEYS: bool(comparison.schema.keys()),
         Need.ROWS: comparison.aligned,
         Need.HOLDOUT: comparison.holdout is not None,
     }
-    return next((MISSING[need] for need in Need if need in needs and not have.get(need, True)), None)
+    return next((MISSING[need] for need in Need if need in measure.needs and not have.get(need, True)), None)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synthdp.evaluation.blocks import is_number, number, percent
 from synthdp.report import plots
 from synthdp.report.plots import Figure
-from synthdp.report.words import is_number, number, percent
 
 ROW_LABEL = 26
 ROW = 24

@@ -6,7 +6,6 @@ from typing import Any
 
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.intruders import Intruder
-from synthdp.report.plots import Figure
 
 
 @dataclass(frozen=True)
@@ -76,69 +75,3 @@ class ReportContent:
 
     def __repr__(self) -> str:
         return f"ReportContent({self.comparison!r})"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table ready to be shown.
-
-    Parameters
-    ----------
-    caption
-        What the table holds, for readers and screen readers alike.
-    head
-        Column headings.
-    rows
-        Cells as text; the first cell of a row is its heading.
-    align
-        One letter per column: ``l`` for words, ``r`` for numbers.
-    """
-
-    caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    align: str
-
-
-@dataclass(frozen=True)
-class Block:
-    """One kind of risk in words, sentences, tables and plots; ``absent`` says why there are no figures."""
-
-    title: str
-    words: str
-    sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    absent: str = ""
-    figures: tuple[Figure, ...] = ()
-
-
-def find(metrics: Mapping[str, Any] | None, *path: str) -> Any:
-    """Return what lies at the path, or None where any step of it is missing.
-
-    Examples
-    --------
-    >>> find({"utility": {"pmse": None}}, "utility", "pmse", "logit") is None
-    True
-    """
-    here: Any = metrics
-    for step in path:
-        if not isinstance(here, Mapping):
-            return None
-        here = here.get(step)
-    return here
-
-
-def entries(found: Any) -> list[Mapping[str, Any]]:
-    """Return the sections in a list; none where there is no list, and without what is no section.
-
-    Examples
-    --------
-    >>> entries([{"k": 1}, None]), entries({"reason": "no keys"})
-    ([{'k': 1}], [])
-    """
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
-
-
-def reason(section: Any) -> str:
-    """Return why a section holds no figures, without its full stop; empty where it says nothing."""
-    return str(find(section, "reason") or "").rstrip(".")

@@ -11,15 +11,16 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from synthdp.evaluation.blocks import NOT_COMPUTED, Block, entries, find, is_number, joined, number, percent
+from synthdp.evaluation.measures import RISK, UTILITY, measure
 from synthdp.report import risk, story, utility
-from synthdp.report.content import ReportContent, entries, find
+from synthdp.report.charts import curve
+from synthdp.report.content import ReportContent
 from synthdp.report.decision import decision
-from synthdp.report.disclosure import disclosures
-from synthdp.report.measures import further, propensity
 from synthdp.report.plots import SERIES, Figure, plotly_js
+from synthdp.report.propensity import propensity
 from synthdp.report.served import served
 from synthdp.report.story import chains
-from synthdp.report.words import NOT_COMPUTED, is_number, number, percent
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def render(content: ReportContent) -> str:
         lstrip_blocks=True,
         loader=FunctionLoader(text),
     )
+    environment.globals["curve"] = curve
     template = environment.get_template("page.html")
     shown = risk.sections(content)
     analyses = utility.analyses(content)
@@ -86,7 +88,8 @@ def render(content: ReportContent) -> str:
         analyses=analyses,
         served=served(content),
         propensity=propensity(content),
-        further=further(content),
+        panel=told(content.metrics, "utility", ["panel"]),
+        further=told(content.metrics, "utility", [name for name in UTILITY if name != "panel"]),
         columns=utility.columns(content),
         kept=utility.kept(content),
         attacks=risk.attacks(content),
@@ -99,7 +102,7 @@ def render(content: ReportContent) -> str:
         intruders=risk.intruders(content),
         likelihood=risk.likelihood(content),
         together=risk.together(content),
-        disclosures=disclosures(content),
+        disclosures=told(content.metrics, "risk", RISK),
         private=private,
         epsilon=epsilon,
         masking=story.masking(content),
@@ -108,6 +111,12 @@ def render(content: ReportContent) -> str:
         chains=chains(content),
         versions=story.versions(content),
     )
+
+
+def told(metrics: Mapping[str, Any], about: str, names: Iterable[str]) -> tuple[Block, ...]:
+    """Return the blocks of measures that were asked for, in the order of their table; what was not is left out."""
+    found = find(metrics, about) or {}
+    return joined(block for name in names if name in found for block in measure(name).blocks(found[name]))
 
 
 def write(content: ReportContent, path: Path) -> None:

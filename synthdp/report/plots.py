@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synthdp.evaluation.blocks import is_number, number, percent
 from synthdp.report.marginals import Histogram, Marginal, Shares
-from synthdp.report.words import day, interval, is_number, number, percent, plain_term, shorten
+from synthdp.report.words import day, interval, plain_term, shorten
 
 BLUE, ORANGE, GREEN, PURPLE, GREY, INK, SKY = (
     "#0072B2",

@@ -4,15 +4,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.report import plots
+from synthdp.evaluation.blocks import (
+    DASH,
+    NOT_COMPUTED,
+    Block,
+    Table,
+    counted,
+    entries,
+    find,
+    is_number,
+    listing,
+    number,
+    percent,
+)
+from synthdp.report import names, plots
 from synthdp.report.charts import Marks, dots
-from synthdp.report.content import Block, ReportContent, Table, entries, find
-from synthdp.report.names import ATTACKS
+from synthdp.report.content import ReportContent
 from synthdp.report.plots import Figure
 from synthdp.report.plots import risk as risk_plot
-from synthdp.report.words import GROUP_ORDER, NOT_COMPUTED, counted, is_number, listing, number, percent
+from synthdp.report.words import GROUP_ORDER
 
-DASH = "–"
 BEFORE = "Before (original itself)"
 
 
@@ -23,7 +34,7 @@ def as_matches(section: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if not is_number(section.get("expected_links")):
         return section
-    names = {
+    matches = {
         "expected_links": "expected_match",
         "expected_links_rate": "expected_match_rate",
         "mean_posterior": "mean_individual",
@@ -31,7 +42,7 @@ def as_matches(section: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
     def renamed(line: Mapping[str, Any]) -> dict[str, Any]:
-        return {names.get(key, key): value for key, value in line.items()}
+        return {matches.get(key, key): value for key, value in line.items()}
 
     return renamed(section) | {"per_group": [renamed(line) for line in entries(section.get("per_group"))]}
 
@@ -44,7 +55,7 @@ def identity_sections(risk: Mapping[str, Any] | None) -> dict[str, Mapping[str, 
         if name.startswith("identity") and isinstance(section, Mapping):
             matches = as_matches(section)
             if is_number(matches.get("expected_match")):
-                found[ATTACKS.get(name, (name, ""))[0]] = matches
+                found[names.attack_title(name)] = matches
     return found
 
 
@@ -70,7 +81,7 @@ def described(content: ReportContent, name: str) -> str:
     if not intruder.member:
         said.append("does not know whether the person is in the file")
     if intruder.attack != "identity":
-        said.append(f"goes about it by “{ATTACKS[intruder.attack][0].lower()}”")
+        said.append(f"goes about it by “{names.attack_title(intruder.attack).lower()}”")
     return "; ".join(said) + "."
 
 
@@ -141,8 +152,8 @@ def likelihood(content: ReportContent) -> Table | None:
         ("… found if the intruder holds one copy only", "one_copy", number),
     )
     found = {
-        ATTACKS[name][0]: section
-        for name in ATTACKS
+        one.title: section
+        for name, one in names.intruders().items()
         if is_number(find(section := find(content.metrics, "risk", name), "expected_links"))
     }
     rows = tuple(
@@ -233,8 +244,11 @@ class Attack:
 def attacks(content: ReportContent) -> tuple[Attack, ...]:
     """Return the intruders that were tried, and those that could not be."""
     found = find(content.metrics, "risk") or {}
-    names = [name for name in ATTACKS if name in found or name in ("identity", "identity_averaged")]
-    known = [Attack(name, *ATTACKS[name], _reason(content, found.get(name))) for name in names]
+    known = [
+        Attack(name, one.title, one.words, _reason(content, found.get(name)))
+        for name, one in names.intruders().items()
+        if name in found or name in ("identity", "identity_averaged")
+    ]
     own = [
         Attack(name, f"“{name}”", described(content, name), _reason(content, section))
         for name, section in own_intruders(content).items()
@@ -302,9 +316,9 @@ def by_group(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _group_names(found: Any) -> list[str]:
-    names = dict.fromkeys(str(line.get("group")) for section in found for line in entries(section.get("per_group")))
-    ordered = [name for name in GROUP_ORDER if name in names]
-    return [*ordered, *(name for name in names if name not in GROUP_ORDER), EVERYONE]
+    groups = dict.fromkeys(str(line.get("group")) for section in found for line in entries(section.get("per_group")))
+    ordered = [name for name in GROUP_ORDER if name in groups]
+    return [*ordered, *(name for name in groups if name not in GROUP_ORDER), EVERYONE]
 
 
 def _line(content: ReportContent, section: Mapping[str, Any], group: str) -> Mapping[str, Any]:

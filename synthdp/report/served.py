@@ -4,11 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synthdp.evaluation.blocks import (
+    HALVES,
+    NOT_COMPUTED,
+    Table,
+    counted,
+    entries,
+    find,
+    is_number,
+    listing,
+    number,
+    percent,
+)
 from synthdp.report import plots
 from synthdp.report.charts import Marks, dots, heatmap, pairs
-from synthdp.report.content import ReportContent, Table, entries, find
+from synthdp.report.content import ReportContent
 from synthdp.report.plots import Figure
-from synthdp.report.words import NOT_COMPUTED, counted, is_number, listing, number, percent, plain_term
+from synthdp.report.words import plain_term
 
 MOST_ROWS = 30
 MOST_TABLES = 12
@@ -19,7 +31,6 @@ NOTABLE, WARNING = 3.0, 10.0
 LOW_OVERLAP = 0.5
 # S_pMSE below this is as good as none and would stretch a logarithmic axis
 LEAST = 0.1
-HALVES = "Two halves of the original"
 
 
 @dataclass(frozen=True)

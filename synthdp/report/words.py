@@ -1,16 +1,13 @@
 """Numbers as people write them, and the plain words for names that the config and metrics use."""
 
 import datetime as dt
-import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-NOT_COMPUTED = "not computed"
-DIGITS = 3
-MINUS = "\N{MINUS SIGN}"
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+from synthdp.evaluation.blocks import MINUS, NOT_COMPUTED, is_number, number
+
 _LEVEL = re.compile(r"(?:C\((?P<wrapped>[^,()]+)(?:,.*)?\)|(?P<plain>\w+))\[(?:T\.)?(?P<level>.*)\]")
 _INTERACTION = re.compile(r":(?![^\[(]*[\])])")
 _EPOCH = dt.date(1970, 1, 1)
@@ -95,59 +92,7 @@ MASK_DRAWS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-RULES: Mapping[str, str] = {
-    "reiter2003": "Reiter (2003), for partially synthetic data",
-    "rubin1987": "Rubin (1987), for missing data",
-    "raghunathan2003": "Raghunathan, Reiter and Rubin (2003), for fully synthetic data",
-    "reiter2004": "Reiter (2004), for missing and partially synthetic data",
-    "reiter2003_nested": "Reiter (2003) over draws of the mask",
-    "raab2016": "Raab, Nowok and Dibben (2016), for fully synthetic data",
-    "raab2016_proper": "Raab, Nowok and Dibben (2016), for fully synthetic data with drawn parameters",
-    "raab2016_sample": "Raab, Nowok and Dibben (2016), for the original's own estimate",
-    "raab2016_sample_proper": "Raab, Nowok and Dibben (2016), for the original's own estimate",
-    "rubin2003": "Rubin (2003), nested multiple imputation",
-    "mean_se": "mean estimate with mean standard error, without the variance that synthesis adds",
-}
-
 GROUP_ORDER = ("low", "medium", "high")
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a metric is a finite number (True and False are not)."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def number(value: Any) -> str:
-    """Return three significant digits with thousands separators, or "not computed".
-
-    A zero at the end is shown only where rounding put it there: 0.5 is exact, 0.500 was 0.49996.
-
-    Examples
-    --------
-    >>> number(1234567.8), number(0.05), number(0.04999), number(None)
-    ('1,234,568', '0.05', '0.0500', 'not computed')
-    """
-    if not is_number(value):
-        return NOT_COMPUTED
-    if value == 0:
-        return "0"
-    size = abs(value)
-    if size >= 10 ** (DIGITS + 7) or size < 1e-4:
-        digits, power = f"{size:.{DIGITS - 1}e}".split("e")
-        text = f"{float(digits):g} × 10{str(int(power)).translate(_SUPERSCRIPT)}"
-    elif size >= 10**DIGITS or isinstance(value, int):
-        text = f"{size:,.0f}"
-    else:
-        text = f"{size:.{DIGITS}g}"
-        exact = math.isclose(float(text), size, rel_tol=1e-9)
-        text = text if exact else f"{size:#.{DIGITS}g}".rstrip(".")
-        text = "1,000" if "e" in text else text
-    return (MINUS if value < 0 else "") + text
-
-
-def percent(value: Any) -> str:
-    """Return a share as a percentage."""
-    return f"{number(100.0 * value)}%" if is_number(value) else NOT_COMPUTED
 
 
 def share(value: float, *, limit: float | None = None, digits: int = 2) -> str:
@@ -189,16 +134,6 @@ def interval(estimate: Mapping[str, Any] | None) -> str:
 def shorten(text: str, length: int) -> str:
     """Return text that fits a plot's axis; the table beside it has the whole."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-def listing(names: list[str]) -> str:
-    """Return names as they are said: a, b and c."""
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else "none"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the singular or the plural."""
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def plain_term(term: str) -> str:

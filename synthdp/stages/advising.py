@@ -9,8 +9,8 @@ from synthdp.config import Config, parse
 from synthdp.config.settings import AnyMask
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Verdict
-from synthdp.evaluation.gate.inquiry import IDENTITY_READ
 from synthdp.evaluation.gate.verdict import UNDECIDED
+from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.evaluation.risk.extremes import NAME as EXTREMES
 from synthdp.stages.draws import FEWEST_DRAWS, Draws
 from synthdp.stages.gating import MOST_DRAWN_IN_VAIN, Judged, judge
@@ -43,7 +43,7 @@ STEEP, NARROWEST = 0.7, 1.25
 PRIORS = (0.5, 0.1)
 # above this many records a trial of a changed config takes too long to be spent on advice
 MOST_TRIED = 200_000
-MASKED = (*IDENTITY_READ, "max_attribute_gain", "max_excess_verbatim")
+MASKED = (*MATCHING_LIMITS, "max_attribute_gain", "max_excess_verbatim")
 
 
 def advise_on(draws: Draws, judged: Judged, *, accepted: Mapping[str, str], study: bool = False) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def advise(
         )
     if "max_exposed" in names:
         return exposed_keys(config, data, trial, possible)
-    if names <= set(IDENTITY_READ) and all(check.deciding is None for check in over):
+    if names <= set(MATCHING_LIMITS) and all(check.deciding is None for check in over):
         return Advice(
             f"{', '.join(sorted(names))} could not be measured, and no mask changes that. Set key: true for every "
             "column that an intruder may know, or set these limits to null."

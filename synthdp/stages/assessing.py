@@ -1,6 +1,6 @@
 """The measures the config asks for, taken on one set of copies: by a run after its verdict, and by ``evaluate``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +8,15 @@ import pandas as pd
 
 from synthdp.config import Config
 from synthdp.evaluation.assessment import Assessment, assess
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.leaks.memorised import evaluate_memorised
-from synthdp.evaluation.measure import Figures, Measure, Need, Plain
-from synthdp.evaluation.risk.attacks import risks
-from synthdp.evaluation.risk.shadow import evaluate_shadow
+from synthdp.evaluation.comparison import Comparison, Making
+from synthdp.evaluation.measure import Need
+from synthdp.evaluation.measures import measure
 from synthdp.release.held import Earlier
 from synthdp.release.metrics import Metrics
 from synthdp.seeding import Streams
 from synthdp.stages.draws import Copies, Draws, beside, refitting
 from synthdp.stages.informed_intruder import informed_intruder
-from synthdp.stages.judging import bayes, origins, published_before
+from synthdp.stages.judging import origins, published_before
 from synthdp.stages.shadows import PlanShadows
 from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.plan import Plan
@@ -27,54 +25,25 @@ from synthdp.synthesis.plan import Plan
 EVALUATION = Streams(0)
 
 
-def assess_comparison(
-    config: Config, comparison: Comparison, informed: Mapping[str, Measure] | None = None
-) -> Assessment:
-    """Take the measures the config asks for; ``informed`` ones know how the copies were made."""
-    return assess(
-        comparison,
-        analyses=config.analyses,
-        utility=config.evaluation.utility,
-        risk=config.evaluation.risk,
-        streams=EVALUATION,
-        settings=config.evaluation.utility_settings(),
-        intruders=config.evaluation.intruders,
-        propensity=config.evaluation.propensity,
-        measures={**risks(config.evaluation.targets), **(informed or {})},
-    )
+def assess_comparison(config: Config, comparison: Comparison, making: Making | None = None) -> Assessment:
+    """Take the measures the config asks for; those that know how the copies were made need ``making``."""
+    files = replace(comparison, request=config.request(), making=making)
+    return assess(files, utility=config.evaluation.utility, risk=config.evaluation.risk, streams=EVALUATION)
 
 
-def informed_measures(
-    config: Config, plan: Plan, jobs: int, advance: Callable[[int, int], None] | None = None
-) -> dict[str, Measure]:
-    """Return the measures that make the copies of a plan again; ``advance`` is told of the one that takes long."""
+def making_of(config: Config, plan: Plan, jobs: int, advance: Callable[[int, int], None] | None = None) -> Making:
+    """Return how to make the copies of a plan again; ``advance`` is told of the measure that takes long."""
 
     def remake(streams: Streams) -> Sequence[pd.DataFrame]:
         return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0].copies
 
-    informed = bayes(informed_intruder(plan, remake))
-    refit = refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs)
-    memorised = Plain(
-        "memorised",
-        "Do the copies reproduce people because they were in the file, or because such people are common?",
-        lambda files, rng: Figures(evaluate_memorised(files, refit=refit, rng=rng)),
-        frozenset({Need.PLAN}),
-        ("max_memorised",),
+    return Making(
+        intruder=informed_intruder(plan, remake),
+        refit=refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs),
+        shadows=PlanShadows(config.synthesis, plan, config.groups),
+        jobs=jobs,
+        advance=advance,
     )
-    shadows = Plain(
-        "membership_shadow",
-        "Can somebody who refits the method with and without a person tell whether that person was in the data?",
-        lambda files, rng: evaluate_shadow(
-            files,
-            PlanShadows(config.synthesis, plan, config.groups),
-            rng=rng,
-            jobs=jobs,
-            advance=advance,
-            **config.evaluation.shadow.model_dump(),
-        ),
-        frozenset({Need.PLAN}),
-    )
-    return {measure.name: measure for measure in (informed, memorised, shadows)}
 
 
 def assess_release(
@@ -83,7 +52,7 @@ def assess_release(
     """Lay the copies that would go out beside the original; return both, measured, with what may be claimed."""
     config, plan, made = draws.config, draws.plan, copies.made
     comparison = replace(beside(plan, made), holdout=holdout)
-    found = assess_comparison(config, comparison, informed_measures(config, plan, draws.jobs, draws.advance))
+    found = assess_comparison(config, comparison, making_of(config, plan, draws.jobs, draws.advance))
     metrics = Metrics()
     metrics.measured(found, **further_sections(config, comparison, beside(plan, copies.drawn), copies, earlier))
     # what is known, without the data, of how much of a private release is noise
@@ -100,7 +69,7 @@ def further_sections(
 ) -> dict[str, Any]:
     """Return what the risk was before repair, and what it is beside earlier releases of the same data."""
     # an intruder who knows how copies are made knows that of this release as it goes out, not of other files
-    plain = tuple(name for name in config.evaluation.risk if name in risks(config.evaluation.targets))
+    plain = tuple(name for name in config.evaluation.risk if Need.PLAN not in measure(name).needs)
     asked = config.evaluation.model_copy(update={"utility": (), "risk": plain})
     blind = config.model_copy(update={"evaluation": asked})
     found: dict[str, Any] = {}

@@ -10,19 +10,18 @@ import pandas as pd
 from synthdp.config import Config
 from synthdp.config.settings import LARGEST_EPSILON
 from synthdp.errors import InputError, SynthdpError
-from synthdp.evaluation.assessment import Assessment
+from synthdp.evaluation.assessment import Assessment, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.averages import Averages
-from synthdp.evaluation.gate.inquiry import IDENTITY_READ, Inquiry
-from synthdp.evaluation.gate.limits import BEFORE, LIMITS
+from synthdp.evaluation.gate.inquiry import Inquiry
+from synthdp.evaluation.gate.limits import BEFORE, LIMITS, own_limits
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import EARLIER, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
-from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
-from synthdp.evaluation.risk.attacks import records_at_risk, risks
+from synthdp.evaluation.measure import MATCHING_LIMITS
+from synthdp.evaluation.measures import measure, reading
 from synthdp.evaluation.risk.attribute import default_targets
-from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.persons import repeated_id, tied
 from synthdp.release.held import Earlier
 from synthdp.stages.assessing import EVALUATION
@@ -175,7 +174,7 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
     checks = [*_exposed(comparison, limits), *averages.checks(limits)]
     if not comparison.aligned:
         # whoever needs rows was not asked, so that somebody who links rows through kept columns cannot pass for all
-        asked = [(name, limits.limit(name)) for name in IDENTITY_READ]
+        asked = [(name, limits.limit(name)) for name in MATCHING_LIMITS]
         missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
         checks += [one for one in missed if one not in checks]
     limit = limits.limit("max_excess_verbatim")
@@ -187,31 +186,27 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
 
 def _copied(comparison: Comparison, found: Assessment) -> float | None:
     """Return how much is copied over beyond chance, whether or not the report shows it; None if nobody can say."""
-    known = found.risk.get("verbatim")
+    rng = EVALUATION.generator("evaluate", "verbatim")
     try:
-        known = known or evaluate_verbatim(comparison, rng=EVALUATION.generator("evaluate", "verbatim"))
+        return measure("verbatim").judged(comparison, rng=rng, found=found.risk.get("verbatim") or None).get("")
     except InputError:
         return None
-    return float(known["excess"]) if "excess" in known else None
 
 
 def inquiry_of(config: Config) -> Inquiry:
     """Return everything the gate asks of a set of copies."""
-    return Inquiry(
-        limits=config.limits,
-        measures=risks(config.evaluation.targets),
-        intruders=config.evaluation.intruders,
-        analyses=config.analyses,
-        propensity=config.evaluation.propensity,
-    )
+    return Inquiry(config.limits, config.request())
 
 
 def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
     limit = limits.limit("max_exposed")
     if limit is None:
         return ()
-    found = evaluate_exposure(comparison).section()
-    return (check("max_exposed", "exposure", Bound(float(found["alone"])), limit),)
+    return tuple(
+        check("max_exposed", one.name, Bound(found), limit)
+        for one in reading("max_exposed")
+        for found in one.judged(comparison, rng=EVALUATION.generator("evaluate", one.name)).values()
+    )
 
 
 def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
@@ -235,7 +230,7 @@ def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
 def _changed_defaults(config: Config) -> tuple[str, ...]:
     """Return one sentence on the limits whose default is another than it was, and which the config leaves out."""
     written = config.release.model_fields_set
-    if (config.synthesis.budget or 0.0) > LARGEST_EPSILON and not set(LIMITS) <= written:
+    if (config.synthesis.budget or 0.0) > LARGEST_EPSILON and not {*LIMITS} - {*own_limits()} <= written:
         return (
             f"An ε above {LARGEST_EPSILON:g} bounds almost nothing, so this release is judged by what intruders find, "
             "and no ε is claimed.",

@@ -7,20 +7,19 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
-from synthdp.evaluation.comparison import Comparison, Origin
+from synthdp.evaluation.comparison import Comparison, Making, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages
 from synthdp.evaluation.gate.inquiry import Drawn, Inquiry
 from synthdp.evaluation.gate.tally import LEVEL
 from synthdp.evaluation.leaks.draws import Read
-from synthdp.evaluation.measure import Measure, Need, Plain
-from synthdp.evaluation.risk.attacks import IDENTITY_LIMITS
+from synthdp.evaluation.measure import IDENTITY_LIMITS
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.parallel import each
 from synthdp.release.held import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Draws, beside
-from synthdp.stages.informed_intruder import Informed, learnt_intruder
+from synthdp.stages.informed_intruder import learnt_intruder
 from synthdp.synthesis.plan import Plan, Release
 from synthdp.table.coded import coded
 from synthdp.table.schema import Schema
@@ -147,17 +146,18 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
     before = tuple(attacked_alone(inquiry, blank, earlier, targets, typical, streams=streams))
     found = Found(Averages(typical), Averages(typical), before)
     batch: list[tuple[int, Release]] = []
-    informed: dict[str, Measure] = {}
+    informed: list[Making] = []
 
     def work(number: int) -> tuple[Read | str | None, Drawn, Drawn | None]:
         place, made = batch[number - 1]
-        files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout)
-        mine, full = streams.within("draw", place), inquiry.with_measures(informed)
-        asked, read = full.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
+        making = informed[0] if informed else None
+        files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout, making=making)
+        mine = streams.within("draw", place)
+        asked, read = inquiry.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
         if not earlier:
             return read, asked, None
         joint = replace(files, copies=(*published_before(earlier, made), *made.copies), origins=origins(earlier, made))
-        return read, asked, full.ask(joint, mine.within("together"), means=False)
+        return read, asked, inquiry.ask(joint, mine.within("together"), means=False)
 
     held = _teaching(draws)
 
@@ -172,7 +172,7 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
             if not informed and blank.schema.keys():
                 teachers = [release.copies for _, release in batch[:held]]
                 attack = learnt_intruder(_known(plan, blank.schema), teachers, rng=streams.generator("draw", BAYES))
-                informed[BAYES] = bayes(attack)
+                informed.append(Making(intruder=attack))
             for number, (read, asked, joint) in enumerate(each(work, range(1, len(batch) + 1), jobs=jobs)):
                 found.alone.add(asked)
                 found.alone.copied(read, rng=streams.generator("draw", batch[number][0], "verbatim"))
@@ -266,17 +266,6 @@ def _known(plan: Plan, schema: Schema) -> Plan:
     own = plan.data.schema
     columns = tuple(column.model_copy(update={"key": schema[column.name].key}) for column in own.columns)
     return replace(plan, data=replace(plan.data, schema=Schema(columns=columns)))
-
-
-def bayes(attack: Informed) -> Measure:
-    """Return the measure of an intruder who knows how the copies are made."""
-    return Plain(
-        BAYES,
-        "Whom can an intruder find who knows mask, model and parameters?",
-        lambda files, rng: attack(files, rng=rng, targets=files.targets),
-        frozenset({Need.KEYS, Need.ROWS, Need.PLAN}),
-        IDENTITY_LIMITS,
-    )
 
 
 def _teaching(draws: Draws) -> int:

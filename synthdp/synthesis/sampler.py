@@ -22,8 +22,7 @@ from synthdp.masking.mask import ColumnMask, MaskDraw, MaskSettings, Residuals, 
 from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import binding, constrained, quick_check
-from synthdp.synthesis.design import Design
-from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.plan import Designed, Plan
 from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
 from synthdp.synthesis.truncation import Truncated, writer
@@ -100,13 +99,8 @@ def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
 About = Mapping[str, Evidence] | Grouped
 
 
-class Settings(Protocol):
+class Settings(Designed, Protocol):
     """What the sampler needs to know of a method."""
-
-    @property
-    def method(self) -> str:
-        """The method's name."""
-        ...
 
     @property
     def model(self) -> ImputationModel:
@@ -131,10 +125,6 @@ class Settings(Protocol):
     @property
     def sweeps(self) -> int:
         """How long a chain runs."""
-        ...
-
-    def design(self, plan: Plan) -> Design:
-        """Return what inference from the copies depends on."""
         ...
 
 

@@ -29,17 +29,17 @@ def functions() -> Iterable[str]:
 
 def measures() -> Iterable[str]:
     """Return the measures of risk by name."""
-    from synthdp.evaluation.risk.attacks import risks
+    from synthdp.evaluation.measure import Need
+    from synthdp.evaluation.measures import RISK, measure
 
-    return risks(())
+    return [name for name in RISK if Need.PLAN not in measure(name).needs]
 
 
 def readable() -> Iterable[str]:
     """Return the endings of files that can be read."""
-    from synthdp.table.io.reading import COLUMNAR, SEPARATORS
-    from synthdp.table.io.statistical import READERS
+    from synthdp.table.io import FORMATS
 
-    return (*SEPARATORS, *COLUMNAR, *READERS)
+    return [ending for format in FORMATS.values() for ending in format.endings]
 
 
 def guesses() -> Iterable[str]:

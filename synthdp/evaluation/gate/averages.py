@@ -9,12 +9,13 @@ import numpy as np
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate.inquiry import IDENTITY_READ, Drawn
-from synthdp.evaluation.gate.limits import LIMITS, Thresholds
+from synthdp.evaluation.gate.inquiry import MEANS, Drawn
+from synthdp.evaluation.gate.limits import LIMITS, Thresholds, own_limits
 from synthdp.evaluation.gate.tally import LEVEL, Bound, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
 from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
-from synthdp.evaluation.risk.attacks import IDENTITY_LIMITS
+from synthdp.evaluation.measure import IDENTITY_LIMITS, MATCHING_LIMITS
+from synthdp.evaluation.measures import reading
 from synthdp.evaluation.risk.persons import PersonsRisk
 from synthdp.table.microdata import Floats
 
@@ -40,8 +41,7 @@ class Averages:
     draws: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
     excess: dict[str, list[float]] = field(default_factory=dict)
-    gains: dict[str, list[float]] = field(default_factory=dict)
-    use: dict[str, list[float]] = field(default_factory=dict)
+    figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     verbatim: VerbatimOverDraws = field(default_factory=VerbatimOverDraws)
 
@@ -72,10 +72,10 @@ class Averages:
             if section.get("true_match") is not None and section.get("true_match_chance") is not None:
                 excess = self._true_matches(finding, section) - float(section["true_match_chance"])
                 self.excess.setdefault(name, []).append(max(0.0, excess))
-        for names, values in ((self.gains, drawn.gains), (self.use, drawn.use)):
-            for name, value in values.items():
+        for name, values in drawn.figures.items():
+            for target, value in values.items():
                 if np.isfinite(value):
-                    names.setdefault(name, []).append(value)
+                    self.figures.setdefault(name, {}).setdefault(target, []).append(value)
         self.reasons |= drawn.reasons
 
     def _true_matches(self, finding: Any, section: Mapping[str, Any]) -> float:
@@ -96,28 +96,31 @@ class Averages:
             limit = limits.limit(name)
             if limit is None:
                 continue
-            if name in IDENTITY_READ:
+            if name in MATCHING_LIMITS:
                 found = list(self._identity(name, level))
                 yield from (check(name, attack, bound, limit) for attack, bound in found)
                 if not found:
                     yield check(name, "identity", None, limit)
-            elif name == "max_attribute_gain":
-                for target, gains in self.gains.items():
-                    yield check(name, "attribute", over_draws(gains, level=level), limit, what=f" for {target!r}")
-                if not self.gains and "attribute" in self.reasons:
-                    yield check(name, "attribute", None, limit)
             elif name == "max_excess_verbatim":
                 if self.verbatim.draws:
                     yield check(name, "verbatim", Bound(float(self.verbatim.section()["excess"])), limit)
                 elif "verbatim" in self.reasons:
                     yield check(name, "verbatim", None, limit)
-            elif name == "min_overlap":
-                for of in ("panel", "analyses"):
-                    if of in self.use:
-                        yield check(name, of, over_draws(self.use[of], level=level), limit)
-            elif name == "max_pmse_ratio":
-                ratio = over_draws(self.use["pmse"], level=level) if "pmse" in self.use else None
-                yield check(name, "pmse", ratio, limit)
+            elif name in MEANS or name in own_limits():
+                yield from self._means(name, limit, level)
+
+    def _means(self, name: str, limit: float, level: float) -> Iterator[Check]:
+        readers = [one.name for one in reading(name)]
+        for reader in readers:
+            for target, values in self.figures.get(reader, {}).items():
+                what = f" for {target!r}" if target else ""
+                yield check(name, reader, over_draws(values, level=level), limit, what=what)
+        if any(self.figures.get(reader) for reader in readers):
+            return
+        # a risk that could not be measured does not pass
+        unanswered = [one for one in readers if one in self.reasons and LIMITS[name].judges == "risk"]
+        for reader in readers if name == "max_pmse_ratio" else unanswered:
+            yield check(name, reader, None, limit)
 
     def checks_of_one(self, limits: Thresholds) -> Iterator[Check]:
         """Hold one release that is as it is against the limits on identity: there are no draws of it to average.

@@ -35,6 +35,11 @@ def default_targets(schema: Schema) -> list[str]:
     return [column.name for column in schema.replaced() if not column.key]
 
 
+def wanted(comparison: Comparison) -> list[str]:
+    """Return what an intruder wants to learn: the targets asked for, or the default ones."""
+    return list(comparison.request.targets) or default_targets(comparison.schema)
+
+
 def evaluate_attribute(
     comparison: Comparison,
     *,

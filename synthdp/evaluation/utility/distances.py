@@ -239,12 +239,12 @@ class Grouping:
         return f"Grouping({len(self.labels)} subgroups by {self.by})"
 
 
-def risk_groups(comparison: Comparison) -> Grouping | None:
-    """Return the risk groups, where row i of a copy is record i and there is more than one group."""
+def risk_groups(comparison: Comparison, *, fewest: int = 2) -> Grouping | None:
+    """Return the risk groups, where row i of a copy is record i and there are at least so many groups."""
     if comparison.groups is None or not comparison.aligned:
         return None
     labels = comparison.groups.astype("category")
-    if labels.nunique() < 2:
+    if labels.nunique() < fewest:
         return None
     codes = labels.cat.codes.to_numpy().astype(np.int64)
     names = tuple(str(name) for name in labels.cat.categories)

@@ -149,9 +149,13 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         (
             {"evaluation": {"risk": ["identiy"]}},
             "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
-            "'identity_public', 'identity_extremes', 'identity_bayes', 'attribute', 'verbatim', 'memorised', "
-            "'exposure', 'membership', 'membership_shadow', 'singling', 'linkability', 'inference', 'anonymity', "
-            "'population' or 'anonymeter'.",
+            "'identity_public', 'identity_extremes', 'identity_bayes', 'verbatim', 'memorised', 'exposure', "
+            "'attribute', 'membership', 'membership_shadow', 'singling', 'linkability', 'inference', 'anonymity' "
+            "or 'population'.",
+        ),
+        (
+            {"evaluation": {"risk": ["identity", "anonymeter"]}},
+            "evaluation.risk: anonymeter: was removed in 0.3; use singling, linkability, inference.",
         ),
         (
             {"evaluation": {"intruders": {"neighbour": {"eror": {"age": 2}}}}},

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evaluation.assessment import SPLITS, spread_of
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.utility.analyses import SPLITS, spread_of
 from synthdp.inference.analyses import Analysis
 from synthdp.report.utility import _spread
 from synthdp.table.microdata import resolve

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from shared_data import SHARED
 
 from synthdp.errors import InputError
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.measure import Figures, Plain
-from synthdp.evaluation.risk.attacks import IDENTITY, NOTABLE_RISK, attack, records_at_risk, risks
+from synthdp.evaluation.assessment import NOTABLE_RISK, assess, records_at_risk
+from synthdp.evaluation.comparison import Comparison, Request
+from synthdp.evaluation.measure import Figures, Need, Plain
+from synthdp.evaluation.measures import in_turn
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.identity import attack_by_matching, chance_hits, evaluate_identity
 from synthdp.evaluation.risk.intruders import Intruder, evaluate_intruder
@@ -29,6 +30,7 @@ from synthdp.table.schema import Schema, Variable
 
 CSRG = SHARED / "pseudo_csrg.csv"
 AGE = {"kind": "continuous", "role": "replace", "key": True}
+IDENTITY = {one.name: one for one in in_turn() if Need.PLAN not in one.needs}
 VARIABLES = {
     "age": Variable(**AGE, tolerance=3),
     "sex": Variable(kind="binary", role="replace", key=True),
@@ -518,28 +520,21 @@ def test_measures_that_need_rows_refuse_by_name_and_the_others_work() -> None:
             IDENTITY[name].take(lacking, rng=rng())
     other = Plain("other", "How many rows?", lambda files_, generator: Figures({"rows": len(files_.copies[0])}))
     longer = replace(comparison, aligned=False, copies=(pd.concat([comparison.copies[0]] * 2, ignore_index=True),))
-    found = attack(
-        longer,
-        [*IDENTITY, "other"],
-        streams=Streams(1),
-        intruders={"x": Intruder()},
-        measures={**IDENTITY, "other": other},
-    )
-    assert found.sections["other"] == {"rows": 100}
-    assert found.sections["identity_linked"]["reason"].startswith("identity_linked: the kept columns of copy 1")
-    assert found.sections["intruders"]["x"]["reason"].startswith("rows of these files cannot be traced")
+    asked = replace(longer, request=Request(intruders={"x": Intruder()}))
+    found = assess(asked, risk=[*IDENTITY, "other"], streams=Streams(1), own={"other": other})
+    assert found.risk["other"] == {"rows": 100}
+    assert found.risk["identity_linked"]["reason"].startswith("identity_linked: the kept columns of copy 1")
+    assert found.risk["intruders"]["x"]["reason"].startswith("rows of these files cannot be traced")
     for name in set(IDENTITY) - {"identity_linked"}:
-        assert found.sections[name] == {
-            "reason": "rows of these files cannot be traced to records (evaluation.rows: none)"
-        }
+        assert found.risk[name] == {"reason": "rows of these files cannot be traced to records (evaluation.rows: none)"}
     assert found.findings == {}
 
 
 def test_rows_that_cannot_be_traced_are_linked() -> None:
     comparison = replace(noisy(people(50), 1.0, 2), aligned=False)
-    found = attack(comparison, ["identity_linked"], streams=Streams(1), measures=risks(()))
-    assert found.sections["identity_linked"]["expected_match"] > 0
-    assert "original" not in found.sections
+    found = assess(comparison, risk=["identity_linked"], streams=Streams(1))
+    assert found.risk["identity_linked"]["expected_match"] > 0
+    assert "original" not in found.risk
 
 
 def test_other_codings_strangers_and_gaps() -> None:
@@ -575,7 +570,7 @@ def test_tolerance_zero_or_beyond_everything(tolerance: float) -> None:
 def test_records_at_risk_name_no_values() -> None:
     comparison = noisy(people(50), 0.1, 1)
     comparison = replace(comparison, groups=pd.Series(pd.Categorical(["low", "high"] * 25)))
-    found = attack(comparison, list(IDENTITY), streams=Streams(1), measures=risks(()))
+    found = assess(comparison, risk=list(IDENTITY), streams=Streams(1))
     individual = {name: finding.individual for name, finding in found.findings.items()}
     table = records_at_risk(comparison, individual)
     assert list(table.columns) == ["record", "attack", "group", "risk", "reason"]

@@ -7,9 +7,9 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synthdp.evaluation.assessment import records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk import exposure
-from synthdp.evaluation.risk.attacks import records_at_risk
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Schema, Variable

@@ -42,7 +42,12 @@ def averages(*draws: Drawn) -> Averages:
 def drawn(individual: Floats, **more: Any) -> Drawn:
     sure = np.where(np.asarray(individual) > 0, 1.0, 0.5)
     finding = Finding(individual, sure, individual, **more.pop("section", {}))
-    return Drawn({"identity": finding}, more.pop("gains", {}), more.pop("use", {}), more.pop("reasons", {}))
+    return Drawn({"identity": finding}, more.pop("figures", {}), more.pop("reasons", {}))
+
+
+def figures(vote: float, income: float, panel: float, analyses: float, pmse: float) -> dict[str, dict[str, float]]:
+    whole = {"panel": {"": panel}, "analyses": {"": analyses}, "pmse": {"": pmse}}
+    return {"attribute": {"vote": vote, "income": income}, **whole}
 
 
 def only(**limits: float) -> Thresholds:
@@ -314,7 +319,7 @@ def test_limits_are_not_negative_and_unknown_ones_are_refused() -> None:
 def test_every_limit_reads_every_intruder() -> None:
     rng = np.random.default_rng(1)
     draws = [
-        Drawn({name: Finding(*rng.random((3, 30))) for name in ("identity", "identity_likelihood")}, {}, {}, {})
+        Drawn({name: Finding(*rng.random((3, 30))) for name in ("identity", "identity_likelihood")}, {}, {})
         for _ in range(12)
     ]
     found = list(averages(*draws).checks(Thresholds(max_mean_individual=0.5, min_overlap=None)))
@@ -326,7 +331,7 @@ def test_every_limit_reads_every_intruder() -> None:
 
 
 def test_a_limit_on_identity_that_nobody_could_answer_refuses() -> None:
-    found = averages(Drawn({}, {}, {}, {"identity": "no keys"}))
+    found = averages(Drawn({}, {}, {"identity": "no keys"}))
     (one,) = found.checks(only(max_individual=0.33))
     assert not one.passed
     assert found.reasons == {"identity": "no keys"}
@@ -335,8 +340,8 @@ def test_a_limit_on_identity_that_nobody_could_answer_refuses() -> None:
 
 def test_gains_and_usefulness_are_means_over_draws() -> None:
     found = averages(
-        drawn(np.zeros(5), gains={"vote": 0.1, "income": math.nan}, use={"panel": 0.5, "analyses": 0.9, "pmse": 3.0}),
-        drawn(np.zeros(5), gains={"vote": 0.3}, use={"panel": 0.7, "analyses": 0.9, "pmse": 1.0}),
+        drawn(np.zeros(5), figures=figures(0.1, math.nan, 0.5, 0.9, 3.0)),
+        drawn(np.zeros(5), figures=figures(0.3, math.nan, 0.7, 0.9, 1.0)),
     )
     limits = only(max_attribute_gain=0.1, min_overlap=0.65, max_pmse_ratio=1.5)
     by = {(one.name, one.attack): one for one in found.checks(limits)}
@@ -389,6 +394,6 @@ def test_true_matches_of_loners_stand_for_themselves() -> None:
     finding = Finding(own, own, np.nan_to_num(own), true_match=100.0, true_match_chance=0.0)
     finding.true_match_mask = np.nan_to_num(own) == 1.0
     found = Averages(np.arange(1000) < 100)
-    found.add(Drawn({"identity": finding}, {}, {}, {}))
+    found.add(Drawn({"identity": finding}, {}, {}))
     (check_,) = found.checks(only(max_excess_true_match=0))
     assert check_.value == pytest.approx(10 + 1 * 990 / 100)

@@ -1,5 +1,7 @@
 """The membership game: scores against plain twins, who is dealt what, and what the game finds and leaves alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,8 @@ from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import Figures
+from synthdp.evaluation.measures import measure
+from synthdp.evaluation.risk import shadow
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.evaluation.risk.shadow.game import Deck, State, stand_ins, vulnerable
@@ -283,11 +287,11 @@ def test_a_run_passes_on_what_the_config_says_of_the_game(monkeypatch):
         asked.update(options, refit=refit)
         return Figures({})
 
-    monkeypatch.setattr(assessing, "evaluate_shadow", played)
+    monkeypatch.setattr(shadow, "evaluate_shadow", played)
     told: list[tuple[int, int]] = []
     advance = lambda done, total: told.append((done, total))  # noqa: E731
-    measures = assessing.informed_measures(config, Plan(data, tag(data, None)), 2, advance)
-    measures["membership_shadow"].take(beside(data), rng=rng())
+    making = assessing.making_of(config, Plan(data, tag(data, None)), 2, advance)
+    measure("membership_shadow").take(replace(beside(data), request=config.request(), making=making), rng=rng())
     assert (asked["fits"], asked["targets"], asked["others"], asked["jobs"]) == (60, 7, "all", 2)
     assert asked["advance"] is advance
     assert repr(asked["refit"]) == "PlanShadows(DaMi, 80 records)"

@@ -16,13 +16,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from synthdp.evaluation import blocks
+from synthdp.evaluation.blocks import find
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.measures import RISK
 from synthdp.report import marginals, names, plots, risk, story, utility, words
-from synthdp.report.content import MaskLine, ReportContent, find
+from synthdp.report.content import MaskLine, ReportContent
 from synthdp.report.decision import decision
-from synthdp.report.disclosure import disclosures
-from synthdp.report.measures import propensity
-from synthdp.report.page import render, write
+from synthdp.report.page import render, told, write
+from synthdp.report.propensity import propensity
 from synthdp.report.served import served
 from synthdp.report.story import chains
 from synthdp.table.microdata import Microdata, resolve
@@ -300,9 +302,12 @@ def test_every_single_metric_may_be_none() -> None:
         tables += [*(view.table for view in utility.analyses(content)), served(content).tables]
         tables += [risk.by_group(content, shown)[1], risk.overall(shown)]
         assert all(tables), path
-        assert any(block.title == "Learning a sensitive value" and block.tables for block in disclosures(content)), path
-        told = propensity(content)
-        assert bool(told.table) != bool(told.absent), path
+        assert any(
+            block.title == "Learning a sensitive value" and block.tables
+            for block in told(content.metrics, "risk", RISK)
+        ), path
+        scores = propensity(content)
+        assert bool(scores.table) != bool(scores.absent), path
 
 
 def test_reasons_are_shown() -> None:
@@ -563,7 +568,7 @@ def test_bound_of_a_mask_is_the_gaussian_trade_off() -> None:
     table = story.masking(make_content())
     assert table is not None
     assert [row[3] for row in table.rows] == [
-        words.percent(float(stats.norm.cdf(stats.norm.ppf(0.05) + 1.5))),
+        blocks.percent(float(stats.norm.cdf(stats.norm.ppf(0.05) + 1.5))),
         "no useful bound",
         "no bound",
     ]
@@ -624,7 +629,7 @@ def test_columns_without_a_mask_are_named() -> None:
     ],
 )
 def test_number(value: Any, shown: str) -> None:
-    assert words.number(value) == shown
+    assert blocks.number(value) == shown
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.evaluation.assessment import UtilitySettings, assess
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.assessment import assess
+from synthdp.evaluation.blocks import Block, percent
+from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.averages import Averages
 from synthdp.evaluation.gate.inquiry import Inquiry
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
-from synthdp.evaluation.risk.attacks import risks
+from synthdp.evaluation.measures import RISK, UTILITY
 from synthdp.evaluation.risk.attribute import evaluate_attribute
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.intruders import Intruder
@@ -26,14 +27,12 @@ from synthdp.evaluation.risk.uniqueness import evaluate_anonymity
 from synthdp.evaluation.utility.propensity import Propensity
 from synthdp.inference.analyses import Analysis
 from synthdp.report import risk, utility
-from synthdp.report.charts import MOST_COLUMNS, Marks, dots, heatmap, pairs
-from synthdp.report.content import Block, ReportContent
-from synthdp.report.disclosure import disclosures
-from synthdp.report.measures import further, propensity
-from synthdp.report.page import render
+from synthdp.report.charts import MOST_COLUMNS, Marks, curve, dots, heatmap, pairs
+from synthdp.report.content import ReportContent
+from synthdp.report.page import render, told
 from synthdp.report.plots import Figure, plotly_js
+from synthdp.report.propensity import propensity
 from synthdp.report.served import served
-from synthdp.report.words import percent
 from synthdp.seeding import Streams
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
@@ -86,16 +85,17 @@ def content() -> ReportContent:
     )
     groups = pd.Series(np.where(np.arange(N) < 50, "high", "low"))
     comparison = Comparison(data.frame, copies, data.schema, aligned=True, groups=groups, proper=True)
+    request = Request(
+        targets=("smokes",),
+        analyses=(Analysis(name="smoking", model="logit", formula="smokes ~ age + sex"),),
+        propensity=Propensity(permutations=3),
+        intruders=INTRUDERS,
+    )
     found = assess(
-        comparison,
-        analyses=[Analysis(name="smoking", model="logit", formula="smokes ~ age + sex")],
+        replace(comparison, request=request),
         utility=("pmse", "analyses", "panel", "tables", "distributions", "correlations", "prediction"),
         risk=("identity", "identity_averaged", "identity_linked", "identity_likelihood", "identity_public"),
-        measures=risks(["smokes"]),
         streams=Streams(1),
-        propensity=Propensity(permutations=3),
-        settings=UtilitySettings(targets=("smokes",)),
-        intruders=INTRUDERS,
     )
     holdout, targets = make_frame(100, 3), ["smokes", "income"]
     measured = {
@@ -110,7 +110,7 @@ def content() -> ReportContent:
         "population": {"sample_unique": 3, "population_unique": 0.5, "expected_links": 9.0, "expected_links_rate": 0.1},
     }
     averages = Averages()
-    averages.add(Inquiry(Thresholds(), risks(["smokes"])).ask(comparison, Streams(2), known=found.findings))
+    averages.add(Inquiry(Thresholds(), Request(targets=("smokes",))).ask(comparison, Streams(2), known=found.findings))
     releases = {"earlier": ["2025-03-01T10:00:00"], "copies": 4, "identity": found.risk["identity"]}
     metrics = {
         "utility": found.utility,
@@ -149,6 +149,14 @@ def changed(content: ReportContent, **sections: Any) -> ReportContent:
 
 def blocks(content: ReportContent) -> dict[str, Block]:
     return {block.title: block for block in disclosures(content)}
+
+
+def disclosures(content: ReportContent) -> tuple[Block, ...]:
+    return told(content.metrics, "risk", RISK)
+
+
+def further(content: ReportContent) -> tuple[Block, ...]:
+    return told(content.metrics, "utility", UTILITY)
 
 
 def drawn(figure: Figure, name: str) -> list[Any]:
@@ -249,8 +257,7 @@ def test_old_metrics_bring_no_new_sections(content: ReportContent) -> None:
     assert not any((risk.intruders(old), risk.together(old), risk.likelihood(old)))
     found = served(old)
     assert (found.first, found.columns, found.pairs, found.tables, found.subgroups) == ((), None, None, None, None)
-    more = further(old)
-    assert (more.distributions, more.associations, more.prediction, more.absent) == (None, None, None, "")
+    assert further(old) == ()
     page = render(old)
     assert "tables of counts were not asked for" in page
     assert "All intruders side by side" not in page
@@ -412,17 +419,16 @@ def test_fit_is_judged_by_the_spread_between_copies_where_known(fit: Any, said: 
 
 
 def test_further_measures_leave_out_what_was_kept(content: ReportContent) -> None:
-    found = further(content)
-    assert found.distributions is not None
-    assert found.associations is not None
-    assert found.prediction is not None
-    assert {row[0] for row in found.distributions.rows} == {"age", "visits"}  # income was only permuted
-    assert found.distributions.rows[0][0] == "visits"
-    assert not any(row[0] == "smokes × region" for row in found.associations.rows)
-    assert found.prediction.rows[0][0] == "smokes, gradient boosting"
-    assert len(found.statements) == 1
-    absent = further(changed(content, utility__prediction={"reason": "no target was named."}))
-    assert (absent.prediction, absent.absent) == (None, "no target was named")
+    _, found = further(content)
+    distributions, associations, prediction = found.tables
+    assert {row[0] for row in distributions.rows} == {"age", "visits"}  # income was only permuted
+    assert distributions.rows[0][0] == "visits"
+    assert not any(row[0] == "smokes × region" for row in associations.rows)
+    assert prediction.rows[0][0] == "smokes, gradient boosting"
+    assert len(found.notes) == 1
+    _, absent = further(changed(content, utility__prediction={"reason": "no target was named."}))
+    assert (absent.tables, absent.notes) == ((distributions, associations), ())
+    assert absent.missing == ("prediction, because no target was named",)
 
 
 def test_all_intruders_stand_side_by_side(content: ReportContent) -> None:
@@ -523,15 +529,17 @@ def test_what_could_not_be_measured_says_why_and_what_was_not_asked_is_absent(
     assert (failed.absent, failed.tables) == ("it needs a holdout", ())
 
 
-def test_a_peer_stands_beside_ours(content: ReportContent) -> None:
-    rate = {"value": 0.2, "low": 0.1, "high": 0.3}
-    peer = {"version": "1", "univariate": dict.fromkeys(("attack", "baseline", "control", "risk"), rate)}
-    rows = blocks(changed(content, risk__anonymeter=peer))["Singling out, linking, inference"].tables[0].rows
-    assert ("anonymeter: Singling out by one value", *("20% (10% to 30%)",) * 4) in rows
+def test_one_of_several_measures_in_a_block_says_why_it_is_not_there(content: ReportContent) -> None:
+    found = blocks(changed(content, risk__linkability={"reason": "too few columns."}))
+    shown = found["Singling out, linking, inference"]
+    assert shown.sentences[0] == "Not computed: too few columns."
+    assert all(line.startswith("Not computed: ") for line in shown.sentences)
+    assert not any(row[0].startswith("Linking") for row in shown.tables[0].rows)
+    assert len(shown.tables) == 1
 
 
 def test_the_curve_of_the_membership_test_is_drawn(content: ReportContent) -> None:
-    (figure,) = blocks(content)["Knowing who is in the file"].figures
+    figure = curve(blocks(content)["Knowing who is in the file"].curves)
     lines = content.metrics["risk"]["membership"]["attacks"]
     assert [trace["name"] for trace in figure.data][:2] == ["a coin", "close to a row, all columns"]
     assert len(figure.data) == 1 + len(lines)
@@ -541,7 +549,7 @@ def test_the_curve_of_the_membership_test_is_drawn(content: ReportContent) -> No
     at_five = max(true for false, true in lines[0]["roc"] if false <= 0.05)
     assert f"close to a row, all columns {percent(at_five)}" in figure.alt
     without = changed(content, risk__membership={"attacks": [{**line, "roc": None} for line in lines]})
-    assert blocks(without)["Knowing who is in the file"].figures == ()
+    assert blocks(without)["Knowing who is in the file"].curves == {}
 
 
 def test_one_copy_alone_stands_beside_all(content: ReportContent) -> None:

@@ -15,13 +15,11 @@ from synthdp.evaluation.gate import Verdict
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check, undecided
-from synthdp.evaluation.risk.attacks import IDENTITY
+from synthdp.evaluation.measures import RISK, pointing
 from synthdp.report import names, summary
 from synthdp.report.content import ReportContent
 from synthdp.report.decision import decision, learnt
-from synthdp.report.disclosure import disclosures
-from synthdp.report.measures import further
-from synthdp.report.page import render
+from synthdp.report.page import render, told
 from synthdp.report.reasons import next_step, reasons
 from synthdp.report.risk import likelihood
 from synthdp.report.words import share
@@ -225,11 +223,11 @@ def test_checks_are_grouped_by_limit_with_the_worst_first() -> None:
     assert found.worst is not None
     assert found.checks is not None
     assert [row[0] for row in found.worst.rows[:2]] == [
-        names.CHECKS["max_expected_match_rate"].title,
-        names.CHECKS["max_individual"].title,
+        LIMITS["max_expected_match_rate"].title,
+        LIMITS["max_individual"].title,
     ]
     assert found.worst.rows[1][1:] == ("Knowing mask and model (worst of 5)", "45%", "40% to 51%", "33%", "✘ over")
-    highs = [row[3] for row in found.checks.rows if row[0] == names.CHECKS["max_individual"].title]
+    highs = [row[3] for row in found.checks.rows if row[0] == LIMITS["max_individual"].title]
     assert highs == ["40% to 51%", "10% to 37%", "10% to 35%", "4% to 12%", "0% to 5%"]
     page = render(content(gate(*SAFE, *RISKY)))
     assert "<details><summary>All 10 checks</summary>" in page
@@ -237,9 +235,16 @@ def test_checks_are_grouped_by_limit_with_the_worst_first() -> None:
 
 
 def test_every_limit_and_intruder_has_its_words() -> None:
-    assert set(names.CHECKS) == set(LIMITS)
-    assert all(words.says.count("{}") == 1 for words in names.CHECKS.values())
-    for name in (*IDENTITY, "identity_bayes", "identity_persons", "exposure", "memorised", "panel", "analyses", "pmse"):
+    assert all(words.says.count("{}") == 1 for words in LIMITS.values())
+    for name in (
+        *(one.name for one in pointing()),
+        "identity_persons",
+        "exposure",
+        "memorised",
+        "panel",
+        "analyses",
+        "pmse",
+    ):
         assert names.attack_title(name) != name
     assert names.attack_title("identity by person") == "Matching each copy, any row of a person"
 
@@ -268,7 +273,7 @@ def test_a_share_stands_on_its_side_of_the_limit(value: float, limit: float | No
 )
 def test_the_membership_game_says_what_its_interval_means(section: dict, said: str):
     game = {"auc": 0.68, "high": 0.7, "advantage": 0.3, "game": "given_kept", **section}
-    blocks = {block.title: block for block in disclosures(content(gate(*SAFE), membership_shadow=game))}
+    blocks = {block.title: block for block in told(content(gate(*SAFE), membership_shadow=game).metrics, "risk", RISK)}
     sentences = blocks["The membership game with shadow fits"].sentences
     assert any(said in sentence for sentence in sentences)
     assert any("Kept columns appear in the copies" in sentence for sentence in sentences)
@@ -295,7 +300,7 @@ def test_new_measures_have_their_blocks() -> None:
     table = likelihood(found)
     assert table is not None
     assert table.head == ("Measure", "Public files only", "Looking for extremes")
-    blocks = {block.title: block for block in disclosures(found)}
+    blocks = {block.title: block for block in told(found.metrics, "risk", RISK)}
     assert blocks["Memorising"].tables[0].rows[0] == ("Reproduced exactly", "10%", "2%", "8% (5% to 11%)")
     assert (
         "The interval lies above 0.5: the copies reveal who was in the data."
@@ -305,8 +310,7 @@ def test_new_measures_have_their_blocks() -> None:
     assert blocks["Rows copied over"].tables[0].rows[0][0] == "age"
     panel = {"mean": 0.9, "worst": 0.2, "n": 3, "regressions": [{"formula": "a ~ b", "overlap": 0.9}]}
     with_panel = replace(found, metrics={**found.metrics, "utility": {"panel": panel}})
-    shown = further(with_panel).panel
-    assert shown is not None
+    (shown,) = told(with_panel.metrics, "utility", ["panel"])
     assert shown.tables[0].rows == (("a ~ b", "0.9"),)
     assert "Unforeseen analyses" in render(with_panel)
 

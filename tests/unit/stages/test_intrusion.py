@@ -13,16 +13,15 @@ from synthdp import pipeline
 from synthdp.cli import app
 from synthdp.config import Config, parse
 from synthdp.datasets import registry
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.assessment import assess
+from synthdp.evaluation.comparison import Comparison, Making
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.risk.attacks import attack
 from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.stages.informed_intruder import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
 from synthdp.stages.intake import prepare
-from synthdp.stages.judging import bayes
 from synthdp.stages.learnt_laws import Line, Logit, classes_of, lines, logits, told_apart
 from synthdp.stages.planning import plan_of
 from synthdp.synthesis.making import make
@@ -358,12 +357,12 @@ def test_files_made_elsewhere_cannot_be_made_again(tmp_path: Any) -> None:
 def test_an_informed_intruder_needs_keys_and_rows_like_the_others() -> None:
     frame = regression(60, 1)
     plan, comparison, remake = world(frame, 1.0, "per_copy")
-    measures = {"identity_bayes": bayes(informed_intruder(plan, remake))}
-    untraced = Comparison(comparison.original, comparison.copies, comparison.schema, aligned=False)
-    found = attack(untraced, ["identity_bayes"], streams=Streams(1), measures=measures)
-    assert found.sections["identity_bayes"]["reason"].startswith("rows of these files cannot be traced")
+    comparison = replace(comparison, making=Making(intruder=informed_intruder(plan, remake)))
+    untraced = replace(comparison, aligned=False)
+    found = assess(untraced, risk=["identity_bayes"], streams=Streams(1))
+    assert found.risk["identity_bayes"]["reason"].startswith("rows of these files cannot be traced")
     assert found.findings == {}
-    made = attack(comparison, ["identity_bayes"], streams=Streams(1), measures=measures).findings["identity_bayes"]
+    made = assess(comparison, risk=["identity_bayes"], streams=Streams(1)).findings["identity_bayes"]
     assert isinstance(made, LikelihoodRisk)
 
 

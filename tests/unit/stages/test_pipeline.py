@@ -15,12 +15,11 @@ import pytest
 from synthdp import api, pipeline, release
 from synthdp.config import load, parse
 from synthdp.errors import InputError
-from synthdp.evaluation.assessment import assess
+from synthdp.evaluation.assessment import assess, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.risk.attacks import records_at_risk, risks
 from synthdp.progress import Silent, Timer
-from synthdp.release.confidential import json_text
+from synthdp.release.metrics import json_text
 from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
 from synthdp.stages.draws import Draws
@@ -509,7 +508,7 @@ def comparison(aligned=True, key=True):
 
 def assessment(compared, **settings):
     settings = {"utility": ("pmse", "analyses"), "risk": ("identity", "identity_averaged")} | settings
-    return assess(compared, analyses=(), streams=Streams(0), measures=risks(()), **settings)
+    return assess(compared, streams=Streams(0), **settings)
 
 
 def exposed(found, compared):
