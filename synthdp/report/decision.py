@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.evaluation.blocks import NOT_COMPUTED, Table, counted, find, is_number, listing, number
+from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.report.content import ReportContent
-from synthdp.report.names import CHECKS, OWN, UNDECIDED, attack_title, check_title
+from synthdp.report.names import OWN, UNDECIDED, attack_title, check_title
 from synthdp.report.reasons import (
     Line,
     NextStep,
@@ -300,7 +301,7 @@ def _row(check: Mapping[str, Any], of: int = 1) -> tuple[str, ...]:
     def said(one: Any) -> str:
         if name == UNDECIDED or not is_number(one):
             return "–" if name == UNDECIDED else NOT_COMPUTED
-        edge = float(limit) if limit is not None and is_number(limit) and name in CHECKS else None
+        edge = float(limit) if limit is not None and is_number(limit) and name in LIMITS else None
         return figure(name, float(one), edge)
 
     missed = "✘ not measured" if not is_number(value) else "✘ under" if name.startswith("min_") else "✘ over"

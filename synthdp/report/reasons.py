@@ -7,7 +7,7 @@ from typing import Any
 
 from synthdp.evaluation.blocks import counted, is_number, listing, number
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.names import CHECKS, UNDECIDED, answers_alone, attack_phrase
+from synthdp.report.names import UNDECIDED, answers_alone, attack_phrase
 from synthdp.report.words import share
 
 MOST_NAMED = 4
@@ -110,7 +110,7 @@ def reasons(gate: Line | None) -> tuple[Reason, ...]:
     gate = gate or {}
     sentences = [str(one) for one in gate.get("reasons") or ()]
     failed = [c for c in checks_of(gate) if c.get("passed") is False and c.get("accepted") is None]
-    grouped = {name: some for name, some in by_limit(failed).items() if name in CHECKS or name == UNDECIDED}
+    grouped = {name: some for name, some in by_limit(failed).items() if name in LIMITS or name == UNDECIDED}
     if not grouped or "verdict" not in gate:
         return tuple(Reason("", sentence) for sentence in sentences)
     return tuple(_reason(gate, name, some, sentences) for name, some in grouped.items())
@@ -118,7 +118,7 @@ def reasons(gate: Line | None) -> tuple[Reason, ...]:
 
 def closest(gate: Line | None) -> str:
     """Return the risk that comes closest to its limit, of limits that are kept and not nought."""
-    risks = [c for c in checks_of(gate) if not is_use(c) and c.get("passed") is True and c.get("name") in CHECKS]
+    risks = [c for c in checks_of(gate) if not is_use(c) and c.get("passed") is True and c.get("name") in LIMITS]
     ratios = [
         (found / float(c["limit"]), place)
         for place, c in enumerate(risks)
@@ -172,7 +172,7 @@ def _who(check: Line) -> str:
 
 def tell(check: Line, not_measured: Any = None) -> str:
     """Return a check as a sentence: what is found, how sure, and the limit."""
-    words, value = CHECKS[str(check.get("name", ""))], check.get("value")
+    words, value = LIMITS[str(check.get("name", ""))], check.get("value")
     if deciding(check) is None or value is None:
         attack = str(check.get("attack") or "")
         why = str(not_measured.get(attack, "")).rstrip(".") if isinstance(not_measured, Mapping) else ""
@@ -186,7 +186,7 @@ def _brief(check: Line) -> str:
     """Return the sentence without interval, to stand behind a colon."""
     if not is_number(check.get("value")):
         return ""
-    said = CHECKS[str(check.get("name"))].brief
+    said = LIMITS[str(check.get("name"))].brief
     return f"{said} {_value(check)}, {_limit(check)}"
 
 
@@ -207,7 +207,7 @@ def _limit(check: Line) -> str:
 
 def figure(name: str, value: float, limit: float | None = None) -> str:
     """Return a figure of a limit as people say it."""
-    return share(value, limit=limit) if name in CHECKS and CHECKS[name].share else number(round(value, 10))
+    return share(value, limit=limit) if name in LIMITS and LIMITS[name].share else number(round(value, 10))
 
 
 def span(check: Line) -> str:
@@ -280,7 +280,7 @@ def _expected(gate: Line, given: Mapping[str, Any]) -> str:
             return ""
         return "Not tried out: the next run says what it does to risk and usefulness."
     now = {name: some[0] for name, some in by_limit(checks_of(gate)).items()}
-    lines = [one for one in found.get("risk") or () if isinstance(one, Mapping) and one.get("name") in CHECKS]
+    lines = [one for one in found.get("risk") or () if isinstance(one, Mapping) and one.get("name") in LIMITS]
     over = [one for one in lines if is_over(now.get(str(one["name"])))]
     said = [_risk(one, now.get(str(one["name"]))) for one in over or lines[:2]]
     tried = f"Tried on draws of its own ({counted(int(trials), 'trial')})" if is_number(trials) and trials else "Tried"
@@ -304,7 +304,7 @@ def _risk(line: Mapping[str, Any], now: Line | None) -> str:
         return "not measured" if found is None else figure(name, found)
 
     before = f"{said(now)} → " if now is not None else ""
-    return f"{CHECKS[name].brief} {before}{said(line)}"
+    return f"{LIMITS[name].brief} {before}{said(line)}"
 
 
 def _overlap(after: float, checks: Sequence[Line]) -> str:

@@ -26,7 +26,11 @@ class Limit:
     Parameters
     ----------
     words
-        What is measured.
+        What is measured, as the verdict names it.
+    title, brief
+        The same as the heading of a table, and within a sentence, before a figure.
+    says
+        A sentence about one figure, for which ``{}`` stands.
     judges
         ``risk``: over the limit, the release is refused. ``use``: beyond it, it is published under an amber verdict.
     share
@@ -34,22 +38,86 @@ class Limit:
     """
 
     words: str
+    title: str
+    brief: str
+    says: str
     judges: Literal["risk", "use"] = "risk"
     share: bool = True
 
 
 _BUILT_IN = {
-    "max_expected_match_rate": Limit("expected match rate beyond chance"),
-    "max_individual": Limit("largest probability that one record is found"),
-    "max_claims_right": Limit("share right among the intruder's surest claims"),
-    "max_exposed": Limit("number of records alone on kept keys", share=False),
-    "max_attribute_gain": Limit("attribute gain"),
-    "max_memorised": Limit("share of unique records reproduced because they were fitted"),
-    "max_excess_verbatim": Limit("number of rows or values copied over beyond chance", share=False),
-    "max_excess_true_match": Limit("number of true matches beyond chance", share=False),
-    "max_mean_individual": Limit("mean probability that a record is found"),
-    "min_overlap": Limit("mean overlap of confidence intervals", judges="use"),
-    "max_pmse_ratio": Limit("ratio of the propensity score's error to its expectation", judges="use", share=False),
+    "max_expected_match_rate": Limit(
+        "expected match rate beyond chance",
+        "People found, beyond blind guessing, as a share of all records",
+        "people found",
+        "{} of all people are found, beyond what blind guessing gives",
+    ),
+    "max_individual": Limit(
+        "largest probability that one record is found",
+        "Highest chance of finding any one record",
+        "the person easiest to find",
+        "The person easiest to find is found with a probability of {}",
+    ),
+    "max_claims_right": Limit(
+        "share right among the intruder's surest claims",
+        "Right among the 1% of claims the intruder is surest of",
+        "surest claims right",
+        "Of the claims the intruder is surest of, {} are right",
+    ),
+    "max_exposed": Limit(
+        "number of records alone on kept keys",
+        "Records unique on kept columns that an intruder may know",
+        "people unique on kept keys",
+        "People who are unique on kept columns that an intruder may know, and so are found with certainty: {}",
+        share=False,
+    ),
+    "max_attribute_gain": Limit(
+        "attribute gain",
+        "What an intruder learns about a sensitive value beyond guessing",
+        "sensitive values learnt",
+        "A sensitive value is guessed right more often, for people in the data than for others, by {}",
+    ),
+    "max_memorised": Limit(
+        "share of unique records reproduced because they were fitted",
+        "Unique records reproduced because they were fitted",
+        "unique records memorised",
+        "Of the unique records, {} stand in the copies only because the model was fitted to them",
+    ),
+    "max_excess_verbatim": Limit(
+        "number of rows or values copied over beyond chance",
+        "Rows or unique values copied over beyond what chance gives",
+        "rows or values copied over",
+        "Rows or unique values copied over, beyond what chance gives: {}",
+        share=False,
+    ),
+    "max_excess_true_match": Limit(
+        "number of true matches beyond chance",
+        "True matches beyond what chance gives, in records",
+        "true matches beyond chance",
+        "Records that are the only best match, and the right one, beyond what chance gives: {}",
+        share=False,
+    ),
+    "max_mean_individual": Limit(
+        "mean probability that a record is found",
+        "Average chance of finding a record",
+        "average chance of being found",
+        "On average a person is found with a probability of {}",
+    ),
+    "min_overlap": Limit(
+        "mean overlap of confidence intervals",
+        "Overlap of confidence intervals, on average",
+        "overlap of intervals",
+        "Confidence intervals from the copies overlap those of the original by {} on average",
+        judges="use",
+    ),
+    "max_pmse_ratio": Limit(
+        "ratio of the propensity score's error to its expectation",
+        "How much better copies are told from the original than perfect ones",
+        "pMSE ratio",
+        "The ratio of the copies' pMSE to that of perfect copies is {}",
+        judges="use",
+        share=False,
+    ),
 }
 
 
@@ -63,8 +131,9 @@ def own_limits() -> Mapping[str, Limit]:
     for side, judges in SIDES.items():
         measures = plugins.Registry("measures", side)
         for one in (measures[name] for name in plugins.outside("measures", side)):
-            own = [name for name in one.limits if name not in _BUILT_IN]
-            found |= {name: Limit(one.title or one.name, judges, share=False) for name in own}
+            words = one.title or one.name
+            limit = Limit(words, words, words, f"{words}: {{}}", judges, share=False)
+            found |= {name: limit for name in one.limits if name not in _BUILT_IN}
     return found
 
 

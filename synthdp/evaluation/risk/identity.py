@@ -1,6 +1,6 @@
 """Identity risk: whether somebody who knows a person's keys can find that person's row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -329,27 +329,31 @@ def _intervals(n: int, share: Floats, true_match: Floats, individual: Floats) ->
     return found
 
 
+def members_by_group(groups: pd.Series | None, rows: Codes) -> Iterator[tuple[str, int, Booleans]]:
+    """Yield each risk group that was attacked: its name, its records, and which of the rows attacked are among them."""
+    if groups is None:
+        return
+    labels = groups.astype("category")
+    everyone = labels.cat.codes.to_numpy()
+    for position, group in enumerate(labels.cat.categories):
+        members = everyone[rows] == position
+        if members.any():
+            yield str(group), int(np.sum(everyone == position)), members
+
+
 def _by_group(
     groups: pd.Series | None, rows: Codes, share: Floats, true_match: Floats, individual: Floats
 ) -> tuple[dict[str, Any], ...]:
-    if groups is None:
-        return ()
-    labels = groups.astype("category")
-    everyone = labels.cat.codes.to_numpy()
-    codes = everyone[rows]
     lines = []
-    for position, group in enumerate(labels.cat.categories):
-        members = codes == position
-        if members.any():
-            records = int(np.sum(everyone == position))
-            scale = records / int(members.sum())
-            lines.append(
-                {
-                    "group": str(group),
-                    "records": records,
-                    "expected_match": float(share[members].sum()) * scale,
-                    "true_match": _count(float(true_match[members].sum()) * scale),
-                    "mean_individual": float(individual[members].mean()),
-                }
-            )
+    for group, records, members in members_by_group(groups, rows):
+        scale = records / int(members.sum())
+        lines.append(
+            {
+                "group": group,
+                "records": records,
+                "expected_match": float(share[members].sum()) * scale,
+                "true_match": _count(float(true_match[members].sum()) * scale),
+                "mean_individual": float(individual[members].mean()),
+            }
+        )
     return tuple(lines)

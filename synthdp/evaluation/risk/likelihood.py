@@ -10,7 +10,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.identity import CHANCE_LEVEL, WIDTH, chance_hits, refuse_unless_aligned
+from synthdp.evaluation.risk.identity import CHANCE_LEVEL, WIDTH, chance_hits, members_by_group, refuse_unless_aligned
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.evaluation.risk.scoring import score_rows
 from synthdp.evaluation.risk.traces import Traces, trace
@@ -248,20 +248,12 @@ def summarise(
 
 
 def _by_group(groups: pd.Series | None, targets: Codes, share: Floats, posterior: Floats) -> tuple[dict[str, Any], ...]:
-    if groups is None:
-        return ()
-    labels = groups.astype("category")
-    everyone = labels.cat.codes.to_numpy()
-    lines = []
-    for position, group in enumerate(labels.cat.categories):
-        members, records = everyone[targets] == position, int(np.sum(everyone == position))
-        if members.any():
-            lines.append(
-                {
-                    "group": str(group),
-                    "records": records,
-                    "expected_links": float(share[members].mean()) * records,
-                    "mean_posterior": float(posterior[members].mean()),
-                }
-            )
-    return tuple(lines)
+    return tuple(
+        {
+            "group": group,
+            "records": records,
+            "expected_links": float(share[members].mean()) * records,
+            "mean_posterior": float(posterior[members].mean()),
+        }
+        for group, records, members in members_by_group(groups, targets)
+    )

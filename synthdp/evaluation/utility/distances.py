@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.comparison import Comparison, Halves, Sizes, sizes_of, summarise
 from synthdp.evaluation.utility.classes import Classes
 from synthdp.evaluation.utility.tables import compare, count, count_halves
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 
 
 def kolmogorov_smirnov(first: Floats, second: Floats) -> float:
@@ -238,12 +239,12 @@ class Grouping:
         return f"Grouping({len(self.labels)} subgroups by {self.by})"
 
 
-def risk_groups(comparison: Comparison) -> Grouping | None:
-    """Return the risk groups, where row i of a copy is record i and there is more than one group."""
+def risk_groups(comparison: Comparison, *, fewest: int = 2) -> Grouping | None:
+    """Return the risk groups, where row i of a copy is record i and there are at least so many groups."""
     if comparison.groups is None or not comparison.aligned:
         return None
     labels = comparison.groups.astype("category")
-    if labels.nunique() < 2:
+    if labels.nunique() < fewest:
         return None
     codes = labels.cat.codes.to_numpy().astype(np.int64)
     names = tuple(str(name) for name in labels.cat.categories)

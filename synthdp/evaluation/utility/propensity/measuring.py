@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.utility.distances import Grouping, risk_groups
 from synthdp.evaluation.utility.propensity import nulls
 from synthdp.evaluation.utility.propensity.cart import Cart
 from synthdp.evaluation.utility.propensity.classifiers import Boosting, Logit, TooManyTermsError
@@ -16,30 +17,16 @@ from synthdp.evaluation.utility.propensity.stacking import Encoded, Stack, binne
 from synthdp.table.microdata import Codes
 from synthdp.table.schema import Schema
 
-RISK_GROUP = "risk group"
 # fewer records than this say little of a subgroup
 FEWEST = 20
 MOST_LEVELS = 50
 MOST_LISTED = 30
 
 
-@dataclass(frozen=True, repr=False)
-class Grouping:
-    """To which subgroup each record of each file belongs: ``files`` holds the original's codes, then each copy's."""
-
-    by: str
-    labels: tuple[str, ...]
-    files: tuple[Codes, ...]
-
-
 def groupings(comparison: Comparison, original: Encoded, copies: Sequence[Encoded]) -> list[Grouping]:
     """Return the risk groups, where rows can be traced, and the levels of the columns that have at most 50."""
-    found = []
-    if comparison.groups is not None and comparison.aligned:
-        labels = comparison.groups.astype("category")
-        codes = labels.cat.codes.to_numpy().astype(np.int64)
-        names = tuple(str(name) for name in labels.cat.categories)
-        found.append(Grouping(RISK_GROUP, names, (codes,) * (1 + len(copies))))
+    tagged = risk_groups(comparison, fewest=1)
+    found = [] if tagged is None else [tagged]
     for number, column in enumerate(comparison.schema.columns):
         if column.kind.categorical and 1 < len(column.levels) <= MOST_LEVELS:
             files = tuple(np.asarray(file.columns[number], dtype=np.int64) for file in (original, *copies))
