@@ -439,7 +439,7 @@ def test_an_index_that_is_no_file_or_a_bomb_is_wrong_input(tmp_path):
 def test_a_run_that_leaks_is_one_attempt_and_refused(tmp_path, monkeypatch):
     """The gate let it pass, the scan for leaks did not: one attempt, which must not be counted as passed too."""
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "inspector", lambda *_, **__: lambda _folder: ["README.md: path: it holds a path."])
+        patched.setattr(pipeline, "inspection", lambda *_, **__: lambda _folder: ["README.md: path: it holds a path."])
         outcome = pipeline.run(config_of(tmp_path, table(), release=UNGATED), out=tmp_path / "a")
     assert (outcome.passed, outcome.public) == (False, None)
     assert outcome.metrics["gate"]["attempts"] == ["Attempt 1 on these data; none earlier."]
