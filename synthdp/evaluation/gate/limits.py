@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from synthdp import plugins
 from synthdp.table.schema import Settings
@@ -214,6 +214,12 @@ class Thresholds(Settings):
                 hint = f"did you mean {near[0]!r}?" if near else "it is for those that plugins bring"
                 raise ValueError(f"no measure from outside states a limit named {name!r}; {hint}")
         return limits
+
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the settings; without limits from outside they are written as they always were."""
+        found: dict[str, Any] = handler(self)
+        return found if self.limits else {name: value for name, value in found.items() if name != "limits"}
 
     def limit(self, name: str) -> float | None:
         """Return the limit of that name; None where it is not judged."""
