@@ -77,8 +77,8 @@ def points_at_originals_and_not_at_strangers(measure: Measure) -> None:
         return
     itself, strangers = (_individual(measure, files(shuffled=one)) for one in (False, True))
     assert ((itself >= 0) & (itself <= 1)).all()
-    # one who looks for a few people only, such as the oldest, finds few among originals too
-    assert strangers.mean() <= itself.mean() + 0.01
+    # who leaves columns that are released as they are to `exposure` finds nobody where all are
+    assert not itself.any() or strangers.mean() < itself.mean() / 2
     assert strangers.mean() < 0.05
 
 
@@ -87,7 +87,7 @@ def order_of_rows_does_not_matter(measure: Measure) -> None:
     if not identifies(measure) or lacking(measure, files()) is not None:
         return
     one, other = (_individual(measure, files(order=order)) for order in (1, 2))
-    np.testing.assert_allclose(np.sort(one).mean(), np.sort(other).mean(), atol=0.02)
+    np.testing.assert_allclose(one.mean(), other.mean(), atol=0.02)
 
 
 def _section(measure: Measure, comparison: Comparison) -> Any:
