@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.study import table
+from reports.markdown import table
 from synthdp.inference.analyses import Estimates
 from synthdp.inference.combining import combine
 from synthdp.table.microdata import Floats

@@ -1,4 +1,8 @@
-"""Figures of the studies, drawn with matplotlib (an extra: ``pip install synthdp[studies]``)."""
+"""Figures of the studies, drawn with matplotlib (an extra: ``pip install 'synthdp[studies]'``).
+
+Everything the package itself draws is plotly. The committed figures are SVG that must come out the same anywhere, and
+plotly writes SVG only through a browser: its version would be in the files, and a study would need one to run.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

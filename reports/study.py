@@ -9,15 +9,13 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
+from reports.cells import Cell, Line, computed, draws, key_of
 from synthdp import __version__
 from synthdp.errors import InputError
 from synthdp.table.microdata import Floats
@@ -26,29 +24,7 @@ SHARED = "SYNTHDP_SHARED_DATA"
 KEPT = "cells.jsonl"
 RESULTS = "results.json"
 Results = dict[str, Any]
-Cell = dict[str, Any]
-Line = dict[str, Any]
 Cells = Callable[[int | None], Iterable[Cell]]
-
-
-def replications(count: int) -> Cells:
-    """Return the cells of a study that does the same thing ``count`` times, or as often as is asked for."""
-    return lambda asked: ({"r": r} for r in range(asked or count))
-
-
-def draws(lines: Sequence[Line], **where: Any) -> Floats:
-    """Return what was found, one replication under the other, in the cells that are as ``where`` says."""
-    return np.asarray([line["found"] for line in lines if all(line[key] == value for key, value in where.items())])
-
-
-def first_of_all_first(kinds: Iterable[tuple[str, str, int]], most: int | None) -> list[Cell]:
-    """Return the cells of several kinds (part, case, count), so that a stopped run tells something of all of them."""
-    found = [
-        {"part": part, "case": case, "number": number}
-        for part, case, count in kinds
-        for number in range(min(count, most or count))
-    ]
-    return sorted(found, key=lambda cell: cell["number"])
 
 
 def counted(lines: Sequence[Line]) -> Results:
@@ -102,11 +78,11 @@ class Study:
         work = partial(self.work, data=shared_data(data)) if self.reads_data else self.work
         out.mkdir(parents=True, exist_ok=True)
         asked = list(self.cells(replications))
-        key = _key_of(asked)
+        key = key_of(asked)
         with self._file(out).open("a+b") as file:
             finished = {key(line): line for line in self._lines(file)}
             todo = [cell for cell in asked if key(cell) not in finished]
-            for cell, found in _computed(work, todo, jobs=jobs, label=self.name):
+            for cell, found in computed(work, todo, jobs=jobs, label=self.name):
                 line = cell | (found if isinstance(found, dict) else {"found": found})
                 text = json.dumps(line, default=lambda value: value.tolist())
                 file.write(text.encode() + b"\n")
@@ -131,7 +107,7 @@ class Study:
         """Write page and figures again from the results in a folder, and those from its lines where they are kept."""
         record = json.loads((out / RESULTS).read_text(encoding="utf-8"))
         if self.committed:
-            key = _key_of(self.cells(None))
+            key = key_of(self.cells(None))
             with self._file(out).open("rb") as file:
                 lines = list({key(line): line for line in self._lines(file)}.values())
             record |= {"settings": self.settings | self.counts(lines), "results": self.results(lines)}
@@ -163,10 +139,32 @@ class Study:
         return lines[1:]
 
 
-def _key_of(cells: Iterable[Cell]) -> Callable[[Cell], str]:
-    """Return what tells cells, and the lines that hold them, apart."""
-    names = sorted({name for cell in cells for name in cell})
-    return lambda line: json.dumps([line.get(name) for name in names])
+def replicated(
+    name: str,
+    count: int,
+    once: Callable[..., Any],
+    summarise: Callable[[Floats], Any],
+    page: Callable[[Results, Results], str],
+    *,
+    seed: int,
+    draw: Callable[[Results, Path], None] | None = None,
+    **settings: Any,
+) -> Study:
+    """Return a study of ``once(r, seed=seed)`` r = 0, 1, ...; a list that ``summarise`` returns becomes its rows."""
+
+    def results(lines: list[Line]) -> Results:
+        found = summarise(draws(lines))
+        return found if isinstance(found, dict) else {"rows": found}
+
+    return Study(
+        name=name,
+        cells=lambda asked: ({"r": r} for r in range(asked or count)),
+        work=partial(once, seed=seed),
+        results=results,
+        page=page,
+        settings={**settings, "seed": seed},
+        draw=draw,
+    )
 
 
 def shared_data(data: Path | None = None) -> Path:
@@ -175,38 +173,6 @@ def shared_data(data: Path | None = None) -> Path:
     if not named:
         raise SystemExit(f"This study reads shared data sets: give their folder with --data, or set {SHARED}.")
     return Path(named)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], keys: Sequence[str] = (), head: Sequence[str] = ()) -> str:
-    """Return a Markdown table of results: some of their entries, or all, under their own names or others."""
-    keys = keys or list(rows[0])
-    return table(head or keys, [["–" if row[key] is None else row[key] for key in keys] for row in rows])
-
-
-def _computed(work: Callable[..., Any], cells: Sequence[Cell], *, jobs: int, label: str) -> Iterator[tuple[Cell, Any]]:
-    """Yield each cell with what it found, as soon as it is finished."""
-    from rich.progress import track
-
-    # each process computes one cell at a time: threads inside the matrix products would only compete
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
-    if jobs == 1 or len(cells) <= 1:
-        yield from ((cell, work(**cell)) for cell in track(cells, description=label))
-        return
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        waiting = {pool.submit(work, **cell): cell for cell in cells}
-        try:
-            for future in track(as_completed(waiting), description=label, total=len(cells)):
-                yield waiting[future], future.result()
-        finally:
-            # a run that is stopped need not finish the rest
-            pool.shutdown(cancel_futures=True)
 
 
 def _commit() -> str:

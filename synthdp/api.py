@@ -16,9 +16,10 @@ from synthdp.inference.pooling import estimate_each, records
 from synthdp.inference.variances import bootstrap_estimator, bootstrap_statistic, waiting
 from synthdp.release.reading import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
+from synthdp.stages.alignment import lay_beside
 from synthdp.stages.assessing import assess_comparison
 from synthdp.stages.gating import judge_copies
-from synthdp.stages.intake import lay_beside, prepare
+from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import finish, make

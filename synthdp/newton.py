@@ -59,7 +59,7 @@ def maximise(
             step, size = step / 2, size / 2
             long = size > SHORTEST or (np.abs(step) > SHORTEST * (1 + np.abs(theta))).any()
             if not (long and np.isfinite(step).all()):
-                return Ascent(theta, known, curved, False)
+                return Ascent(theta, known, curved, reached)
         theta, (height, known) = moved, trial
         if reached:
             break

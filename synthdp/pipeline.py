@@ -16,10 +16,11 @@ from synthdp.report.summary import notes_on
 from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams
 from synthdp.stages.advising import advise_on
+from synthdp.stages.alignment import align, held_out
 from synthdp.stages.assessing import assess_comparison, assess_release
 from synthdp.stages.draws import Draws
 from synthdp.stages.gating import judge, judge_copies
-from synthdp.stages.intake import Source, align, held_out, prepare, read
+from synthdp.stages.intake import Source, prepare, read
 from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.stages.publishing import inspection, publish, report_content, row_orders, write_report
 from synthdp.stages.trail import begin

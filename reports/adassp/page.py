@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.figures import COLOURS, MARKERS, panels, save
-from reports.study import table
+from reports.markdown import table
 
 FIGURES = {
     "calibrations": ("AdaSSP original", "AdaSSP fixed", "AdaSSP analytic", "AdaSSP joint", "SSP analytic"),

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reports.adassp.page import draw, page
-from reports.study import Cell, Line, Results, Study
+from reports.cells import Cell, Line
+from reports.study import Results, Study
 from synthdp import dp
 from synthdp.dp.preparing import CONSTANT, Preparation, Strategy, Tails
 from synthdp.dp.regression import Calibration

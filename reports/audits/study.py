@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from reports.study import Cell, Results, Study, table_of
+from reports.cells import Cell
+from reports.markdown import table_of
+from reports.study import Results, Study
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler
 from synthdp.privacy.mechanisms import Secure

@@ -13,7 +13,8 @@ import pandas as pd
 
 from reports import figures
 from reports.estimators import design, probit
-from reports.study import Results, Study, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, Study
 from synthdp.datasets.known_truth import wrong_model
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.inference.combining import combine
@@ -147,7 +148,7 @@ def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 SEED = 20225
 STUDY = Study(
     name="authors",
-    cells=replications(100),
+    cells=lambda asked: ({"r": r} for r in range(asked or 100)),
     work=partial(one_replication, seed=SEED),
     results=lambda lines: {"rows": summarise([row for line in lines for row in line["found"]])},
     page=page,

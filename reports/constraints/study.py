@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cells import Cell, draws
 from reports.covering import before, compared, coverage_rows, interval, monte_carlo_error, together, verdict
 from reports.estimators import design, least_squares
-from reports.study import Cell, Results, Study, draws, table
+from reports.markdown import table
+from reports.study import Results, Study
 from synthdp.errors import Unfinished
 from synthdp.imputation.regression.forward import NormLogit
 from synthdp.imputation.trees.masked import MaskedCart
@@ -217,7 +219,7 @@ Copies have always been drawn from p(x | z, w, θ) restricted to the constraint,
 was fitted as if there were no constraint, so it described what the constraint had left, and copies cut it a second
 time. Now the records' likelihood is the restricted one, by data augmentation: the model's own rejected draws are added
 to the records before each draw of θ (Rao, Lin and Dunson 2016; `synthesis/truncation.py`). On a single normal column
-below a cut the draws of (μ, log σ) agree with quadrature (`tests/statistical/test_truncation.py`).
+below a cut the draws of (μ, log σ) agree with quadrature (`tests/unit/synthesis/test_truncation.py`).
 
 ## Other methods
 

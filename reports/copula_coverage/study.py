@@ -1,11 +1,10 @@
 """Do pooled intervals cover with the Gaussian copula? Mixed columns, complete and with missing values.
 
-Each replication draws 500 records of ``datasets.copula``, replaces a number, a binary and a nominal column under four
+Each replication draws 500 records of ``reports.copulas``, replaces a number, a binary and a nominal column under four
 masks, and asks of every 95% interval whether it holds the truth. Complete data: M copies, Reiter's (2003) rule. Missing
 data: m completed originals, r copies of each, Reiter's (2004) rule; the completed originals alone (Rubin 1987) beside.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ import pandas as pd
 from reports.copulas import UPPER, FixedLength, mixed_copula, mixed_copula_design, mixed_copula_truth, with_missing
 from reports.covering import coverage_rows, interval, monte_carlo_error, together, truth_vector, verdict
 from reports.estimators import design, least_squares, ordered_probit, probit
-from reports.study import Results, Study, draws, replications, table, table_of
+from reports.markdown import table, table_of
+from reports.study import Results, replicated
 from synthdp.inference.analyses import Estimates
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
@@ -192,19 +192,16 @@ Regenerate, or go on after a stop: `python -m reports copula_coverage`.
 """
 
 
-SEED = 20271
-STUDY = Study(
-    name="copula_coverage",
-    cells=replications(2000),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={
-        "n": N,
-        "copies": COPIES,
-        "imputations": IMPUTATIONS,
-        "copies_per_imputation": PER_IMPUTATION,
-        "sweeps": SWEEPS,
-        "seed": SEED,
-    },
+STUDY = replicated(
+    "copula_coverage",
+    2000,
+    one_replication,
+    summarise,
+    page,
+    seed=20271,
+    n=N,
+    copies=COPIES,
+    imputations=IMPUTATIONS,
+    copies_per_imputation=PER_IMPUTATION,
+    sweeps=SWEEPS,
 )

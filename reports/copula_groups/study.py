@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 
 from reports import figures
+from reports.cells import Cell
 from reports.copulas import FittedOnce
 from reports.estimators import design, probit
-from reports.registry.study import OTHERS, REPLACED, RIDGE, UNSEEN, overlaps, patients, risks, rounded
-from reports.study import Cell, Results, Study, table
+from reports.markdown import table, table_of
+from reports.registry.study import OTHERS, REPLACED, RIDGE, RISKS, UNSEEN, overlaps, patients, risks, rounded
+from reports.study import Results, Study
 from synthdp.imputation import predictors
 from synthdp.imputation.copula.model import CopulaPosterior
 from synthdp.imputation.model import Task
@@ -32,6 +34,7 @@ from synthdp.tagging.groups import Neighbours, Rules, Tags, tag
 from synthdp.tagging.neighbours import encode_keys, match
 
 KEYS = ("mean", "sd", "coefficient")
+OVERLAPS = tuple(f"{name}:.3f" for name in ("work_mean", "ild_mean", "work_lowest", "ild_lowest"))
 AGE = "Age_raw"
 TARGET = 0.96
 ALPHA = 1.5  # α = 1.5 / sd: the pairs of the registry study, roughly
@@ -187,37 +190,16 @@ def bias(people: Microdata, frames: list[pd.DataFrame]) -> dict[str, float]:
 def page(results: Results, settings: Results) -> str:
     """Return the study as Markdown."""
     rows, original, groups = results["rows"], results["original"], results["groups"]
-    useful = table(
+    useful = table_of(
+        rows,
+        ("strategy", "t:.3f", "{overlap:.3f} ± {overlap_error:.3f}", *OVERLAPS),
         ("strategy", "t", "mean overlap", "work", "ILD", "lowest of work", "lowest of ILD"),
-        [
-            (
-                row["strategy"],
-                f"{row['t']:.3f}",
-                f"{row['overlap']:.3f} ± {row['overlap_error']:.3f}",
-                *(f"{row[name]:.3f}" for name in ("work_mean", "ild_mean", "work_lowest", "ild_lowest")),
-            )
-            for row in rows
-        ],
     )
-    found = table(
-        ("strategy", "copies, tol 3", "averaged, tol 3", "copies, tol 5", "averaged, tol 5", *groups),
-        [
-            (
-                row["strategy"],
-                *(
-                    f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
-                    for tolerance in (3, 5)
-                    for attack in ("copies", "averaged")
-                ),
-                *(f"{row[f'found_{group}']:.3f}" for group in groups),
-            )
-            for row in rows
-        ],
+    found = table_of(
+        rows, ("strategy", *RISKS, *(f"found_{group}:.3f" for group in groups)), ("strategy", *RISKS.values(), *groups)
     )
-    moved = table(
-        ("strategy", *groups),
-        [(row["strategy"], *(f"{row['moved'][group]['mean_distance']:.1f}" for group in groups)) for row in rows],
-    )
+    distance = [f"{{moved[{group}][mean_distance]:.1f}}" for group in groups]
+    moved = table_of(rows, ("strategy", *distance), ("strategy", *groups))
     biased = table(
         ("masks", "model", "mean", "sd", "coefficient of Age"),
         [

@@ -9,14 +9,14 @@ margins: the variance of ρ's posterior is (1 − ρ²)²/((1 + ρ²) n), while 
 (1 − ρ²)²/n (Klaassen and Wellner 1997, Bernoulli 3(1), 55-77), so sd(z) would be √(1 + ρ²). See ``covariance``.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from reports.study import Results, Study, draws, replications, table
+from reports.markdown import table, table_of
+from reports.study import Results, replicated
 from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.fitting import settle
@@ -169,10 +169,7 @@ def page(results: Results, settings: Results) -> str:
         )
         for truth, part in frame.groupby("truth", sort=False)
     ]
-    lines = [
-        (row.truth, row.entry, row.value, f"{row.coverage:.3f}", f"{row.sd_z:.3f}", f"{row.mean_z:.3f}")
-        for row in frame.itertuples()
-    ]
+    columns = ("truth", "entry", "value", "coverage:.3f", "sd_z:.3f", "mean_z:.3f")
     plugged = [np.sqrt(1 + correlations(truth)[0, 1] ** 2) for truth in LOADINGS]
     return f"""# Margins plugged in
 
@@ -189,16 +186,19 @@ fixed as well sd(z) of y and x would be {plugged[0]:.2f} in the moderate truth a
 whatever n; so it was here (200 of these data sets, an earlier version: coverage of strong correlations from 0.815,
 sd(z) up to 1.35).
 
-{table(("truth", "entry", "value", "coverage", "sd(z)", "mean z"), lines)}
+{table_of(results["rows"], columns, ("truth", "entry", "value", "coverage", "sd(z)", "mean z"))}
 """
 
 
-SEED = 20269
-STUDY = Study(
-    name="copula_margins",
-    cells=replications(1000),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"n": N, "burn": BURN, "kept": KEPT, "missing_share": MISSING_SHARE, "seed": SEED},
+STUDY = replicated(
+    "copula_margins",
+    1000,
+    one_replication,
+    summarise,
+    page,
+    seed=20269,
+    n=N,
+    burn=BURN,
+    kept=KEPT,
+    missing_share=MISSING_SHARE,
 )

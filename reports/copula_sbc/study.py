@@ -7,13 +7,13 @@ every imputed cell (Cook, Gelman and Rubin 2006; Talts et al. 2018, arXiv:1804.0
 their coordinate's sd, as they are used.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp.imputation.copula.chain import Covariance, Sampler, State, correlations
 from synthdp.imputation.copula.latent import Latent, Shape
 from synthdp.seeding import Streams
@@ -131,11 +131,6 @@ Made by `python -m reports copula_sbc`.
 """
 
 
-STUDY = Study(
-    name="copula_sbc",
-    cells=replications(500),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: summarise(draws(lines)),
-    page=page,
-    settings={"seed": SEED, "n": N, "draws": DRAWS, "every": EVERY, "burn": BURN},
+STUDY = replicated(
+    "copula_sbc", 500, one_replication, summarise, page, seed=SEED, n=N, draws=DRAWS, every=EVERY, burn=BURN
 )

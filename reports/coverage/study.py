@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from reports import figures
+from reports.cells import Cell, draws
 from reports.covering import coverage_rows, interval, monte_carlo_error, together, truth_vector
 from reports.estimators import design, least_squares, logistic
-from reports.study import Cell, Results, Study, draws, table
+from reports.markdown import table
+from reports.study import Results, Study
 from synthdp.datasets.known_truth import right_model, right_model_truth, unseen_outcome, unseen_outcome_truth
 from synthdp.imputation.regression.association import Regression
 from synthdp.inference.analyses import Estimates

@@ -8,7 +8,6 @@ value is masked or replaced: of that analysis only complete cases are published.
 
 import json
 import time
-from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,14 @@ import numpy as np
 import pandas as pd
 
 from reports.estimators import design, probit
+from reports.markdown import table, table_of
+from reports.registry import study as registry
 from reports.registry.study import (
     OTHERS,
     PUBLISHED,
     REPLACED,
     RIDGE,
-    TOLERANCES,
+    RISKS,
     UNSEEN,
     Method,
     masks_of,
@@ -30,8 +31,7 @@ from reports.registry.study import (
     risks,
     rounded,
 )
-from reports.study import Cell, Results, Study, table
-from synthdp.errors import InputError
+from reports.study import Results, Study
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.regression.association import Regression
@@ -45,26 +45,16 @@ from synthdp.synthesis.nesting import completer
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import links_of, predictors_of
 from synthdp.synthesis.sampler import masks_of as planned_masks
-from synthdp.table.microdata import Floats, Microdata, resolve
-from synthdp.table.schema import Role, Variable
+from synthdp.table.microdata import Floats, Microdata
 from synthdp.tagging.groups import Neighbours, tag
 
-HEAD = (
-    "setting",
-    "repair",
-    "work, published MI: mean",
-    "lowest",
-    "work, our MI: mean",
-    "lowest",
-    "ILD, our MI: mean",
-    "lowest",
-    "copies, tol 3",
-    "averaged, tol 3",
-    "copies, tol 5",
-    "averaged, tol 5",
-    "repaired",
-    "seconds",
-)
+SHARES = {
+    f"{name}_{part}:.3f": f"{words}: mean" if part == "mean" else part
+    for name, words in (("work", "work, published MI"), ("work_ours", "work, our MI"), ("ild", "ILD, our MI"))
+    for part in ("mean", "lowest")
+}
+COLUMNS = {"method": "setting", "repair": "repair", **SHARES, **RISKS}
+COLUMNS |= {"records_repaired:.0f": "repaired", "seconds:.0f": "seconds"}
 
 
 IMPUTATIONS, COPIES = 5, 3
@@ -81,14 +71,7 @@ SETTINGS: tuple[tuple[Method, str, MaskDraw], ...] = (
 )
 
 
-def patients(data: Path) -> Microdata:
-    """Return all records of the pseudo registry, gaps included."""
-    path = data / "pseudo_csrg.csv"
-    if not path.exists():
-        raise InputError(f"{path}: no such file; say where the shared data are with --data.")
-    key = Variable(role=Role.REPLACE, key=True)
-    age = Variable(role=Role.REPLACE, key=True, tolerance=TOLERANCES[0], decimals=4)
-    return resolve(pd.read_csv(path, index_col=0), dict.fromkeys(REPLACED[:-1], key) | {"Age_raw": age})
+patients = partial(registry.patients, complete=False)
 
 
 def published(data: Path) -> dict[str, dict[str, float]]:
@@ -182,6 +165,7 @@ def one_run(r: int, *, data: Path, seed: int) -> list[dict[str, Any]]:
 def page(results: Results, settings: Results) -> str:
     """Return the page as Markdown."""
     original, same = results["original"], results["benchmarks_overlap"]
+    rows = [{**row, "repair": "yes" if row["repair"] else "no"} for row in results["rows"]]
     return f"""# The authors' pseudo registry with its missing values, by the copula
 
 {settings["records"]} records, {settings["incomplete"]} incomplete; {settings["imputations"]} completed originals
@@ -195,7 +179,7 @@ Risk columns: expected / true matches; the original against itself {original["co
 Seconds: 5 completions, 6 fits and 15 copies, by the clock, on two cores that other work had most of.
 Regenerate: `python -m reports csrg_copula --data FOLDER`.
 
-{table(HEAD, [_line(row) for row in results["rows"]])}
+{table_of(rows, list(COLUMNS), list(COLUMNS.values()))}
 
 Repair looks at the truth and gives true matches at tolerance 3 a neighbour's keys: that none is left is how it was
 made. In the authors' setting W is drawn once for each completed original, which is as near to their once for all
@@ -208,23 +192,6 @@ From the authors' result files, on the same records.
 
 {table(("method", "work mean", "lowest", "ILD mean", "lowest", "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
 """
-
-
-def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    shares = [f"{row[f'{name}_{part}']:.3f}" for name in ("work", "work_ours", "ild") for part in ("mean", "lowest")]
-    risks = [
-        f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
-        for tolerance in (3, 5)
-        for attack in ("copies", "averaged")
-    ]
-    repaired = "yes" if row["repair"] else "no"
-    return (row["method"], repaired, *shares, *risks, f"{row['records_repaired']:.0f}", f"{row['seconds']:.0f}")
-
-
-def cells(count: int | None) -> Iterator[Cell]:
-    """Yield what the originals come to, then every seed of every setting."""
-    yield {"r": None}
-    yield from ({"r": m * SEEDS + s} for m in range(len(SETTINGS)) for s in range(min(count or SEEDS, SEEDS)))
 
 
 def one_cell(r: int | None, *, data: Path, seed: int) -> Any:
@@ -244,7 +211,7 @@ def one_cell(r: int | None, *, data: Path, seed: int) -> Any:
 SEED = 20227
 STUDY = Study(
     name="csrg_copula",
-    cells=cells,
+    cells=partial(registry.cells, methods=len(SETTINGS), seeds=SEEDS),
     work=partial(one_cell, seed=SEED),
     results=lambda lines: {
         "rows": means(lines[1:], ["method", "repair"]),

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reports.study import Cell, Results, Study, table_of
+from reports.cells import Cell
+from reports.markdown import table_of
+from reports.study import Results, Study
 from synthdp.privacy import events
 from synthdp.privacy.accounting import accountants, closed_forms
 from synthdp.privacy.accounting.accountants import least_noise

@@ -6,7 +6,7 @@ from typing import Any
 
 from reports.dp_baselines.cases import FILES, METHODS, TREE
 from reports.figures import COLOURS, panels, save
-from reports.study import table
+from reports.markdown import table
 
 MST = "dp_mst"
 TABLES = ("dp_histogram", "dp_sparse_histogram", "dp_exponential")

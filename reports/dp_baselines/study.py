@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from reports.cells import Cell, Line
 from reports.dp_baselines.cases import COPIES, DELTA, EPSILONS, FILES, HELD_OUT, METHODS, RECORDS, File, masks
 from reports.dp_baselines.page import draw, page
-from reports.study import Cell, Line, Results, Study
+from reports.study import Results, Study
 from synthdp.config import parse
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.assessment import Assessment

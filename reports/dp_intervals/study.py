@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp import dp
 from synthdp.dp.results import Released
 from synthdp.privacy.mechanisms import Adjacency, Simulated
@@ -143,12 +143,6 @@ statistics around the released estimate, as if it had no noise. Regenerate: `pyt
 """
 
 
-SEED = 20267
-STUDY = Study(
-    name="dp_intervals",
-    cells=replications(1000),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"n": N, "level": LEVEL, "seed": SEED, "noise": "simulated"},
+STUDY = replicated(
+    "dp_intervals", 1000, one_replication, summarise, page, seed=20267, n=N, level=LEVEL, noise="simulated"
 )

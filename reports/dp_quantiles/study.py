@@ -5,13 +5,13 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from reports.study import Results, Study, draws, replications, table
+from reports.markdown import table
+from reports.study import Results, replicated
 from synthdp import dp
 from synthdp.dp.noise import laplace_normal_quantile
 from synthdp.privacy.mechanisms import Adjacency, Simulated
@@ -169,12 +169,4 @@ rest of the time there is none that is narrower than the bounds, and it says so.
 """
 
 
-SEED = 20269
-STUDY = Study(
-    name="dp_quantiles",
-    cells=replications(500),  # about 5 s each
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"level": LEVEL, "seed": SEED, "noise": "simulated"},
-)
+STUDY = replicated("dp_quantiles", 500, one_replication, summarise, page, seed=20269, level=LEVEL, noise="simulated")

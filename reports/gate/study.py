@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from reports import figures
+from reports.cells import Cell, Line, first_of_all_first
 from reports.gate.cases import Case, cases, patients_settings, voters_settings
-from reports.study import Cell, Line, Results, Study, first_of_all_first, table
+from reports.markdown import table
+from reports.study import Results, Study
 from synthdp.config import parse
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.risk.rates import wilson

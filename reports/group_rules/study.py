@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cells import draws
 from reports.covering import before, compared, coverage_rows, interval, monte_carlo_error, together, verdict
 from reports.estimators import design, least_squares
-from reports.study import Results, Study, draws, table
+from reports.markdown import table
+from reports.study import Results, Study
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.models.descriptive import quantiles
 from synthdp.masking.categorical import ShiftedNormal, Transition

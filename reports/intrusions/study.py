@@ -1,13 +1,13 @@
 """Does the predicted risk hold? Two hundred intrusions into fresh copies of one file, and how often they succeed."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports import figures
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import evaluate_identity
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
@@ -150,13 +150,14 @@ def summarise(draws: Floats) -> Results:
     return {"bins": bins, "summary": [_summary(kind, draws[:, k]) for k, kind in enumerate(RELEASES)]}
 
 
-SEED = 20236
-STUDY = Study(
-    name="intrusions",
-    cells=replications(200),
-    work=partial(one_intrusion, seed=SEED),
-    results=lambda lines: summarise(draws(lines)),
-    page=page,
-    settings={"n": N, "copies": COPIES, "seed": SEED},
+STUDY = replicated(
+    "intrusions",
+    200,
+    one_intrusion,
+    summarise,
+    page,
+    seed=20236,
+    n=N,
+    copies=COPIES,
     draw=lambda results, out: figures.reliability(results["bins"], out / "intrusions.svg"),
 )

@@ -4,7 +4,6 @@ The analyses are those of :mod:`reports.coverage.study`: OLS of the kept outcome
 a plain mean. Beside them two analyses of one ordinal column, which differ only in how much of it they use.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from scipy.special import ndtr
 
 from reports.covering import coverage_rows, interval, together, truth_vector
 from reports.estimators import design, least_squares, logistic, ordered_probit
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp.inference.analyses import Estimates
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
@@ -201,12 +201,4 @@ Meng 1994, Statistical Science 9(4)). Both fits see the same copies: E[T]/Var is
 """
 
 
-SEED = 20223
-STUDY = Study(
-    name="kinds",
-    cells=replications(2000),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"n": N, "copies": COPIES, "sweeps": SWEEPS, "seed": SEED},
-)
+STUDY = replicated("kinds", 2000, one_replication, summarise, page, seed=20223, n=N, copies=COPIES, sweeps=SWEEPS)

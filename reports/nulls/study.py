@@ -1,12 +1,12 @@
 """Is the pMSE ratio 1 when the synthesis is right? Every null in the design it is for, and in one it is not for."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
 from synthdp.seeding import Streams
@@ -200,12 +200,6 @@ the others. Regenerate: `python -m reports nulls`.
 """
 
 
-SEED = 20231
-STUDY = Study(
-    name="nulls",
-    cells=replications(200),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"n": N, "copies": COPIES, "permutations": PERMUTATIONS, "seed": SEED},
+STUDY = replicated(
+    "nulls", 200, one_replication, summarise, page, seed=20231, n=N, copies=COPIES, permutations=PERMUTATIONS
 )

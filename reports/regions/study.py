@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from reports import figures
-from reports.study import Results, Study, table_of
+from reports.markdown import table_of
+from reports.study import Results, Study
 from synthdp.privacy.tradeoff.composing import compose, gaussian_limit
 from synthdp.privacy.tradeoff.curves import Gaussian, Laplace, pure
 from synthdp.privacy.tradeoff.figures import Region, area, bands, outline

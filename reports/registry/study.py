@@ -14,8 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from reports.cells import Cell, Line
 from reports.estimators import design, probit
-from reports.study import Cell, Line, Results, Study, table
+from reports.markdown import table, table_of
+from reports.study import Results, Study
 from synthdp.errors import InputError
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.regression.association import Regression
@@ -96,6 +98,13 @@ METHODS = (
 )
 
 
+# entries of a row, and what the column is called: expected / true matches
+RISKS = {
+    f"{{{attack}_expected_{tolerance}:.1f}} / {{{attack}_true_{tolerance}:.1f}}": f"{attack}, tol {tolerance}"
+    for tolerance in (3, 5)
+    for attack in ("copies", "averaged")
+}
+PUBLISHED_HEAD = ("method", "work mean", "work lowest", "ILD mean", "ILD lowest", "copies, tol 3", "averaged, tol 3")
 PUBLISHED = (
     ("DA-MI, published (698 records, m=5 × r=3, after repair)", 0.9871, 0.9559, 0.956, 0.9076, "–", "35.0 / 0"),
     ("norm+logit, published", 0.9064, 0.7642, 0.8004, 0.2212, "3.1 / 3", "1.5 / 0"),
@@ -116,16 +125,17 @@ SEEDS = 20
 RIDGE = 1e-3  # 28 events: now and then a copy has none in some group
 
 
-def patients(data: Path) -> Microdata:
-    """Return the complete records of the pseudo registry."""
+def patients(data: Path, *, complete: bool = True) -> Microdata:
+    """Return the pseudo registry: the complete records, or all."""
     path = data / "pseudo_csrg.csv"
     if not path.exists():
         raise InputError(f"{path}: no such file; say where the shared data are with --data.")
     frame = pd.read_csv(path, index_col=0)
-    complete = frame.dropna(subset=[*REPLACED, *OTHERS, "WorkDisabled"]).reset_index(drop=True)
+    if complete:
+        frame = frame.dropna(subset=[*REPLACED, *OTHERS, "WorkDisabled"]).reset_index(drop=True)
     key = Variable(role=Role.REPLACE, key=True)
     age = Variable(role=Role.REPLACE, key=True, tolerance=TOLERANCES[0], decimals=4)
-    return resolve(complete, dict.fromkeys(REPLACED[:-1], key) | {"Age_raw": age})
+    return resolve(frame, dict.fromkeys(REPLACED[:-1], key) | {"Age_raw": age})
 
 
 def masks_of(method: Method) -> dict[str, MaskSettings]:
@@ -206,13 +216,11 @@ def page(results: Results, settings: Results) -> str:
     """Return the study as Markdown."""
     rows = results["rows"]
     original = results["original"]
-    head = ("method", "M", "work mean", "work lowest", "ILD mean", "ILD lowest")
-    risk = ("copies, tol 3", "averaged, tol 3", "copies, tol 5", "averaged, tol 5")
-    before = table((*head, *risk), [_line(row) for row in rows if not row["repair"]])
-    after = table(
-        (*head, *risk, "records repaired"),
-        [(*_line(row), f"{row['records_repaired']:.1f}") for row in rows if row["repair"]],
-    )
+    names = {"method": "method", "copies": "M", "work_mean:.3f": "work mean", "work_lowest:.3f": "work lowest"}
+    names |= {"ild_mean:.3f": "ILD mean", "ild_lowest:.3f": "ILD lowest"} | RISKS
+    before = table_of([row for row in rows if not row["repair"]], list(names), list(names.values()))
+    names |= {"records_repaired:.1f": "records repaired"}
+    after = table_of([row for row in rows if row["repair"]], list(names), list(names.values()))
     authors = [row for row in rows if row["method"].startswith("authors") and row["copies"] == 15]
     return f"""# The authors' pseudo registry
 
@@ -244,18 +252,8 @@ true match is left is how it was made, not what was found.
 
 ## Published, for comparison
 
-{table(("method", *head[2:], "copies, tol 3", "averaged, tol 3"), PUBLISHED)}
+{table(PUBLISHED_HEAD, PUBLISHED)}
 """
-
-
-def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    shares = [f"{row[name]:.3f}" for name in ("work_mean", "work_lowest", "ild_mean", "ild_lowest")]
-    risks = [
-        f"{row[f'{attack}_expected_{tolerance}']:.1f} / {row[f'{attack}_true_{tolerance}']:.1f}"
-        for tolerance in (3, 5)
-        for attack in ("copies", "averaged")
-    ]
-    return (row["method"], str(row["copies"]), *shares, *risks)
 
 
 def _plain_sentence(authors: list[dict[str, Any]], original: dict[str, float]) -> str:
@@ -293,10 +291,10 @@ def _reached(rows: list[dict[str, Any]]) -> str:
     return "\n".join([wanted, "", *(f"* {name}" for name in reached(rows) or ["none"])])
 
 
-def cells(count: int | None) -> Iterator[Cell]:
+def cells(count: int | None, *, methods: int = len(METHODS), seeds: int = SEEDS) -> Iterator[Cell]:
     """Yield what the original comes to, then every seed of every method."""
     yield {"r": None}
-    yield from ({"r": m * SEEDS + s} for m in range(len(METHODS)) for s in range(min(count or SEEDS, SEEDS)))
+    yield from ({"r": m * seeds + s} for m in range(methods) for s in range(min(count or seeds, seeds)))
 
 
 def one_cell(r: int | None, *, data: Path, seed: int) -> Any:

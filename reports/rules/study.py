@@ -4,16 +4,16 @@ Each replication draws one data set of ``chain``, makes copies of it by every de
 fit and by some that do not, and asks whether each 95% interval holds the truth.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports.covering import monte_carlo_error, verdict
+from reports.markdown import table
 from reports.rules import designs
 from reports.rules.designs import CASES, MASK_SD, MASK_SHIFT, SCHEMES, TERMS, TRUTH
-from reports.study import Results, Study, draws, replications, table
+from reports.study import Results, replicated
 from synthdp.inference.combining import combine
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats
@@ -119,12 +119,6 @@ Regenerate: `python -m reports rules`.
 """
 
 
-SEED = 20265
-STUDY = Study(
-    name="rules",
-    cells=replications(2000),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"n": N, "seed": SEED, "mask_sd": MASK_SD, "mask_shift": MASK_SHIFT},
+STUDY = replicated(
+    "rules", 2000, one_replication, summarise, page, seed=20265, n=N, mask_sd=MASK_SD, mask_shift=MASK_SHIFT
 )

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from reports.study import Results, Study, table
+from reports.markdown import table
+from reports.study import Results, Study
 from synthdp import pipeline
 from synthdp.arrays import Booleans
 from synthdp.cli.starting import write_config

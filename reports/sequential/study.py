@@ -1,13 +1,13 @@
 """Do intervals cover after sequential synthesis? Norm + logit is nearly the right model here, CART is not."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from reports.coverage.study import COPIES, REPLACED, N, estimate_seen
 from reports.covering import coverage_rows, interval, truth_vector
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp.datasets.known_truth import right_model, right_model_truth
 from synthdp.seeding import Streams
 from synthdp.synthesis.plan import Plan
@@ -57,12 +57,4 @@ def summarise(draws: Floats) -> list[dict[str, Any]]:
     return coverage_rows(draws, truth_vector(right_model_truth()), [{}], names)
 
 
-SEED = 20226
-STUDY = Study(
-    name="sequential",
-    cells=replications(1000),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines))},
-    page=page,
-    settings={"n": N, "copies": COPIES, "seed": SEED},
-)
+STUDY = replicated("sequential", 1000, one_replication, summarise, page, seed=20226, n=N, copies=COPIES)

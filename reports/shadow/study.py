@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cells import Cell, first_of_all_first
 from reports.gate.cases import cases, people
-from reports.study import Cell, Results, Study, first_of_all_first, table
+from reports.markdown import table_of
+from reports.study import Results, Study
 from synthdp.arrays import Booleans
 from synthdp.config import parse
 from synthdp.evaluation.comparison import Comparison
@@ -206,43 +208,22 @@ def page(results: Results, settings: Results) -> str:
     """Return the page."""
     found = results["cases"]
     head = ("", "games", "AUC (s.e.)", "± of one game", "advantage", "0.5 in the interval", "influence explains")
-    rows = {
-        part: [
-            (
-                one["case"],
-                one["games"],
-                f"{one['auc']:.3f} ({one['auc_se'] or 0:.3f})",
-                f"{one['half_width']:.3f}",
-                f"{one['advantage']:.3f}",
-                f"{one['holds_half']} of {one['games']}",
-                f"{one['influence']:.3f}",
-            )
-            for one in found
-            if one["part"] == part
-        ]
-        for part in PARTS
-    }
-    leaks = [
-        (
-            one["case"],
-            one["games"],
-            f"{one['auc']:.3f}",
-            f"{one['above']} of {one['games']}",
-            f"{one['distance_auc']:.3f}",
-            f"{one['distance_above']} of {one['games']}",
-        )
-        for one in found
-        if one["part"] == "planted"
-    ]
-    said = [
-        (one["case"], *(one["findings"][name] for name in ("none", "influence", "memorised")))
-        for one in found
-        if one["part"] != "null"
-    ]
-    null = [one for one in found if one["part"] == "null"]
-    games, held = sum(one["games"] for one in null), sum(one["holds_half"] for one in null)
-    naive = sum(one["naive_above"] for one in null)
-    parts = [
+    columns = (
+        "case",
+        "games",
+        "{auc:.3f} ({auc_se:.3f})",
+        "half_width:.3f",
+        "advantage:.3f",
+        "{holds_half} of {games}",
+        "influence:.3f",
+    )
+    # one game has no standard error
+    parts = {part: [{**one, "auc_se": one["auc_se"] or 0} for one in found if one["part"] == part] for part in PARTS}
+    rows = {part: table_of(of, columns, head) for part, of in parts.items()}
+    leaks = ("case", "games", "auc:.3f", "{above} of {games}", "distance_auc:.3f", "{distance_above} of {games}")
+    said = [one["findings"] | {"case": one["case"]} for one in found if one["part"] != "null"]
+    games, held, naive = (sum(one[key] for one in parts["null"]) for key in ("games", "holds_half", "naive_above"))
+    told = [
         "# The membership game with shadow fits",
         "Somebody who knows a record, the method and its settings fits the method with and without the record and "
         "learns to tell the copies apart (`membership_shadow`). Played for the most vulnerable records. The worst of "
@@ -253,33 +234,33 @@ def page(results: Results, settings: Results) -> str:
         "240 records. *Mirrored*: every record stands in the copy on the other side of zero. *One column*: the true "
         "values of one number, in another order, beside ten columns that were drawn without looking at the data. "
         "Found: the interval lies above 0.5.",
-        table(("", "games", "AUC", "found", "AUC of distance", "found by distance"), leaks),
+        table_of(parts["planted"], leaks, ("", "games", "AUC", "found", "AUC of distance", "found by distance")),
         "## Exact null",
         "`mi` and `da_mi` with wide masks on 300 people of independent columns, the targets left out of every fit, "
         f"whatever was dealt: nobody who is said to be in is. The interval must hold 0.5 in 95% of the games; it does "
         f"in {held} of {games}. Taking the best score and its interval from the same half, without paying for the "
         f"choice, would have found something in {naive}.",
-        table(head, rows["null"]),
+        rows["null"],
         "## Harmless files, by size",
         "The same two mechanisms, targets in and out. A model is moved by each of few records, and the most vulnerable "
         "move it most: at 300 records the game wins something, truly. *Influence explains* is the AUC that ordinary "
         "weight in means, spreads, correlations and shares alone can give in a file of this size "
         "(`evaluation/risk/shadow/influence.py`): about what somebody wins who knows the law of the parameters.",
-        table(head, rows["harmless"]),
+        rows["harmless"],
         "Whether 0.5 is in the interval depends on the number of fits as well: the mean over games is not 0.5 to the "
         "last digit at any size, and enough fits would show it. What one game of this length cannot tell from 0.5 lies "
         "within its ±.",
         "## Trees on a census extract",
         "CART on samples of 3,000 records, ten demographic columns, all replaced.",
-        table(head, rows["census"]),
+        rows["census"],
         "## What the report says",
         "`none`: the interval reaches 0.5. `influence`: it lies above 0.5, but not above what influence explains. "
         "`memorised`: above both.",
-        table(("", "none", "influence", "memorised"), said),
+        table_of(said, ("case", "none", "influence", "memorised"), ("", "none", "influence", "memorised")),
         "The line between the last two is a yardstick, not a test: in a file of few hundred records ordinary influence "
         "can be as large as a real leak, and the two cannot be told apart by how often the game is won.",
     ]
-    return "\n\n".join(parts).rstrip() + "\n"
+    return "\n\n".join(told).rstrip() + "\n"
 
 
 def _size(case: str) -> tuple[int, str]:

@@ -8,7 +8,6 @@ no mask, is run over its own dial, the smallest leaf.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,8 @@ import pandas as pd
 
 from reports import figures
 from reports.estimators import logistic
-from reports.study import Study, draws, replications, table
+from reports.markdown import table, table_of
+from reports.study import replicated
 from synthdp.datasets import registry
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.regression.association import Regression
@@ -51,15 +51,11 @@ def page(results: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         (row["curve"], row["setting"], *(_with_error(row, name, "{:.4f}") for name in measures))
         for row in results["rows"]
     ]
-    climbs = [
-        (
-            row["curve"],
-            row["analysis"],
-            f"{row['rise']:+.3f} ± {row['error']:.3f}",
-            "yes" if row["every_step"] else "no",
-        )
-        for row in results["rises"]
-    ]
+    climbs = table_of(
+        [{**row, "every_step": "yes" if row["every_step"] else "no"} for row in results["rises"]],
+        ("curve", "analysis", "{rise:+.3f} ± {error:.3f}", "every_step"),
+        ("model", "analysis", "rise from no mask to the clearest", "no step down"),
+    )
     return f"""# Trees given a mask
 
 The simulated registry, n = {settings["n"]}, {settings["replications"]} data sets, M = {settings["copies"]}. Age, sex
@@ -74,7 +70,7 @@ Regenerate: `python -m reports trees`.
 
 ## Does overlap for an unseen outcome rise with what the mask lets through?
 
-{table(("model", "analysis", "rise from no mask to the clearest", "no step down"), climbs)}
+{climbs}
 
 ## Is it better than plain CART at equal risk?
 
@@ -285,17 +281,20 @@ def _error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
-SEED = 20225
-STUDY = Study(
-    name="trees",
-    cells=replications(60),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {
-        "rows": summarise(draws(lines)),
-        "rises": rises(draws(lines)),
-        "equal_risk": equal_risk(draws(lines)),
+STUDY = replicated(
+    "trees",
+    60,
+    one_replication,
+    lambda draws: {
+        "rows": summarise(draws),
+        "rises": rises(draws),
+        "equal_risk": equal_risk(draws),
     },
-    page=page,
-    settings={"n": N, "copies": COPIES, "tolerance": TOLERANCE, "outcome": OUTCOME, "seed": SEED},
+    page,
+    seed=20225,
+    n=N,
+    copies=COPIES,
+    tolerance=TOLERANCE,
+    outcome=OUTCOME,
     draw=lambda results, out: figures.trees(results["rows"], PLAIN, out / "trees.svg"),
 )

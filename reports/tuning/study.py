@@ -5,14 +5,14 @@ a time: K/σ² for the continuous column, α for the binary one, the other mask 
 sets and noise serve every setting, so that curves differ by the dial alone.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from reports import figures
 from reports.estimators import design, probit
-from reports.study import Results, Study, draws, replications, table_of
+from reports.markdown import table_of
+from reports.study import Results, replicated
 from synthdp.datasets.known_truth import wrong_model, wrong_model_truth
 from synthdp.inference.combining import combine
 from synthdp.masking.categorical import ShiftedNormal
@@ -143,13 +143,14 @@ of its paired difference):
 """
 
 
-SEED = 20222
-STUDY = Study(
-    name="tuning",
-    cells=replications(300),
-    work=partial(one_replication, seed=SEED),
-    results=lambda lines: {"rows": summarise(draws(lines)), "monotone": monotone(draws(lines))},
-    page=page,
-    settings={"n": N, "tolerance": TOLERANCE, "seed": SEED},
+STUDY = replicated(
+    "tuning",
+    300,
+    one_replication,
+    lambda draws: {"rows": summarise(draws), "monotone": monotone(draws)},
+    page,
+    seed=20222,
+    n=N,
+    tolerance=TOLERANCE,
     draw=lambda results, out: figures.tuning(results["rows"], out / "tuning.svg"),
 )

@@ -156,41 +156,35 @@ def histogram(file: File, column: OneColumn, epsilon: Epsilon, edges: Edges = No
     return release
 
 
-def _of_columns(file: Path, column: list[str], bounds: list[str] | None, price: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns, their bounds and what else a statistic of several columns takes."""
-    frame = read_table(file)
-    values = [column_of(frame, file, name) for name in column]
-    limits = [pair(text) for text in bounds or ()]
-    if len(limits) != len(column):
-        raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
-    return {"values": values, "limits": limits, "price": {"names": column, **price}}
+def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str] | None, **price: Any) -> Release:
+    """Return how a statistic of several columns is released."""
+
+    def release(**common: Any) -> Any:
+        from synthdp import dp
+
+        frame = read_table(file)
+        values = [column_of(frame, file, name) for name in column]
+        limits = [pair(text) for text in bounds or ()]
+        if len(limits) != len(column):
+            raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
+        if statistic == "cov":
+            return dp.cov(values, bounds=limits, names=column, **price, **common)
+        (y, *x), (bounds_y, *bounds_x) = values, limits
+        return dp.ols(y, x, bounds_y=bounds_y, bounds_x=bounds_x, names=column, **price, **common)
+
+    return release
 
 
 @_statistic
 def cov(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None, delta: Delta = 0.0) -> Release:
     """Release the covariances of columns."""
-
-    def release(**common: Any) -> Any:
-        from synthdp import dp
-
-        given = _of_columns(file, column, bounds, {"epsilon": epsilon, "delta": delta, **common})
-        return dp.cov(given["values"], bounds=given["limits"], **given["price"])
-
-    return release
+    return _of_columns("cov", file, column, bounds, epsilon=epsilon, delta=delta)
 
 
 @_statistic
 def ols(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None, delta: Delta = 0.0) -> Release:
     """Regress the first column on the others."""
-
-    def release(**common: Any) -> Any:
-        from synthdp import dp
-
-        given = _of_columns(file, column, bounds, {"epsilon": epsilon, "delta": delta, **common})
-        (y, *x), (bounds_y, *bounds_x) = given["values"], given["limits"]
-        return dp.ols(y, x, bounds_y=bounds_y, bounds_x=bounds_x, **given["price"])
-
-    return release
+    return _of_columns("ols", file, column, bounds, epsilon=epsilon, delta=delta)
 
 
 @app.command(name="ledger")

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import Booleans, Coded, Codes, Floats, coded, dense, merge
+from synthdp.table.coded import Coded, coded, dense, merge
 from synthdp.table.schema import Column, Kind
-
-__all__ = ["Booleans", "classes", "combine", "merge", "require_columns", "require_targets"]
 
 # 0.6 / 0.2 is a hair below 3: a value on a border belongs to the class above it
 ROUNDING = 1e-9

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes
 from synthdp.inference.analyses import Analysis
 from synthdp.seeding import Streams
-from synthdp.table.coded import Codes, distinct
+from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
 

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Floats
 from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates, named
 from synthdp.inference.formulas import Positions, build
 from synthdp.inference.models.fit import ReplicateMethod
 from synthdp.parallel import Advance
-from synthdp.table.coded import Floats, distinct
+from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
 

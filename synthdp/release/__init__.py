@@ -1,7 +1,8 @@
 """What leaves the house and what stays: ``public/`` whole or not at all, ``confidential/`` for its owner only."""
 
 from synthdp.files import prepare_out, write_atomic
-from synthdp.release.confidential import (
+from synthdp.release.guide import readme
+from synthdp.release.manifest import (
     Manifest,
     Status,
     check_resumable,
@@ -9,9 +10,8 @@ from synthdp.release.confidential import (
     read_manifest,
     signed,
     start_manifest,
-    write_confidential,
 )
-from synthdp.release.guide import readme
+from synthdp.release.metrics import Metrics, write_confidential
 from synthdp.release.public import codebook, describe, publish
 from synthdp.release.reading import PublicRelease, file_names, read_public
 from synthdp.release.signing import new_key
@@ -19,6 +19,7 @@ from synthdp.release.verifying import sign, standing, verify
 
 __all__ = [
     "Manifest",
+    "Metrics",
     "PublicRelease",
     "Status",
     "check_resumable",

@@ -1,15 +1,20 @@
-"""The one object that owns ``metrics.json``: each stage adds its section, whoever reads asks by name."""
+"""The one object that owns ``metrics.json``: each stage adds its section, readers ask by name."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
 from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment
-from synthdp.files import write_atomic
+from synthdp.files import CONFIDENTIAL, write_atomic
 from synthdp.privacy.guarantees import Guarantee
-from synthdp.release.confidential import json_text
+from synthdp.table import io
 from synthdp.table.io.streams import read_text
 
 VERSION = 1
@@ -157,3 +162,59 @@ class Metrics(Mapping[str, Any]):
     def _section(self, name: str) -> Mapping[str, Any]:
         section: Mapping[str, Any] = self._sections[name]
         return section
+
+
+def write_confidential(
+    out: Path,
+    *,
+    metrics: Mapping[str, Any],
+    report: str,
+    records_at_risk: pd.DataFrame,
+    rows: Mapping[str, npt.NDArray[np.int64]] | None = None,
+) -> Path:
+    """Write what the data holder needs to judge the release; return the report's path.
+
+    Parameters
+    ----------
+    out
+        The folder of the run, held by `prepare_out`.
+    metrics
+        The contents of ``metrics.json``.
+    report
+        The page.
+    records_at_risk
+        The records that are most exposed.
+    rows
+        For each synthetic file the permutation given to `publish`: released row j was made from record ``rows[j]``,
+        counted from 0.
+    """
+    folder = out / CONFIDENTIAL
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if rows is not None:
+        table = pd.DataFrame({Path(name).stem: order for name, order in rows.items()})
+        write_atomic(folder / "rows.parquet", io.encode(table, format="parquet"))
+    write_atomic(folder / "metrics.json", json_text(metrics).encode())
+    write_atomic(folder / "records_at_risk.csv", io.encode(records_at_risk, format="csv"))
+    write_atomic(folder / "report.html", report.encode())
+    return folder / "report.html"
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON text; numpy numbers become plain ones, NaN and infinity become null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Path):
+        return str(value)
+    return value

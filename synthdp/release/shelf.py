@@ -21,7 +21,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.files import hold, open_owned, write_atomic
-from synthdp.release.confidential import json_text
+from synthdp.release.metrics import json_text
 from synthdp.table.microdata import Microdata
 
 Hashes = npt.NDArray[np.uint64]

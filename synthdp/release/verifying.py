@@ -17,7 +17,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.files import CONFIDENTIAL
-from synthdp.release.confidential import MANIFEST, read_manifest
+from synthdp.release.manifest import MANIFEST, read_manifest
 from synthdp.release.reading import (
     CODEBOOK,
     README,

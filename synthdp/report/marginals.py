@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Floats
 from synthdp.evaluation.comparison import Comparison
-from synthdp.table.coded import MISSING, Floats, coded, codes, numbers
+from synthdp.table.coded import MISSING, coded, codes, numbers
 from synthdp.table.schema import Column, Kind
 
 MOST_BINS = 40

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.comparison import Comparison, Making, Origin
 from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages
@@ -21,7 +21,7 @@ from synthdp.seeding import Streams
 from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Draws, beside
 from synthdp.stages.informed_intruder import learnt_intruder
 from synthdp.synthesis.plan import Plan, Release
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Schema
 
 # up to this many records everybody is looked for; of more, as many as make so many pairs of a target and a row

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.synthesis.plan import Plan
 from synthdp.table import expressions
-from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded
+from synthdp.table.coded import MISSING, Coded, coded
 from synthdp.table.links import Link
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Role

@@ -225,8 +225,7 @@ def _words(column: Column) -> Words:
 
 def _own(task: Task, name: str) -> Floats:
     if _worded(task.data.schema[name], task.data.frame[name]):
-        found = task.data.codes(name)
-        return np.where(found < 0, np.nan, found)
+        return task.data.values(name)
     return np.asarray(task.data.frame[name].to_numpy(np.float64, na_value=np.nan))
 
 

@@ -107,7 +107,7 @@ class KAnonymity(Masking):
     def masked(self, data: Microdata, *, rng: np.random.Generator) -> dict[str, pd.Series]:
         """Return class means and commonest levels. Cost O(n log n · columns)."""
         columns = data.schema.replaced()
-        values = np.column_stack([_as_numbers(data, column) for column in columns])
+        values = np.column_stack([data.values(column.name) for column in columns])
         shown = values.copy()
         for members in classes(values, self.k):
             for j, column in enumerate(columns):
@@ -241,13 +241,6 @@ def _levels(codes: Codes, column: Column, data: Microdata) -> pd.Series:
     like = data.frame[column.name]
     shown = decode(np.maximum(codes, 0), column, like)
     return shown if (codes != MISSING).all() else shown.where(codes != MISSING)
-
-
-def _as_numbers(data: Microdata, column: Column) -> Floats:
-    if not column.kind.categorical:
-        return data.numbers(column.name)
-    codes = data.codes(column.name)
-    return np.where(codes == MISSING, np.nan, codes).astype(np.float64)
 
 
 def _written(values: Floats, column: Column, data: Microdata) -> pd.Series:

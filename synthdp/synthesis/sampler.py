@@ -22,13 +22,12 @@ from synthdp.masking.mask import ColumnMask, MaskDraw, MaskSettings, Residuals, 
 from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import binding, constrained, quick_check
-from synthdp.synthesis.design import Design
-from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.plan import Designed, Plan
 from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
 from synthdp.synthesis.truncation import Truncated, writer
 from synthdp.table.applies import blanked, holds, visits
-from synthdp.table.links import Link
+from synthdp.table.links import Link, working
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column
 
@@ -41,10 +40,10 @@ def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict
     links = links_of(data)
     masks = masks_of(plan, links)
     replaced = data.schema.replaced()
-    working = {c.name: _working(data, c, links.get(c.name)) for c in replaced}
+    values = {c.name: working(data.coded, c, links.get(c.name)) for c in replaced}
     applies = {c.name: holds(c, data.frame) for c in replaced if c.applies_when is not None}
     seen = predictors_of(plan, masks, data, model.exclude, model.splines, ruled=ruled(plan, model))
-    return Task(data, seen, working, links, sweeps, applies), masks
+    return Task(data, seen, values, links, sweeps, applies), masks
 
 
 def links_of(data: Microdata) -> dict[str, Link]:
@@ -88,13 +87,6 @@ def predictors_of(
     )
 
 
-def _working(data: Microdata, column: Column, link: Link | None) -> Floats:
-    if link is not None:
-        return link.forward(data.numbers(column.name))
-    codes = data.codes(column.name)
-    return np.where(codes < 0, np.nan, codes)
-
-
 def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
     by_group: dict[str, MaskSettings] = {
         group: block[column.name] for group, block in plan.masks_by_group.items() if column.name in block
@@ -107,13 +99,8 @@ def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
 About = Mapping[str, Evidence] | Grouped
 
 
-class Settings(Protocol):
+class Settings(Designed, Protocol):
     """What the sampler needs to know of a method."""
-
-    @property
-    def method(self) -> str:
-        """The method's name."""
-        ...
 
     @property
     def model(self) -> ImputationModel:
@@ -138,10 +125,6 @@ class Settings(Protocol):
     @property
     def sweeps(self) -> int:
         """How long a chain runs."""
-        ...
-
-    def design(self, plan: Plan) -> Design:
-        """Return what inference from the copies depends on."""
         ...
 
 

@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Booleans as Booleans
-from synthdp.arrays import Codes as Codes
-from synthdp.arrays import Floats as Floats
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.table.schema import Column, Kind, Level
 
 MISSING = -1

@@ -11,8 +11,9 @@ from typing import Self
 
 import numpy as np
 
+from synthdp.table.coded import Coded
 from synthdp.table.microdata import Floats, Microdata
-from synthdp.table.schema import Transform
+from synthdp.table.schema import Column, Transform
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,3 +68,8 @@ class Link:
         """Return the width of the bounds on the working scale."""
         low, high = self.limits()
         return high - low
+
+
+def working(file: Coded, column: Column, link: Link | None) -> Floats:
+    """Return a column on its working scale, positions in the levels where it has no link; missing is NaN."""
+    return file.values(column) if link is None else link.forward(file.numbers(column))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded, codes, decode, numbers
+from synthdp.table.coded import MISSING, Coded, coded, codes, decode, numbers
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 __all__ = ["MISSING", "Codes", "Floats", "Microdata", "codes", "decode", "numbers", "resolve"]
@@ -44,6 +45,10 @@ class Microdata:
     def codes(self, name: str) -> Codes:
         """Return a categorical column as positions in its levels; missing is -1."""
         return self.coded.codes(self.schema[name])
+
+    def values(self, name: str) -> Floats:
+        """Return a column as numbers or as positions in its levels; missing is NaN."""
+        return self.coded.values(self.schema[name])
 
 
 def resolve(frame: pd.DataFrame, variables: Mapping[str, Variable]) -> Microdata:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded, merge
+from synthdp.table.coded import MISSING, Coded, coded, merge
 from synthdp.table.schema import Column, Kind
 from synthdp.tagging.compiled import count_sorted, match_sorted, sum_sorted
 

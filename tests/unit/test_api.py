@@ -11,7 +11,7 @@ from synthdp import pipeline
 from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
-from synthdp.release.confidential import json_text
+from synthdp.release.metrics import json_text
 
 SETTINGS = {
     "variables": {"age": {"role": "replace", "key": True, "tolerance": 2}, "sex": {"role": "replace", "key": True}},

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.combinations import combine
 from synthdp.evaluation.comparison import Comparison, clusters, split
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference
-from synthdp.table.coded import Codes, Floats, distinct
+from synthdp.table.coded import distinct
 from synthdp.table.schema import Column
 
 Refit = Callable[[Codes, np.random.Generator], Sequence[pd.DataFrame]]

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.spatial import KDTree
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.leaks.finding import NEIGHBOURS
-from synthdp.table.coded import Codes, Floats, coded, distinct, joint, merge, same
+from synthdp.table.coded import coded, distinct, joint, merge, same
 from synthdp.table.schema import Column, Schema
 
 ENOUGH = 10  # combinations of values for each stand-in

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.arrays import Booleans
-from synthdp.evaluation.combinations import classes, merge
+from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.comparison import Comparison
+from synthdp.table.coded import merge
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column, Schema
 

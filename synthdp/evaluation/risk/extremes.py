@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.channel import SMALLEST_SD, MaskDraw, channel_of, even_channels
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, refuse_without_keys
@@ -15,7 +15,7 @@ from synthdp.evaluation.risk.linking import line_up
 from synthdp.evaluation.risk.public_columns import Kept
 from synthdp.evaluation.risk.public_study import regress_on_kept, sort_columns
 from synthdp.evaluation.risk.scoring import TIE
-from synthdp.table.coded import Coded, Codes, Floats, coded
+from synthdp.table.coded import Coded, coded
 from synthdp.table.links import Link
 from synthdp.table.schema import Column
 

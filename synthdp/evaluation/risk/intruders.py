@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
-from synthdp.table.coded import MISSING, Codes, Floats, coded
+from synthdp.table.coded import MISSING, coded
 from synthdp.table.schema import Column, Kind, Schema, Settings
 from synthdp.tagging.neighbours import average, count_neighbours, encode_keys, sum_neighbours
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, require_columns, require_targets
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest, stack
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, require_outsiders, residual, roc, tpr_at, wilson
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
 ATTACKS = 2_000

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import compiled
+from synthdp.arrays import Codes, Floats, compiled
 from synthdp.evaluation.combinations import classes
-from synthdp.table.coded import Codes, Floats, coded, merge
+from synthdp.table.coded import coded, merge
 from synthdp.table.schema import Column
 
 # distances are sums of rounded quotients: closer than this they are equal

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, clusters
 from synthdp.evaluation.risk.identity import WIDTH
-from synthdp.table.coded import Codes, Floats, distinct
+from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
 NAME = "persons"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.table.coded import Coded, Codes, Floats
+from synthdp.arrays import Codes, Floats
+from synthdp.table.coded import Coded
 from synthdp.table.links import Link
 from synthdp.table.schema import Column
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.risk.channel import LARGEST_CELL, SMALLEST_SD, SURE, Channel, pair_cells
 from synthdp.evaluation.risk.public_columns import Coding, Place
 from synthdp.evaluation.risk.public_study import Public
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 
 # rows coded at once
 STRETCH = 50_000

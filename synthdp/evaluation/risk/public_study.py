@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.channel import (
     LARGEST_CELL,
@@ -18,7 +19,7 @@ from synthdp.evaluation.risk.channel import (
 )
 from synthdp.evaluation.risk.public_columns import Coding, Kept, Place, code_columns, code_kept
 from synthdp.table import expressions
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column, Role
 
 # rows that moments are estimated from

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference, wilson
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
 MOST_TRAINING = 50_000

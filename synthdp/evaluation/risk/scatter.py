@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.arrays import compiled
+from synthdp.arrays import Codes, Floats, compiled
 from synthdp.evaluation.risk.scoring import NEGLIGIBLE
-from synthdp.table.coded import Codes, Floats, distinct
+from synthdp.table.coded import distinct
 
 FOLDS = 5
 BINS = 1024

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, require_columns
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, require_outsiders, residual, wilson
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
 TRIES = 20

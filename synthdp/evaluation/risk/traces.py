@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.releases import level_marginal_of, number_marginal, shown_by_release, spread_out
 from synthdp.evaluation.risk.scatter import (
@@ -19,7 +20,7 @@ from synthdp.evaluation.risk.scatter import (
     transition,
 )
 from synthdp.evaluation.risk.scoring import windows
-from synthdp.table.coded import Codes, Floats, coded, dense, distinct, merge
+from synthdp.table.coded import coded, dense, distinct, merge
 from synthdp.table.schema import Column
 
 # outside this share of the observed errors a row is no candidate

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.risk.exposure import SHARE, KeptSet, smallest_sets, unique_records
 from synthdp.table.coarsening import coarsen
-from synthdp.table.coded import Codes, Floats, distinct, numbers
+from synthdp.table.coded import distinct, numbers
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import PERIODS, Column, Kind, Role, Schema, Variable
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.comparison import Comparison
-from synthdp.table.coded import Coded, Codes, Floats, coded
+from synthdp.table.coded import Coded, coded
 from synthdp.table.schema import Column, Kind
 
 CLASSES = 5

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.comparison import Comparison, Halves, Sizes, sizes_of, summarise
 from synthdp.evaluation.utility.classes import Classes
 from synthdp.evaluation.utility.tables import compare, count, count_halves
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 
 
 def kolmogorov_smirnov(first: Floats, second: Floats) -> float:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import compiled
+from synthdp.arrays import Codes, Floats, compiled
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_width
 from synthdp.inference.estimates import Estimates
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
 REGRESSIONS = 30

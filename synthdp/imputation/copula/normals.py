@@ -2,26 +2,16 @@
 
 One at a time in double precision, in blocks in single precision.
 
-numba's cache does not notice a change in a function that another file's function calls: after a change here, touch the
-files that import from it.
-
-References
-----------
-Wichura (1988), Applied Statistics 37(3), 477-484, algorithm AS 241 (the normal quantile). Hart et al. (1968), Computer
-Approximations, algorithm 5666 (the normal distribution, for double precision), as given by West (2005), Wilmott
-Magazine, 70-76.
-
-One record after another spends its time waiting: each coordinate's draw needs the one before. Here a coordinate is
+One record after another spends its time waiting: each coordinate's draw needs the one before. In blocks a coordinate is
 drawn for a block of records in loops without branches, which the compiler turns into vector instructions: about eight
 times as fast. Single precision moves a latent by a ten millionth of itself; sums over records are added up in double
 precision.
 
-numba's cache does not notice a change in a function that another file's function calls: after a change here, touch the
-files that import from it.
-
 References
 ----------
-Wichura (1988), Applied Statistics 37(3), 477-484, algorithm AS 241 (PPND7, the normal quantile to seven digits).
+Wichura (1988), Applied Statistics 37(3), 477-484, algorithm AS 241 (the normal quantile; PPND7 to seven digits).
+Hart et al. (1968), Computer Approximations, algorithm 5666 (the normal distribution, for double precision), as given by
+West (2005), Wilmott Magazine, 70-76.
 Adler (1981), Physical Review D 23(12), 2901-2904, and Neal (1998), in Learning in Graphical Models, 205-228
 (overrelaxation: a draw on the other side of its conditional distribution than the last one).
 """

@@ -7,16 +7,13 @@ their log posteriors are evaluated together in one matrix product; the chain of 
 proposal's error, which after s steps is at most (1 - 1/w)^s in total variation, w the largest ratio of posterior to
 proposal. The number of steps follows from a pilot estimate of w.
 
-References
-----------
-Mengersen, Tweedie (1996), Annals of Statistics 24(1), Theorem 2.1 (convergence of the independence sampler).
-
 An independent proposal fails when many parameters are each a little skewed, as with many levels of which some are
 rare: the errors multiply. In u = L'(θ - mode), L L' the curvature at the mode, the posterior is close to a standard
 normal, so trajectories of about a quarter period (π/2) forget where they started.
 
 References
 ----------
+Mengersen, Tweedie (1996), Annals of Statistics 24(1), Theorem 2.1 (convergence of the independence sampler).
 Neal (2011), Handbook of Markov Chain Monte Carlo, chapter 5, sections 5.3.2 (algorithm) and 5.4.2 (random lengths).
 """
 

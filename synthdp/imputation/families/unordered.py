@@ -2,12 +2,6 @@
 
     P(y = 1) = F(D β),  F = Φ or logistic,   β_j ~ N(0, τ_j²)
 
-The sampler is in ``families.laplace``. The prior keeps the mode finite under separation.
-
-References
-----------
-Gelman, Jakulin, Pittau, Su (2008), Annals of Applied Statistics 2(4) (weakly informative priors and separation).
-
     P(y = k) = exp(η_k) / Σ_l exp(η_l),   η₀ = 0,   η_k = x'β_k,   β_kj ~ N(0, τ_j²)
 
 The first level is the reference. The log posterior is concave, and the prior keeps its mode finite for levels that

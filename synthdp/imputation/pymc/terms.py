@@ -11,7 +11,6 @@ References
 Wilkinson, Rogers (1973), Journal of the Royal Statistical Society C 22(3) (the notation).
 """
 
-import ast
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,19 +20,9 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.table.complexity import check_arithmetic, check_length, check_terms, shortened
+from synthdp.table.complexity import check_length, check_terms, shortened
 from synthdp.table.microdata import Floats
-
-FUNCTIONS = {"sqrt": np.sqrt, "abs": np.abs, "log1p": np.log1p}
-SPLINES = ("bs", "cr", "cs", "cc", "poly")
-CODERS = ("C", "I", "center", "scale", "standardize", "log", "log2", "log10", "exp")
-CONTRASTS = ("Treatment", "Sum", "Poly", "Helmert", "Diff")
-KNOWN = frozenset({*FUNCTIONS, *SPLINES, *CODERS, *CONTRASTS})
-# arithmetic and comparisons: no attribute, no index, no lambda, so that nothing but numbers can be reached
-GRAMMAR = (
-    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Call, ast.keyword, ast.List, ast.Tuple,
-    ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop,
-)  # fmt: skip
+from synthdp.table.vocabulary import FUNCTIONS, MODELS
 
 
 @dataclass(frozen=True)
@@ -122,23 +111,9 @@ def _names_in(code: str, formula: str, where: str) -> tuple[str, ...]:
     if "`" in code:
         raise InputError(f"{where}: a name in back ticks stands alone, found {code!r}; rename the column to bend it.")
     try:
-        tree = ast.parse(code, mode="eval")
+        return MODELS.names_in(code, where)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _unparsed(formula, where) from None
-    called = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, GRAMMAR):
-            raise InputError(f"{where}: {type(node).__name__} is not allowed in a formula; compute a column first.")
-        if isinstance(node, ast.Call):
-            if not isinstance(node.func, ast.Name) or node.func.id not in KNOWN:
-                raise InputError(
-                    f"{where}: {ast.unparse(node.func)!r} is not a function that formulas know; there are "
-                    f"{', '.join(sorted(KNOWN - set(CONTRASTS)))}."
-                )
-            called.add(id(node.func))
-    check_arithmetic(tree, where)
-    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
-    return tuple(dict.fromkeys(name for name in names if name not in CONTRASTS))
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.arrays import Booleans
-from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
+from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column, Kind
 
 Bins = npt.NDArray[np.uint16]
@@ -248,7 +248,7 @@ class Binned:
         binnings: dict[str, Binning] = {}
         codes = np.empty((len(names), len(data)), dtype=np.uint16)
         for row, name in enumerate(names):
-            column, values = data.schema[name], ordinates(data, name)
+            column, values = data.schema[name], data.values(name)
             if is_ordered(column):
                 binnings[name] = Binning.of_numbers(values)
             else:
@@ -275,11 +275,3 @@ class Binned:
 def is_ordered(column: Column) -> bool:
     """Return whether a column's values are split by a threshold."""
     return not column.kind.categorical or column.kind is Kind.ORDINAL
-
-
-def ordinates(data: Microdata, name: str) -> Floats:
-    """Return what a column is binned by: its numbers, or positions in its levels; missing is NaN."""
-    if not data.schema[name].kind.categorical:
-        return data.numbers(name)
-    codes = data.codes(name)
-    return np.where(codes == MISSING, np.nan, codes)

@@ -31,7 +31,7 @@ from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.imputation.cells import settled, write
 from synthdp.imputation.model import Constrains, InOrder, order_problems, settings_problems
-from synthdp.imputation.trees.binning import Binned, Bins, ordinates
+from synthdp.imputation.trees.binning import Binned, Bins
 from synthdp.imputation.trees.donors import Smoother
 from synthdp.imputation.trees.tree import Growth, Tree
 from synthdp.table import applies, expressions
@@ -90,7 +90,7 @@ class Orchard:
                 weights=weights,
                 growth=self.growth,
             )
-        values = ordinates(data, name)
+        values = data.values(name)
         present = Tree.grow(
             self.binned,
             predictors,

@@ -8,6 +8,10 @@ zCDP: ρ-zCDP gives (ρ + 2√(ρ ln 1/δ), δ)-DP (``simple``), or the best ove
 
 ε-DP gives ε²/2-zCDP. GDP: δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2).
 
+``optimal`` is exact for releases of which only (ε, δ) is known; ``total_variation`` is exact when a bound η on the
+total variation is known as well; the general accountants are in ``accountants``. A ``Region`` is the list of all (ε, δ)
+that hold at once.
+
 References
 ----------
 Bun, Steinke (2016), TCC, Propositions 1.3 and 1.4 (zCDP). Canonne, Kamath, Steinke (2020), NeurIPS, Proposition 12
@@ -15,13 +19,6 @@ Bun, Steinke (2016), TCC, Propositions 1.3 and 1.4 (zCDP). Canonne, Kamath, Stei
 Biswal (2024), Remark 5.8.7, solves the quadratic for σ wrongly and concludes against zCDP; the solution is
 σ² = Δ²/(4ε²)·(√(2L) + √(2L + 2ε))², L = ln 1/δ (tested). Najib (2025), group privacy, prints δ·k·e^{k−1}; it is
 δ·Σ_{j<k} e^{jε} ≤ k·e^{(k−1)ε}·δ.
-
-``optimal`` is exact for releases of which only (ε, δ) is known; ``total_variation`` is exact when a bound η on the
-total variation is known as well; the general accountants are in ``accountants``. A ``Region`` is the list of all (ε, δ)
-that hold at once.
-
-References
-----------
 Kairouz, Oh, Viswanath (2017), "The composition theorem for differential privacy", IEEE Trans. Inf. Theory 63(6),
 Theorems 3.3 (optimal) and 3.5 (simplified, different ε).
 Ghazi, Issa (2024), "Total variation meets differential privacy", IEEE JSAIT 5 (DP-TV).
@@ -84,11 +81,6 @@ def rho_of_epsilon(epsilon: float, delta: float, *, method: Conversion = "simple
         if high - low <= 1e-12 * high:
             break
     return low
-
-
-def rho_of_pure(epsilon: float) -> float:
-    """Return ε²/2: ε-DP implies it (Bun and Steinke 2016, Proposition 1.4)."""
-    return epsilon_of(epsilon) ** 2 / 2
 
 
 def gaussian_sd_of_epsilon(sensitivity: float, epsilon: float, delta: float) -> float:

@@ -2,17 +2,14 @@ r"""Noise that is added to every coordinate: Laplace for an ℓ1 sensitivity, Ga
 
 The log density ratio of two neighbours is at most ‖Δ‖₁/scale, and reaches it. E|noise| = scale, variance 2·scale².
 
-References
-----------
-Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis", TCC, Proposition 1.
-Biswal (2024), Example 4.5.7, says that the sum of two Laplace noises violates DP; it does not: further independent
-noise is post-processing. The test evaluates its log density ratio.
-
 Exact guarantee for every ε, with r = σ/Δ:  δ(ε) = Φ(1/(2r) − εr) − e^ε Φ(−1/(2r) − εr).
 ``analytic`` solves it for σ; ``classical`` is σ = Δ√(2 ln(1.25/δ))/ε and holds for ε < 1 only.
 
 References
 ----------
+Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis", TCC, Proposition 1.
+Biswal (2024), Example 4.5.7, says that the sum of two Laplace noises violates DP; it does not: further independent
+noise is post-processing. The test evaluates its log density ratio.
 Balle, Wang (2018), "Improving the Gaussian mechanism for differential privacy", ICML, Theorem 8, Algorithm 1.
 Dwork, Roth (2014), Theorem A.1 (classical).
 Biswal (2024), sections 5.1 and 5.3, prints the classical variance as 2Δ ln(1.25/δ)/ε; it is 2Δ² ln(1.25/δ)/ε².

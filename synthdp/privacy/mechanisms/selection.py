@@ -7,16 +7,13 @@ r"""Choosing by score: one of several candidates, or those above a threshold.
 Δ is in ℓ∞: the largest change of any one score. When all scores can only move the same way (``monotonic``, as counts
 under add_remove) half the noise is enough. The factor 2 pays for a normaliser that depends on the data.
 
-References
-----------
-McSherry, Talwar (2007), FOCS, Theorem 6. McKenna, Sheldon (2020), NeurIPS (permute-and-flip). Ding et al. (2021).
-Dwork, Roth (2014), Claim 3.9 (report noisy max). Cesar, Rogers (2021), ALT: an exponential mechanism is ε²/8-zCDP.
-
 The threshold gets noise Laplace(Δ/ε₁) once, each answer Laplace(2cΔ/ε₂) (cΔ/ε₂ when answers can only move the same
 way); it stops after c answers above. ε = ε₁ + ε₂; the split ε₁ : ε₂ = 1 : (2c)^{2/3} has the least error.
 
 References
 ----------
+McSherry, Talwar (2007), FOCS, Theorem 6. McKenna, Sheldon (2020), NeurIPS (permute-and-flip). Ding et al. (2021).
+Dwork, Roth (2014), Claim 3.9 (report noisy max). Cesar, Rogers (2021), ALT: an exponential mechanism is ε²/8-zCDP.
 Lyu, Su, Li (2017), "Understanding the sparse vector technique for differential privacy", VLDB 10(6), Algorithm 7 and
 section 4.2. They show that four of six published versions do not keep their claim: noise that does not grow
 with c, noise on the threshold alone, answers released without new noise. Only above/below is released here.

@@ -3,11 +3,6 @@ r"""Noise in a shape: Laplace noise conditioned on an interval, and noise in the
 Density e^{−|v−q|/b}/(2b·C_q) on [l, u], C_q = 1 − (e^{−(q−l)/b} + e^{−(u−q)/b})/2. The normaliser depends on q, so
 b = Δ/ε is not enough; (ε, δ)-DP holds when  b ≥ Δ/(ε − ln(C_{l+Δ}/C_l) − ln(1 − δ)),  a fixed point in b.
 
-References
-----------
-Holohan, Antonatos, Braghin, Mac Aonghusa (2020), "The bounded Laplace mechanism in differential privacy",
-J. Privacy and Confidentiality 10(1), section 3. Biswal (2024), section 5.5, has a bracket of C_q in the wrong place.
-
 A draw is value + r·V, r ~ Gamma(d + 1, Δ_K/ε), V uniform in K; then ‖r·V‖_K ~ Gamma(d, Δ_K/ε), mean d·Δ_K/ε. The ℓ2
 ball gives the "gamma" mechanism, the ℓ1 ball Laplace noise, the ℓ∞ ball noise for vectors whose every entry may move.
 
@@ -15,6 +10,8 @@ These laws have no sampler that is safe in floating point: the secure source ref
 
 References
 ----------
+Holohan, Antonatos, Braghin, Mac Aonghusa (2020), "The bounded Laplace mechanism in differential privacy",
+J. Privacy and Confidentiality 10(1), section 3. Biswal (2024), section 5.5, has a bracket of C_q in the wrong place.
 Hardt, Talwar (2010), STOC, section 4. Hall (2012, PhD thesis, CMU), Propositions 1.3.2 and 1.3.4; there "Δ_K ≤ 2 if
 every value lies in K" needs K = −K, which the text does not say: for its trigonometric body the right value is m + 1,
 not 2, so the printed noise is only ((m + 1)/2)ε-DP. Bodies here are symmetric.

@@ -5,12 +5,12 @@ trade-off function f(α) is the least β that any test can reach; the larger f, 
 convex, continuous and non-increasing, and f(α) ≤ 1 − α. The region of a mechanism is all (α, β) between f and the
 line α + β = 1.
 
-* ``curves``: what every trade-off function can do; Gaussian and Laplace in closed form; intersections.
+* ``curves``: what every trade-off function can do; Gaussian and Laplace in closed form; intersections; (ε, δ), total
+  variation, randomised response, discrete noise, matrices, exponential mechanism.
 * ``pairs``: pairs of distributions on finitely many outputs, exact by Neyman and Pearson.
-* ``families``: (ε, δ), total variation, randomised response, discrete noise, matrices, exponential mechanism.
 * ``composing``: the tensor product, exact or between two bounds; the central limit theorem with its error band.
-* ``duality``: from f to all (ε, δ(ε)) and back.
-* ``utility``: what a mechanism costs in accuracy. ``figures``: regions drawn with plotly.
+* ``duality``: from f to all (ε, δ(ε)) and back, and the curve that an event promises.
+* ``gallery``: what a mechanism costs in accuracy. ``figures``: regions drawn with plotly.
 
 References
 ----------

@@ -8,9 +8,6 @@ References
 ----------
 Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022), "Connect the dots: tighter discrete approximations of privacy
 loss distributions", PoPETs 2022(4): Section 4, for the splitting; here also for finite pairs.
-
-References
-----------
 Dong, Roth, Su (2022): Definition 3.1 (tensor product), Theorem 3.2 (composition), Theorem 3.4 (central limit
 theorem with its error), Theorem 3.6 (limit of pure ε). In Najib (2025) the sum of the δ, not its square, tends to δ
 in the limit theorem for (ε, δ); and the closed form printed for DP with total variation (Theorems 29 and 53) is wrong

@@ -4,9 +4,6 @@ References
 ----------
 Dong, Roth, Su (2022): (6) for G_μ, Proposition 2.12 for δ(ε), Section 2.3 for Laplace noise. Balle, Wang (2018),
 "Improving the Gaussian mechanism", ICML: (6) for δ of Gaussian noise.
-
-References
-----------
 Kairouz, Oh, Viswanath (2017): Definition 2.1 for (ε, δ). Ghazi, Issa (2024), "Total variation meets differential
 privacy", IEEE J. Sel. Areas Inf. Theory: DP together with total variation. Canonne, Kamath, Steinke (2020), "The
 discrete Gaussian for differential privacy", NeurIPS.
@@ -22,6 +19,7 @@ import numpy.typing as npt
 from scipy import integrate, special
 
 from synthdp.errors import InputError
+from synthdp.privacy.accounting.losses import widest_variation
 from synthdp.privacy.guarantees import delta_of, positive
 from synthdp.privacy.tradeoff.pairs import Moments, Pair, hull, maximum, not_negative, share, whole
 from synthdp.table.microdata import Floats
@@ -201,9 +199,7 @@ def total_variation(eta: float) -> Pair:
 
 def largest_tv(epsilon: float, delta: float) -> float:
     """Return the total variation that (ε, δ)-DP allows: δ + (1 − δ)(e^ε − 1)/(e^ε + 1)."""
-    not_negative(epsilon, "epsilon")
-    share(delta, "delta")
-    return delta + (1 - delta) * math.tanh(epsilon / 2)
+    return widest_variation(not_negative(epsilon, "epsilon"), share(delta, "delta"))
 
 
 def dp_tv(epsilon: float, delta: float, eta: float) -> Pair:

@@ -5,10 +5,7 @@ References
 Najib (2025), "Privacy visualisation through hypothesis testing", EPFL, chapter on privacy and utility. Corrected here:
 the histogram of proportions has sensitivity 2/n, so its squared error is 8k/(nε)², where 2 and 8k/ε² are printed; the
 score of the median counts every rank twice, so the bound on a rank error of t is m e^(−εt/2), where m e^(−εt/4) is
-printed (true, but loose).
-
-After Najib (2025), "Privacy visualisation through hypothesis testing", EPFL: its figures drawn anew from the corrected
-formulas (see ``composing`` and ``utility`` for what is wrong in the printed ones).
+printed (true, but loose). Its figures are drawn anew from the corrected formulas (see ``composing`` for the others).
 """
 
 import math

@@ -15,7 +15,7 @@ import pandas as pd
 from synthdp.imputation.cells import ISO_DATE, write
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.io import quoted_numbers, spelled
-from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, decode
+from synthdp.table.microdata import Codes, Floats, Microdata, decode
 from synthdp.table.schema import Column, Kind
 
 MOST_STEPS = 2**40
@@ -52,8 +52,7 @@ class Axis:
     def encode(self, data: Microdata) -> Codes:
         """Return the cell of every record. O(n)."""
         if self.column.kind.categorical:
-            found = data.codes(self.column.name)
-            return np.where(found == MISSING, self.plain, found)
+            return data.coded.codes(data.schema[self.column.name], missing=self.plain, foreign=self.plain)
         values = data.numbers(self.column.name)
         low, step = self._grid()
         absent = np.isnan(values)

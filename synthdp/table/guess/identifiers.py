@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes, Floats
+from synthdp.table.coded import distinct
 from synthdp.table.guess import kinds
-from synthdp.table.microdata import Codes, Floats
 
 FEWEST_RECORDS = 20
 UNIQUE = 0.95
@@ -143,7 +144,7 @@ def to_replace(frame: pd.DataFrame, keys: Sequence[str], able: Sequence[str]) ->
     """
     chosen = [name for name in keys if name in able][:MOST_KEYS]
     kept = [name for name in keys if name not in chosen]
-    exact = {name: np.asarray(pd.factorize(frame[name])[0], dtype=np.int64) for name in kept}
+    exact = {name: distinct(frame[name], missing="none") for name in kept}
     for name in [name for name in kept if name in able]:
         without = [other for other in kept if other != name]
         if len(chosen) < MOST_REPLACED and unique_share(exact, without) < unique_share(exact, kept):
@@ -166,7 +167,7 @@ def _coded(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, Codes]:
         series = frame[name]
         if pd.api.types.is_numeric_dtype(series) and series.nunique() > 100:
             series = series.rank(pct=True).mul(20).floordiv(1)
-        found[name] = np.asarray(pd.factorize(series)[0], dtype=np.int64)
+        found[name] = distinct(series, missing="none")
     return found
 
 

@@ -170,7 +170,7 @@ def test_tight_conversion_by_grid():
     assert closed_forms.epsilon_of_rho(rho, delta, xi=0.2) == pytest.approx(
         0.2 + closed_forms.epsilon_of_rho(rho, delta)
     )
-    assert closed_forms.rho_of_pure(0.2) == pytest.approx(0.02)
+    assert accountants.rho(events.Pure(0.2)) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 6.0])

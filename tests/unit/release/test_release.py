@@ -16,7 +16,7 @@ import pytest
 
 from synthdp import files, release
 from synthdp.errors import InputError, Unfinished
-from synthdp.release import attempts, confidential, public
+from synthdp.release import attempts, metrics, public
 from synthdp.release.attempts import Attempt
 from synthdp.table import io
 from synthdp.table.microdata import resolve
@@ -554,7 +554,7 @@ def test_no_row_orders_when_nothing_is_shuffled(tmp_path):
 
 
 def test_json_of_paths_and_names():
-    assert json.loads(confidential.json_text({"p": Path("a/b"), 1: "x"})) == {"p": "a/b", "1": "x"}
+    assert json.loads(metrics.json_text({"p": Path("a/b"), 1: "x"})) == {"p": "a/b", "1": "x"}
 
 
 def test_leftovers_do_not_hide_the_full_disk(tmp_path, monkeypatch):

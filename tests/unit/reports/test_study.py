@@ -12,7 +12,9 @@ import pytest
 from setuptools import find_packages
 
 from reports import STUDIES, load
-from reports.study import KEPT, Study, draws, first_of_all_first, replications, shared_data, table_of
+from reports.cells import draws, first_of_all_first
+from reports.markdown import table_of
+from reports.study import KEPT, Study, replicated, shared_data
 from synthdp.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -22,13 +24,17 @@ def doubled(r: int) -> np.ndarray:
     return np.array([2.0 * r, np.nan])
 
 
+def tripled(r: int, *, seed: int) -> float:
+    return 3.0 * (r + 1) if seed == 3 else 0.0
+
+
 def kinds(part: str, case: str, number: int, *, data: Path) -> dict:
     return {"verdict": f"{part} {case} {number}"}
 
 
 DOUBLED = Study(
     name="doubled",
-    cells=replications(5),
+    cells=lambda asked: ({"r": r} for r in range(asked or 5)),
     work=doubled,
     results=lambda lines: {"sum": float(draws(lines)[:, 0].sum())},
     page=lambda results, settings: f"{results['sum']:g} of {settings['replications']}, seed {settings['seed']}",
@@ -125,6 +131,12 @@ def test_committed_lines_are_all_reported_and_the_page_follows_them(tmp_path):
     KINDS.rewrite(tmp_path)
     assert (tmp_path / "README.md").read_text() == "a x 0, b y 0\n"
     assert json.loads((tmp_path / "results.json").read_text())["results"]["verdicts"] == ["a x 0", "b y 0"]
+
+
+def test_replications_with_one_seed(tmp_path):
+    study = replicated("tripled", 4, tripled, lambda draws: [float(draws.sum())], DOUBLED.page, seed=3, n=7)
+    assert study.settings == {"n": 7, "seed": 3}
+    assert replace(study, page=lambda results, settings: str(results)).run(out=tmp_path) == {"rows": [30.0]}
 
 
 def test_without_the_shared_data(monkeypatch):

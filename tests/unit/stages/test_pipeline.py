@@ -19,7 +19,7 @@ from synthdp.evaluation.assessment import assess, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.progress import Silent, Timer
-from synthdp.release.confidential import json_text
+from synthdp.release.metrics import json_text
 from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
 from synthdp.stages.draws import Draws

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.combinations import classes, combine
 from synthdp.evaluation.risk.nearest import encode_records, nearest, span
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
 Others = Literal["half", "all"]

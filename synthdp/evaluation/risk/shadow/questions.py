@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.arrays import Booleans, compiled
+from synthdp.arrays import Booleans, Codes, Floats, compiled
 from synthdp.evaluation.risk.nearest import span
-from synthdp.table.coded import Codes, Floats, coded
+from synthdp.table.coded import coded
 from synthdp.table.schema import Column, Role
 
 TILE = 1024

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synthdp.table.coded import MISSING, Coded, Codes, Floats, coded
+from synthdp.arrays import Codes, Floats
+from synthdp.table.coded import MISSING, Coded, coded
 from synthdp.table.schema import Column, Kind, Schema
 
 Bins = npt.NDArray[np.uint16]

@@ -1,30 +1,25 @@
-"""``confidential/``: what only the data holder may see, and what an interrupted run needs to go on."""
+"""``confidential/manifest.json``: what was run with which seed, how it ended, and how an interrupted run goes on."""
 
 import hashlib
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import secrets
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from synthdp import __version__
 from synthdp.errors import InputError
 from synthdp.files import CONFIDENTIAL, write_atomic
 from synthdp.release.attempts import attempt_of
 from synthdp.release.attempts import lines as attempt_lines
+from synthdp.release.metrics import json_text
 from synthdp.seeding import SMALLEST_SECRET_SEED, fresh_seed
-from synthdp.table import io
 
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
@@ -220,62 +215,6 @@ def _attempt_lines(home: Path, manifest: Manifest) -> list[str]:
         return attempt_lines(None if entries is None else [attempt_of(entry) for entry in entries])
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{_folder(home) / MANIFEST}: the list of attempts is damaged.") from None
-
-
-def write_confidential(
-    out: Path,
-    *,
-    metrics: Mapping[str, Any],
-    report: str,
-    records_at_risk: pd.DataFrame,
-    rows: Mapping[str, npt.NDArray[np.int64]] | None = None,
-) -> Path:
-    """Write what the data holder needs to judge the release; return the report's path.
-
-    Parameters
-    ----------
-    out
-        The folder of the run, held by `prepare_out`.
-    metrics
-        The contents of ``metrics.json``.
-    report
-        The page.
-    records_at_risk
-        The records that are most exposed.
-    rows
-        For each synthetic file the permutation given to `publish`: released row j was made from record ``rows[j]``,
-        counted from 0.
-    """
-    folder = _folder(out)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if rows is not None:
-        table = pd.DataFrame({Path(name).stem: order for name, order in rows.items()})
-        write_atomic(folder / "rows.parquet", io.encode(table, format="parquet"))
-    write_atomic(folder / "metrics.json", json_text(metrics).encode())
-    write_atomic(folder / "records_at_risk.csv", io.encode(records_at_risk, format="csv"))
-    write_atomic(folder / "report.html", report.encode())
-    return folder / "report.html"
-
-
-def json_text(value: object) -> str:
-    """Return a value as JSON text; numpy numbers become plain ones, NaN and infinity become null."""
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Path):
-        return str(value)
-    return value
 
 
 def _check_same(

@@ -1,1 +1,0 @@
-"""The study dp_intervals: study.py makes results.json, README.md and the figures anew."""

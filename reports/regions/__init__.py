@@ -1,1 +1,0 @@
-"""The study regions: study.py makes results.json, README.md and the figures anew."""

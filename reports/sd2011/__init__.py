@@ -1,1 +1,0 @@
-"""The study sd2011: study.py makes results.json, README.md and the figures anew."""

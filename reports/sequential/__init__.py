@@ -1,1 +1,0 @@
-"""The study sequential: study.py makes results.json, README.md and the figures anew."""

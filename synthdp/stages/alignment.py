@@ -1,0 +1,173 @@
+"""Synthetic files of any tool, read or in memory, laid beside the original."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from synthdp.config import Config
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.stages.intake import dialect, dropped, without_codes
+from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
+from synthdp.table import io
+from synthdp.table.foreign import File, Findings, harmonise
+from synthdp.table.microdata import Microdata
+
+
+def align(
+    config: Config,
+    data: Microdata,
+    paths: Sequence[Path],
+    *,
+    groups: pd.Series | None,
+    labels: io.Labels | None = None,
+) -> Comparison:
+    """Read synthetic files and lay them beside the original.
+
+    ``labels`` are those of the original's file.
+
+    ``evaluation.rows`` says whether row i of a file is record i. A folder with a release.json holds shuffled rows, so
+    there the default is ``none``.
+    """
+    paths = [file for path in paths for file in _files(path)]
+    rows = config.evaluation.rows
+    if "rows" not in config.evaluation.model_fields_set and any((p.parent / "release.json").exists() for p in paths):
+        rows = "none"
+    tables = [io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config)) for path in paths]
+    files = [File(str(path), table.frame, table.labels) for path, table in zip(paths, tables, strict=True)]
+    copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
+    if rows not in ("aligned", "none"):
+        copies = _undo_shuffle(Path(rows), paths, copies)
+    laid = _laid(config, data, copies, found, aligned=rows != "none", design=design_of(paths))
+    return replace(laid, groups=groups)
+
+
+def lay_beside(
+    config: Config,
+    data: Microdata,
+    tables: Sequence[pd.DataFrame],
+    *,
+    groups: pd.Series | None,
+    design: Design | None = None,
+    aligned: bool | None = None,
+) -> Comparison:
+    """Lay synthetic tables in memory beside the original; ``design`` says how they came about, where that is known."""
+    aligned = config.evaluation.rows != "none" if aligned is None else aligned
+    files = [File(f"copy {number}", table) for number, table in enumerate(tables, start=1)]
+    copies, found = _checked(config, data, files, io.Labels(), same_length=aligned)
+    return replace(_laid(config, data, copies, found, aligned=aligned, design=design), groups=groups)
+
+
+def _laid(
+    config: Config,
+    data: Microdata,
+    copies: Sequence[pd.DataFrame],
+    found: Findings,
+    *,
+    aligned: bool,
+    design: Design | None,
+) -> Comparison:
+    """Return a comparison that knows how its copies came about, as far as the measures depend on it."""
+    laid = Comparison(
+        data.frame,
+        tuple(copies),
+        data.schema,
+        aligned=aligned,
+        cautions=found.cautions,
+        holdout=held_out(config, data),
+    )
+    if design is None:
+        return laid
+    masked = design.mask_draw if design.mask_draw != NOTHING_MASKED else None
+    return replace(laid, proper=design.proper, nests=design.imputations, mask_draw=masked, rule=rule_for(design))
+
+
+def design_of(paths: Sequence[Path]) -> Design | None:
+    """Return how the files of one release of ours were made; None for files of other tools, or only some of a release.
+
+    Raises
+    ------
+    InputError
+        When the ``release.json`` beside the files is damaged.
+    """
+    homes = {path.parent for path in paths}
+    if len(homes) != 1 or not (described := homes.pop() / "release.json").is_file():
+        return None
+    try:
+        contents = json.loads(described.read_text(encoding="utf-8"))
+        design = Design.of(contents)
+        whole = sorted(contents["files"]) == sorted(path.name for path in paths)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{described}: damaged, so it does not tell how the files were made.") from None
+    return design if whole else None
+
+
+def held_out(config: Config, data: Microdata) -> pd.DataFrame | None:
+    """Return the records of ``evaluation.holdout`` as the original's are, or None when no file is named."""
+    if config.evaluation.holdout is None:
+        return None
+    path = Path(config.evaluation.holdout)
+    table = io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config))
+    files = [File(str(path), table.frame, table.labels)]
+    return _checked(config, data, files, io.Labels(), same_length=False)[0][0]
+
+
+def _checked(
+    config: Config, data: Microdata, files: Sequence[File], labels: io.Labels, *, same_length: bool
+) -> tuple[list[pd.DataFrame], Findings]:
+    """Return the tables spelt as the original and missing codes gone, or list everything that is wrong."""
+    missing = config.data.missing_codes
+    given = [replace(file, frame=without_codes(file.frame, missing)) for file in files]
+    copies, found = harmonise(given, data, config.variables, labels)
+    problems = found.problems
+    if same_length:
+        problems += [
+            f"{file.name}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(file.frame)}; "
+            "set evaluation.rows: none for files whose rows are not the records."
+            for file in files
+            if len(file.frame) != len(data)
+        ]
+    if problems:
+        raise InputError(*problems)
+    return copies, found
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the file, or the synthetic files of a release folder."""
+    if not path.is_dir():
+        return [path]
+    folder = path if (path / "release.json").exists() else path / "public"
+    found = sorted(folder.glob("synthetic_*"))
+    if not found:
+        raise InputError(f"{path}: a file or the folder of a release is required, found neither.")
+    return found
+
+
+def _dialect_of_copy(config: Config, path: Path) -> io.Dialect:
+    """Return how a synthetic file is written: a release says it itself, other files are as the original is."""
+    about = path.parent / "release.json"
+    if not about.exists():
+        return dialect(config)
+    try:
+        told = json.loads(about.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"{about}: not readable as JSON.") from None
+    return io.Dialect(escaped=isinstance(told, dict) and told.get("escaped_formulas") is True)
+
+
+def _undo_shuffle(rows: Path, paths: Sequence[Path], copies: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return the copies in the order of the records, given the row order a run wrote."""
+    orders = io.read(rows)
+    aligned = []
+    for path, copy in zip(paths, copies, strict=True):
+        order = orders.get(path.stem)
+        if order is None or sorted(order) != list(range(len(copy))):
+            raise InputError(f"evaluation.rows: {rows.name} holds no row order for {path.name}.")
+        position = np.empty(len(copy), dtype=np.int64)
+        position[order.to_numpy(dtype=np.int64)] = np.arange(len(copy))
+        aligned.append(copy.iloc[position].reset_index(drop=True))
+    return aligned

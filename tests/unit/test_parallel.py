@@ -1,0 +1,32 @@
+"""The one parallel map: the same results in the same order, however many work on them."""
+
+import threading
+import time
+
+import pytest
+
+from synthdp.parallel import each
+
+
+def slow_square(x):
+    time.sleep(0.01 * (3 - x))  # the first takes longest
+    return x * x
+
+
+@pytest.mark.parametrize(("jobs", "processes"), [(1, False), (3, False), (1, True), (2, True)])
+def test_results_come_in_the_order_of_the_items(jobs, processes):
+    told = []
+    found = each(slow_square, range(4), jobs=jobs, processes=processes, advance=lambda *done: told.append(done))
+    assert list(found) == [0, 1, 4, 9]
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_one_job_works_where_the_caller_stands():
+    assert set(each(lambda _: threading.get_ident(), range(3))) == {threading.get_ident()}
+    assert threading.get_ident() not in set(each(lambda _: threading.get_ident(), range(3), jobs=2))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_is_the_callers(jobs):
+    with pytest.raises(ZeroDivisionError):
+        list(each(lambda x: 1 / x, [1, 0], jobs=jobs))
