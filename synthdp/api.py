@@ -11,7 +11,6 @@ from synthdp.errors import InputError
 from synthdp.inference.analyses import analysis_of
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
 from synthdp.inference.estimates import Estimates, fitted, from_pair
-from synthdp.inference.models.fit import Model
 from synthdp.inference.pooling import estimate_each, records
 from synthdp.inference.variances import bootstrap_estimator, bootstrap_statistic, waiting
 from synthdp.release.reading import Opened, open_copies, pool_opened
@@ -55,7 +54,7 @@ def pool(
     copies: Copies,
     fit: Callable[[pd.DataFrame], Any] | None = None,
     *,
-    model: Model | None = None,
+    model: str | None = None,
     formula: str | None = None,
     estimator: Any = None,
     statistic: Callable[[Any], Any] | None = None,

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from synthdp.cli import terminal
-from synthdp.cli.terminal import Log, ReleaseFolder, guarded
+from synthdp.cli.command import command
+from synthdp.cli.terminal import Log, ReleaseFolder
 from synthdp.errors import InputError
 
 EXAMPLES = """\b
@@ -34,7 +35,7 @@ def _column(what: str) -> typer.models.OptionInfo:
     return option
 
 
-@guarded
+@command(epilog=EXAMPLES)
 def analyse(
     folder: ReleaseFolder,
     model: Annotated[str, typer.Option(metavar="MODEL", help="The model; listed below.", show_default=False)],

@@ -13,10 +13,9 @@ from typer.core import TyperCommand
 
 from synthdp import __version__
 from synthdp.cli import terminal
-from synthdp.cli.analysing import EXAMPLES, analyse
+from synthdp.cli.command import command
 from synthdp.cli.paying import UNCHARGED, ledger_of
-from synthdp.cli.private import app as private
-from synthdp.cli.terminal import INTERRUPTED, Cap, CapDelta, LedgerFile, Log, ReleaseFolder, guarded
+from synthdp.cli.terminal import INTERRUPTED, Cap, CapDelta, LedgerFile, Log, ReleaseFolder
 from synthdp.errors import GateRefused, InputError
 
 if TYPE_CHECKING:
@@ -85,13 +84,12 @@ def _main(
         raise typer.Exit
 
 
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp demo
   synthdp demo --quick --out tour"""
 )
-@guarded
 def demo(
     out: Out = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer copies and measures: results in seconds.")] = False,
@@ -107,14 +105,13 @@ def demo(
     _conclude(outcome, quiet=quiet)
 
 
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp init survey.csv                                 writes survey.yaml
   synthdp init survey.csv --method copula                 one joint model: replaces columns with gaps too
   synthdp init survey.csv -o config.yaml --method cart    trees: gaps, dates and thousands of levels too"""
 )
-@guarded
 def init(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The confidential file.", show_default=False)],
     out: Annotated[
@@ -135,13 +132,12 @@ def init(
             terminal.show(line)
 
 
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp check config.yaml
   synthdp check config.yaml --set data.path=new.csv"""
 )
-@guarded
 def check(config: ConfigFile, set_: Set = None, quiet: Quiet = False, log: Log = None) -> None:
     """Check a config against its data, and change nothing."""
     from synthdp import pipeline
@@ -153,7 +149,7 @@ def check(config: ConfigFile, set_: Set = None, quiet: Quiet = False, log: Log =
             terminal.show(message)
 
 
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp run config.yaml
@@ -163,7 +159,6 @@ Examples:
   synthdp run config.yaml --ledger survey.ledger --cap 3  differentially private methods pay before they draw
   synthdp run config.yaml --out results --resume --accept-risk "max_individual: record 7 agreed in writing\""""
 )
-@guarded
 def run(
     config: ConfigFile,
     out: Out = None,
@@ -213,14 +208,13 @@ def run(
     _conclude(outcome, quiet=quiet)
 
 
-@app.command(
+@command(
     cls=_ManyFiles,
     epilog="""\b
 Examples:
   synthdp evaluate config.yaml --synthetic a.csv b.csv c.csv --out judged
   synthdp evaluate config.yaml --synthetic results/public --set evaluation.rows=none""",
 )
-@guarded
 def evaluate(
     config: ConfigFile,
     synthetic: Annotated[
@@ -245,18 +239,13 @@ def evaluate(
     _show(outcome, quiet=quiet)
 
 
-app.command(epilog=EXAMPLES)(analyse)
-app.add_typer(private)
-
-
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp verify results
   synthdp verify results/public
   synthdp verify results --key agency.pub.pem            who signed it?"""
 )
-@guarded
 def verify(
     folder: ReleaseFolder,
     key: Annotated[
@@ -278,14 +267,13 @@ def verify(
             terminal.show(line)
 
 
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp sign --new-key agency.pem                       makes agency.pem (keep it) and agency.pub.pem (give it out)
   synthdp sign results --key agency.pem                   writes results/public/SHA256SUMS.sig
   synthdp verify results --key agency.pub.pem             what a data user does"""
 )
-@guarded
 def sign(
     folder: Annotated[
         Path | None, typer.Argument(metavar="[DIR]", help="public/, or the folder that holds it.", show_default=False)
@@ -315,12 +303,11 @@ def sign(
         terminal.show(made)
 
 
-@app.command(
+@command(
     epilog="""\b
 Examples:
   synthdp schema > synthdp.schema.json                    for completion in an editor"""
 )
-@guarded
 def schema() -> None:
     """Show the JSON Schema of the config."""
     import json

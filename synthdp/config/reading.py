@@ -12,14 +12,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from synthdp.config.settings import MASKINGS, MASKS, PRIVATE, Config, Data, Evaluation, ReleaseSettings, ShadowGame
+from synthdp.config.settings import MASKS, METHODS, Config, Data, Evaluation, ReleaseSettings, ShadowGame
 from synthdp.errors import InputError
 from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.evaluation.utility.propensity.nulls import Propensity
 from synthdp.inference.analyses import Analysis
 from synthdp.synthesis import imputed, sequential
-from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.sequential import Sequential
 from synthdp.table.io.streams import read_text
 from synthdp.table.schema import Settings, Variable
 from synthdp.tagging.groups import Neighbours, Rules
@@ -91,12 +89,12 @@ def override(raw: dict[str, Any], text: str) -> None:
         raise InputError(f"--set {key}: the value is not valid YAML.") from None
 
 
-_METHODS: dict[str, dict[str, type[Settings]]] = {
+_METHODS: dict[str, Mapping[str, type[Settings]]] = {
     "groups": {"neighbours": Neighbours, "rules": Rules},
-    "synthesis": {"da_mi": DaMi, "mi": Mi, "sequential": Sequential, **PRIVATE, **MASKINGS},
-    "masks": {mask.model_fields["method"].default: mask for mask in MASKS},
+    "synthesis": METHODS,
+    "masks": MASKS,
+    "masks_by_group": MASKS,
 }
-_METHODS["masks_by_group"] = _METHODS["masks"]
 # the association models of each way of synthesising
 _MODELS: dict[str, Mapping[str, type[Settings]]] = {
     "da_mi": imputed.MODELS,

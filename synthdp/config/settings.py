@@ -6,39 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
+from synthdp import plugins
 from synthdp.evaluation.comparison import Request
 from synthdp.evaluation.gate.limits import OFF, Thresholds
 from synthdp.evaluation.measures import REMOVED, RISK, UTILITY
 from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.evaluation.utility.propensity.nulls import Propensity
 from synthdp.inference.analyses import Analysis
-from synthdp.masking.categorical import ShiftedNormal, Transition
-from synthdp.masking.gaussian import Gaussian
-from synthdp.synthesis.imputed import DaMi, Mi
-from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Masking, Pram
-from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise
-from synthdp.synthesis.private.histograms import DpExponential, DpHistogram, DpSparseHistogram
-from synthdp.synthesis.private.mst import DpMst
-from synthdp.synthesis.private.synthesizer import Private
-from synthdp.synthesis.sequential import Sequential
+from synthdp.masking.mask import MaskSettings
+from synthdp.synthesis.imputed import DaMi
+from synthdp.synthesis.plan import Method
 from synthdp.table import io
 from synthdp.table.schema import Level, Settings, Variable
 from synthdp.tagging.groups import Neighbours, Rules
 
-AnyMask = Annotated[Gaussian | ShiftedNormal | Transition, Field(discriminator="method")]
-MASKS: tuple[type[Gaussian] | type[ShiftedNormal] | type[Transition], ...] = (Gaussian, ShiftedNormal, Transition)
-
-
-PRIVATE: Mapping[str, type[Private]] = {
-    "dp_histogram": DpHistogram,
-    "dp_sparse_histogram": DpSparseHistogram,
-    "dp_exponential": DpExponential,
-    "dp_margins": DpMargins,
-    "dp_mst": DpMst,
-    "local_noise": LocalNoise,
-}
-MASKINGS: Mapping[str, type[Masking]] = {"k_anonymity": KAnonymity, "pram": Pram, "k_pram": KPram, "k_noise": KNoise}
-
+MASKS: Mapping[str, type[Settings]] = plugins.Registry("masks")
+METHODS: Mapping[str, type[Settings]] = plugins.Registry("synthesizers")
 
 # the largest ε of a differentially private method that takes the place of the gate's limits
 LARGEST_EPSILON = 20.0
@@ -50,34 +33,24 @@ else:
     Utility, Risk = Literal[tuple(UTILITY)], Literal[tuple(RISK)]
 
 
-def _method(default: str) -> Any:
-    """Return a discriminator that reads ``method:`` and falls back to a default."""
-
-    def choose(value: Any) -> str:
-        if isinstance(value, Mapping):
-            return str(value.get("method", "rules" if "rules" in value else default))
-        return str(getattr(value, "method", default))
-
-    return Discriminator(choose)
+def _grouping(value: Any) -> str:
+    """Return how risk groups are made: by rules where there are any, by neighbours where nothing is said."""
+    if isinstance(value, Mapping):
+        return str(value.get("method", "rules" if "rules" in value else "neighbours"))
+    return str(getattr(value, "method", "neighbours"))
 
 
-AnyGroups = Annotated[Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], _method("neighbours")]
-AnySynthesis = Annotated[
-    Annotated[DaMi, Tag("da_mi")]
-    | Annotated[Mi, Tag("mi")]
-    | Annotated[Sequential, Tag("sequential")]
-    | Annotated[DpHistogram, Tag("dp_histogram")]
-    | Annotated[DpSparseHistogram, Tag("dp_sparse_histogram")]
-    | Annotated[DpExponential, Tag("dp_exponential")]
-    | Annotated[DpMargins, Tag("dp_margins")]
-    | Annotated[DpMst, Tag("dp_mst")]
-    | Annotated[LocalNoise, Tag("local_noise")]
-    | Annotated[KAnonymity, Tag("k_anonymity")]
-    | Annotated[Pram, Tag("pram")]
-    | Annotated[KPram, Tag("k_pram")]
-    | Annotated[KNoise, Tag("k_noise")],
-    _method("da_mi"),
+AnyGroups = Annotated[
+    Annotated[Neighbours, Tag("neighbours")] | Annotated[Rules, Tag("rules")], Discriminator(_grouping)
 ]
+if TYPE_CHECKING:
+    AnyMask = MaskSettings
+    AnySynthesis = Method
+    AnyFormat = str
+else:
+    AnyMask = plugins.union("masks")
+    AnySynthesis = plugins.union("synthesizers", default="da_mi")
+    AnyFormat = Literal[(*plugins.names("formats"), "same")]
 
 
 class Data(Settings):
@@ -239,12 +212,12 @@ class ReleaseSettings(Thresholds):
         a formula.
     """
 
-    format: Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt", "same"] = "csv"
+    format: AnyFormat = "csv"
     recorded_in: str | None = None
     draws: int = Field(default=20, ge=12)
     escape_formulas: bool = False
 
-    def format_of(self, data: Path) -> io.Format:
+    def format_of(self, data: Path) -> str:
         """Return the format of the public files, given the confidential one."""
         return io.format_like(data) if self.format == "same" else self.format
 
@@ -304,8 +277,8 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config."""
     schema = Config.model_json_schema()
     blocks = [schema["properties"][name] for name in ("groups", "synthesis")]
-    blocks += [schema["$defs"][method.__name__]["properties"]["model"] for method in (DaMi, Mi, Sequential)]
-    for block in blocks:
+    blocks += [one["properties"]["model"] for one in schema["$defs"].values() if "model" in one.get("properties", {})]
+    for block in (one for one in blocks if "oneOf" in one):
         # a block without `method:` may fit several methods; the default one is meant
         block["anyOf"] = block.pop("oneOf")
     return schema

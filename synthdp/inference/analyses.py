@@ -3,25 +3,30 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from synthdp import plugins
 from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates
-from synthdp.inference.formulas import absent, build, columns_used, complete
+from synthdp.inference.formulas import absent, columns_used
 from synthdp.inference.models import descriptive
-from synthdp.inference.models.fit import DESCRIPTIVE, LINKED, MODELS, Fit, Link, Model, Problem, ReplicateMethod
-from synthdp.inference.models.regression import Regression, events
-from synthdp.inference.rules import unknown_rule
+from synthdp.inference.models.fit import Fit, Link, Problem, ReplicateMethod
+from synthdp.inference.models.model import MODELS, Asked
+from synthdp.inference.rules import RULES, unknown_rule
 from synthdp.inference.variances import linearised, replicated, sample, weight_column
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Schema, Settings
 
 __all__ = ["Analysis", "Estimates", "analysis_of", "columns_used"]
 
+if TYPE_CHECKING:
+    Model = str
+else:
+    Model = Literal[plugins.names("analyses")]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -74,7 +79,7 @@ class Analysis(Settings):
     name: str
     model: Model
     formula: str
-    rule: str | None = None
+    rule: Annotated[str, Field(json_schema_extra={"enum": [*RULES]})] | None = None
     status: str | None = None
     probabilities: tuple[Share, ...] = (0.25, 0.5, 0.75)
     link: Link | None = None
@@ -111,8 +116,9 @@ class Analysis(Settings):
     def _settings_belong_together(self) -> Self:
         if self.status is not None and self.model != "cox":
             raise ValueError(f"status belongs to model cox, not {self.model}")
-        if self.link is not None and self.model not in LINKED:
-            raise ValueError(f"link belongs to generalised linear models ({', '.join(sorted(LINKED))})")
+        if self.link is not None and not MODELS[self.model].linked:
+            linked = sorted(name for name, model in MODELS.items() if model.linked)
+            raise ValueError(f"link belongs to generalised linear models ({', '.join(linked)})")
         if self.model == "wls" and (self.weights is None or self.strata or self.cluster or self.replicate_weights):
             raise ValueError("wls needs weights, and takes no other design; use ols for a weighted sample")
         if not self.probabilities:
@@ -140,7 +146,7 @@ class Analysis(Settings):
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns this analysis estimates from."""
-        if self.model in DESCRIPTIVE:
+        if MODELS[self.model].listed:
             return tuple(dict.fromkeys(name.strip() for name in self.formula.split(",") if name.strip()))
         beside = () if self.status is None else (self.status,)
         return tuple(dict.fromkeys([*columns_used(self.formula, where=self.where), *beside]))
@@ -204,24 +210,19 @@ class Analysis(Settings):
         return Estimates(fit.names, fit.values, covariance, df, len(problem.rows))
 
     def _problem(self, frame: pd.DataFrame, schema: Schema | None, levels: descriptive.Levels | None) -> Problem:
-        where, columns = self.where, self.columns()
-        if self.model in DESCRIPTIVE:
-            used = complete(frame, columns, schema, where=where)
-            if self.model == "mean":
-                return descriptive.means(used, where)
-            if self.model == "quantile":
-                return descriptive.quantiles(used, self.probabilities, where)
-            if self.model == "correlation":
-                return descriptive.correlations(used, where)
-            known = levels if levels is not None else descriptive.levels_of([frame], columns, schema)
-            crossed, total = self.model != "proportion", self.model == "count"
-            return descriptive.cells(used, known, where, crossed=crossed, total=total)
-        beside = () if self.status is None else (self.status,)
-        design = build(self.formula, frame, schema, beside=beside, where=where)
-        status = None
-        if self.status is not None:
-            status = events(complete(frame, columns, schema, where=where)[self.status], where)
-        return Regression(self.model, design, where, self.link, self.power, status)
+        asked = Asked(
+            frame=frame,
+            schema=schema,
+            formula=self.formula,
+            columns=self.columns(),
+            where=self.where,
+            status=self.status,
+            probabilities=self.probabilities,
+            link=self.link,
+            power=self.power,
+            levels=levels,
+        )
+        return MODELS[self.model].problem(asked)
 
     def _replicated(self, frame: pd.DataFrame, problem: Problem, fit: Fit) -> tuple[Floats, float]:
         assert self.replicate_method is not None  # the validator has seen to it

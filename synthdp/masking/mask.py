@@ -72,6 +72,11 @@ class AdditiveMask(Protocol):
 class MaskSettings(Protocol):
     """A mask as the user writes it; bound to a column it becomes a Mask."""
 
+    @property
+    def method(self) -> str:
+        """How the config calls it."""
+        ...
+
     def bind(self, target: Target) -> Mask:
         """Return the mask with every record's strength fixed."""
         ...

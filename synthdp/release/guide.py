@@ -9,33 +9,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synthdp.inference.rules import RULES, Formula
 from synthdp.privacy.guarantees import NEIGHBOURS, NOT_PRIVATE
 from synthdp.release import readme_text
-from synthdp.release.rule_texts import Formula, formula_of
+from synthdp.table.io.formats import FORMATS
 
 _NUMERIC = ("continuous", "semicontinuous", "count")
-# how a user of pandas, of R and of Stata reads a file of each format
-_READERS = {
-    "csv": (
-        "read_csv(path)",
-        "read.csv(file, check.names = FALSE)",
-        'import delimited "`file\'", clear case(preserve)',
-    ),
-    "tsv": (
-        'read_csv(path, sep="\\t")',
-        "read.delim(file, check.names = FALSE)",
-        'import delimited "`file\'", clear case(preserve) delimiters(tab)',
-    ),
-    "parquet": ("read_parquet(path)", "arrow::read_parquet(file)", ""),
-    "feather": ("read_feather(path)", "arrow::read_feather(file)", ""),
-    "dta": ("read_stata(path, convert_categoricals=False)", "haven::read_dta(file)", 'use "`file\'", clear'),
-    "sav": (
-        "read_spss(path, convert_categoricals=False)",
-        "haven::read_sav(file)",
-        'import spss using "`file\'", clear',
-    ),
-    "xpt": ('read_sas(path, encoding="utf-8")', "haven::read_xpt(file)", 'import sasxport5 "`file\'", clear'),
-}
 _STATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 
 
@@ -50,14 +29,15 @@ def readme(release: Mapping[str, Any]) -> str:
         The contents of ``release.json``.
     """
     columns = release["columns"]
-    pandas_read, r_read, stata_read = _READERS[release["format"]]
+    format = FORMATS[release["format"]]
     files = len(release["files"])
     design = release.get("design", {})
-    formula = formula_of(release["rule"], float(design.get("ratio", 1.0)))
+    rule = RULES[release["rule"]]
+    formula = rule.formula(float(design.get("ratio", 1.0)))
     nests = int(release["imputations"]) * int(design.get("mask_draws", 1))
     parts = {
         "files": "One synthetic data set" if files == 1 else f"{files} synthetic data sets",
-        "single": readme_text.SINGLE if files < formula.fewest else "",
+        "single": readme_text.SINGLE if files < rule.fewest else "",
         "format": release["format"],
         "records": str(release["records"]),
         "replaced": _listed(columns, "replaced"),
@@ -68,10 +48,10 @@ def readme(release: Mapping[str, Any]) -> str:
         "privacy": _privacy(release.get("privacy", {})),
         "source": formula.source,
         "steps": formula.steps,
-        "warning": readme_text.IMPUTED if formula.imputed else readme_text.NOT_RUBIN,
-        "pandas_read": pandas_read,
-        "r_read": r_read,
-        "stata_read": stata_read,
+        "warning": readme_text.IMPUTED if rule.imputed else readme_text.NOT_RUBIN,
+        "pandas_read": format.python,
+        "r_read": format.r,
+        "stata_read": format.stata,
         "python_size": _size(nests, files, "M = len(copies)", " = ", "; "),
         "python_rule": formula.python,
         "r_size": _size(nests, files, "M <- length(fits)", " <- ", "; "),
@@ -83,7 +63,7 @@ def readme(release: Mapping[str, Any]) -> str:
         "reference": formula.reference,
     }
     regression = _regression(columns)
-    stata = _stata(columns, regression) if stata_read else None
+    stata = _stata(columns, regression) if format.stata else None
     text = readme_text.README
     text = text.replace("{regression}", readme_text.REGRESSION if regression else "")
     text = text.replace("{mice}", readme_text.MICE if release["rule"] == "reiter2003" else "")
@@ -203,7 +183,7 @@ def _privacy(section: Mapping[str, Any]) -> str:
 
 def _spreadsheet(release: Mapping[str, Any]) -> str:
     """Return what to know before such a file is opened in a spreadsheet; the other formats are not."""
-    if release["format"] not in ("csv", "tsv"):
+    if not FORMATS[release["format"]].text:
         return ""
     return readme_text.ESCAPED if release.get("escaped_formulas") else readme_text.FORMULAS
 

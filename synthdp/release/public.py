@@ -174,7 +174,7 @@ def publish(
     codebook: pd.DataFrame,
     release: Mapping[str, Any],
     readme: str,
-    format: io.Format,
+    format: str,
     permutations: Sequence[npt.NDArray[np.int64]],
     labels: io.Labels | None = None,
     inspect: Callable[[Path], Sequence[str]] | None = None,

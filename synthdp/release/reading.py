@@ -17,7 +17,8 @@ from synthdp.errors import InputError, SynthdpError
 from synthdp.files import PUBLIC
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE, Pooled
-from synthdp.inference.pooling import pool, unfit
+from synthdp.inference.pooling import pool
+from synthdp.inference.rules import unfit
 from synthdp.synthesis.design import Design
 from synthdp.table import io
 from synthdp.table.io.streams import read_text
@@ -29,7 +30,7 @@ CODEBOOK = "codebook.csv"
 RELEASE = "release.json"
 README = "README.md"
 SIGNATURE = "SHA256SUMS.sig"
-_COPY_NAME = re.compile(r"synthetic_\d+(_\d+)?\.(csv|tsv|parquet|feather|dta|sav|xpt)")
+_COPY_NAME = re.compile(rf"synthetic_\d+(_\d+)?\.({'|'.join(map(re.escape, io.FORMATS))})")
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthdp.evaluation.blocks import NOT_COMPUTED, Table, entries, find, is_number, listing, number, percent
+from synthdp.inference.rules import RULES
 from synthdp.report.content import ReportContent
 from synthdp.report.marginals import Histogram, Marginal, Shares, Summary, differing, kept_but_changed, marginals
 from synthdp.report.plots import Figure, forest, marginal
-from synthdp.report.words import RULES, day, interval, plain_term
+from synthdp.report.words import day, interval, plain_term
 
 LOW_OVERLAP = 0.5
 SURE = 0.05
@@ -50,7 +51,7 @@ def _analysis(found: Mapping[str, Any]) -> AnalysisView:
     rule = str(found.get("rule") or "")
     parts = [str(found[key]) for key in ("model", "formula") if found.get(key)]
     if rule:
-        parts.append(f"pooled by the rule of {RULES.get(rule, rule)}")
+        parts.append(f"pooled by the rule of {RULES[rule].words if rule in RULES else rule}")
     same = [_same_finding(term) for term in terms]
     judged = [value for value in same if value is not None]
     return AnalysisView(

@@ -92,20 +92,6 @@ MASK_DRAWS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-RULES: Mapping[str, str] = {
-    "reiter2003": "Reiter (2003), for partially synthetic data",
-    "rubin1987": "Rubin (1987), for missing data",
-    "raghunathan2003": "Raghunathan, Reiter and Rubin (2003), for fully synthetic data",
-    "reiter2004": "Reiter (2004), for missing and partially synthetic data",
-    "reiter2003_nested": "Reiter (2003) over draws of the mask",
-    "raab2016": "Raab, Nowok and Dibben (2016), for fully synthetic data",
-    "raab2016_proper": "Raab, Nowok and Dibben (2016), for fully synthetic data with drawn parameters",
-    "raab2016_sample": "Raab, Nowok and Dibben (2016), for the original's own estimate",
-    "raab2016_sample_proper": "Raab, Nowok and Dibben (2016), for the original's own estimate",
-    "rubin2003": "Rubin (2003), nested multiple imputation",
-    "mean_se": "mean estimate with mean standard error, without the variance that synthesis adds",
-}
-
 GROUP_ORDER = ("low", "medium", "high")
 
 

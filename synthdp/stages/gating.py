@@ -15,7 +15,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.averages import Averages
 from synthdp.evaluation.gate.inquiry import Inquiry
-from synthdp.evaluation.gate.limits import BEFORE, LIMITS
+from synthdp.evaluation.gate.limits import BEFORE, LIMITS, own_limits
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import EARLIER, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
@@ -230,7 +230,7 @@ def _unread(config: Config, schema: Schema) -> tuple[str, ...]:
 def _changed_defaults(config: Config) -> tuple[str, ...]:
     """Return one sentence on the limits whose default is another than it was, and which the config leaves out."""
     written = config.release.model_fields_set
-    if (config.synthesis.budget or 0.0) > LARGEST_EPSILON and not set(LIMITS) <= written:
+    if (config.synthesis.budget or 0.0) > LARGEST_EPSILON and not {*LIMITS} - {*own_limits()} <= written:
         return (
             f"An ε above {LARGEST_EPSILON:g} bounds almost nothing, so this release is judged by what intruders find, "
             "and no ε is claimed.",

@@ -8,9 +8,10 @@ from synthdp.errors import InputError
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check, undecided
 from synthdp.evaluation.risk.undecided import Undecided, questions, replaced_as_keys, with_undecided_as_keys
 from synthdp.evaluation.risk.undecided import undecided as find_undecided
-from synthdp.inference.pooling import Design, unfit
+from synthdp.inference.rules import unfit
 from synthdp.stages.intake import unique_share
 from synthdp.synthesis import constraints
+from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import visible
 from synthdp.synthesis.plan import Plan
 from synthdp.table import applies, io, relations
@@ -79,7 +80,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
         problems.append(
             f"synthesis.repair: may change {', '.join(drawn)} against what applies_when asks; leave out one of the two."
         )
-    problems += io.name_problems(data.schema.names(), config.release.format_of(config.data.path))
+    problems += io.FORMATS[config.release.format_of(config.data.path)].refuses(data.schema.names())
     problems += rule_problems(config, config.synthesis.design(plan))
     raise_if([*problems, *analysis_problems(config, data.schema.names())])
     return plan

@@ -116,7 +116,7 @@ def publish(
         records=len(data),
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=format,
-        escaped_formulas=config.release.escape_formulas and format in ("csv", "tsv"),
+        escaped_formulas=config.release.escape_formulas and io.FORMATS[format].text,
     )
     declared = {name: variable.levels for name, variable in config.variables.items() if variable.levels is not None}
     copies, labels = _labelled(data, made.copies, format, declared, table)
@@ -137,7 +137,7 @@ def publish(
 def _labelled(
     data: Microdata,
     copies: Sequence[pd.DataFrame],
-    format: io.Format,
+    format: str,
     declared: Mapping[str, Sequence[Level]],
     table: io.Table | None,
 ) -> tuple[Sequence[pd.DataFrame], io.Labels]:

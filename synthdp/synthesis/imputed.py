@@ -16,11 +16,12 @@ import dataclasses
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
+from synthdp import plugins
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.pymc.program import Pymc
 from synthdp.imputation.regression.association import Regression
@@ -35,20 +36,14 @@ from synthdp.synthesis.nesting import incomplete, sample, started, with_roles
 from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.applies import holds
 from synthdp.table.microdata import Microdata
-from synthdp.table.schema import Role
+from synthdp.table.schema import Role, Settings
 
-MODELS: Mapping[str, type[Regression] | type[MaskedCart] | type[Copula] | type[Pymc]] = {
-    "regression": Regression,
-    "cart": MaskedCart,
-    "copula": Copula,
-    "pymc": Pymc,
-}
+MODELS: Mapping[str, type[Settings]] = plugins.Registry("models")
+if TYPE_CHECKING:  # what is built in; models from outside keep the same protocol
+    AnyModel = Regression | MaskedCart | Copula | Pymc
+else:
+    AnyModel = plugins.union("models", default="regression")
 CANNOT = "cannot impute; use copula, or missing: keep."
-
-
-def _model(value: Any) -> str:
-    """Return which model a block of settings means; regression when it does not say."""
-    return str(value.get("method", "regression") if isinstance(value, dict) else getattr(value, "method", "regression"))
 
 
 class Imputed(Method):
@@ -76,13 +71,7 @@ class Imputed(Method):
         Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``repair``).
     """
 
-    model: Annotated[
-        Annotated[Regression, Tag("regression")]
-        | Annotated[MaskedCart, Tag("cart")]
-        | Annotated[Copula, Tag("copula")]
-        | Annotated[Pymc, Tag("pymc")],
-        Discriminator(_model),
-    ] = Regression()
+    model: AnyModel = Regression()
     copies: int = Field(default=5, ge=1)
     imputations: int = Field(default=1, ge=1)
     missing: Literal["keep", "impute"] = "keep"

@@ -149,6 +149,7 @@ class Method(Settings):
     """What the settings of a synthesizer tell of it; the answers here are of one that masks and claims nothing."""
 
     if TYPE_CHECKING:  # fields of every method, each with bounds and a default of its own
+        method: str
         copies: int
         imputations: int
         shuffle: bool
@@ -188,6 +189,10 @@ class Method(Settings):
     def independent(self) -> bool:
         """Whether copies depend on each other only through the fit, so that many may be cut from one long release."""
         return False
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on."""
+        return plan.design(proper=False, copies=self.copies)
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""

@@ -14,13 +14,14 @@ Nowok, Raab, Dibben (2016), Journal of Statistical Software 74(11). Reiter (2003
 
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from synthdp import plugins
 from synthdp.imputation.regression.forward import NormLogit, Regressions
 from synthdp.imputation.trees.cart import Cart
 from synthdp.parallel import Advance, each
@@ -47,12 +48,11 @@ class _Prepared(Protocol):
     def fit(self, name: str, *, rng: np.random.Generator | None) -> _Column: ...
 
 
-MODELS: Mapping[str, type[Cart] | type[NormLogit]] = {"cart": Cart, "regression": NormLogit}
-
-
-def _model(value: Any) -> str:
-    """Return which model a block of settings means; cart when it does not say."""
-    return str(value.get("method", "cart") if isinstance(value, dict) else getattr(value, "method", "cart"))
+MODELS: Mapping[str, Any] = plugins.Registry("models", "sequential")
+if TYPE_CHECKING:  # what is built in; models from outside keep the same protocol
+    AnyModel = Cart | NormLogit
+else:
+    AnyModel = plugins.union("models", "sequential", default="cart")
 
 
 class Sequential(Method):
@@ -86,9 +86,7 @@ class Sequential(Method):
     """
 
     method: Literal["sequential"] = "sequential"
-    model: Annotated[Annotated[Cart, Tag("cart")] | Annotated[NormLogit, Tag("regression")], Discriminator(_model)] = (
-        Cart()
-    )
+    model: AnyModel = Cart()
     copies: int = Field(default=5, ge=1)
     proper: bool = False
     imputations: Literal[1] = 1

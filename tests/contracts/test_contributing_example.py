@@ -14,9 +14,11 @@ from synthdp.config.settings import AnyMask
 from synthdp.masking.mask import ColumnMask, Target
 from synthdp.privacy import events
 from synthdp.table.schema import Column, Kind, Role
+from synthdp.testing import BINARY, MASK
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCK = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)[0]
+EXAMPLE = Path(__file__).parents[1] / "example_plugin" / "synthdp_example" / "masks.py"
 ALPHA = 1.3
 
 
@@ -31,6 +33,15 @@ def settings():
 def target():
     column = Column(name="sex", kind=Kind.BINARY, role=Role.REPLACE, key=True, levels=("F", "M"))
     return Target(column=column, link=None, neighbours=np.ones(4, dtype=np.int64))
+
+
+def test_the_block_is_the_module_of_the_example_package():
+    assert EXAMPLE.read_text(encoding="utf-8") == BLOCK
+
+
+@pytest.mark.parametrize("check", MASK)
+def test_it_keeps_the_contract(check, settings):
+    check(settings(alpha=ALPHA), BINARY)
 
 
 def test_it_takes_no_more_than_thirty_lines():

@@ -1,4 +1,4 @@
-"""What every synthesizer must do: keep the schema and the kept columns, repeat itself, and add copies at the end."""
+"""Every synthesizer keeps the contract of synthesizers; and both ends of DA-MI, groups, and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,9 @@ from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.maskings import KNoise, KPram
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
-from synthdp.table.microdata import resolve
-from synthdp.table.schema import Variable
-from synthdp.tagging.groups import Neighbours, Rules, tag
+from synthdp.tagging.groups import Rules
+from synthdp.testing import SYNTHESIZER
+from synthdp.testing import planned as plan
 
 MASKS = {"age": Gaussian(sd=0.7), "sex": ShiftedNormal(alpha=1.0), "smoker": Transition(keep=0.8)}
 GRADED = {**MASKS, "age": Gaussian(sd=0.4, graded=10)}
@@ -44,7 +44,6 @@ METHODS = [
     (KPram(copies=2, keep=1.0), {}, {}),
     (KNoise(copies=2, keep=1.0), {}, {}),
 ]
-CROWD = Neighbours(k=5)
 IDS = [
     "mi",
     "per_copy",
@@ -66,89 +65,10 @@ IDS = [
 ]
 
 
-def survey(n: int = 400) -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    z = rng.normal(size=n)
-    return pd.DataFrame(
-        {
-            "id": [f"person {i}" for i in range(n)],
-            "âge <b>": rng.integers(0, 3, n),
-            "sex": np.where(z + rng.normal(size=n) > 0, "männlich", "weiblich"),
-            "smoker": rng.random(n) < 0.3,
-            "age": np.clip(np.round(45 + 8 * z + 10 * rng.normal(size=n)), 18, 90).astype(int),
-            "z": np.where(rng.random(n) < 0.1, np.nan, z),
-            "region": rng.choice(["north", "south", None], n, p=[0.6, 0.35, 0.05]),
-        }
-    )
-
-
-def plan(masks, by_group, groups=CROWD) -> Plan:
-    data = resolve(
-        survey(),
-        {
-            "id": Variable(role="drop"),
-            "age": Variable(role="replace", key=True, bounds=(18, 90), tolerance=2),
-            "sex": Variable(role="replace", key=True),
-            "smoker": Variable(role="replace"),
-        },
-    )
-    return Plan(data, tag(data, groups), masks, by_group)
-
-
 @pytest.mark.parametrize(("method", "masks", "by_group"), METHODS, ids=IDS)
-class TestSynthesizer:
-    def test_nothing_is_wrong_with_the_plan(self, method, masks, by_group):
-        assert method.problems(plan(masks, by_group)) == []
-
-    def test_schema_is_kept(self, method, masks, by_group):
-        given = plan(masks, by_group)
-        release = method.synthesize(given, streams=Streams(1))
-        assert len(release.copies) == method.copies
-        for copy in release.copies:
-            assert list(copy.columns) == list(given.data.frame.columns)
-            assert "id" not in copy
-            assert (copy.dtypes == given.data.frame.dtypes).all()
-            assert copy["age"].between(18, 90).all()
-            assert set(copy["sex"]) <= {"männlich", "weiblich"}
-
-    def test_kept_columns_are_identical_and_replaced_ones_are_not(self, method, masks, by_group):
-        given = plan(masks, by_group)
-        copies = method.synthesize(given, streams=Streams(1)).copies
-        kept = [column.name for column in given.data.schema.kept()]
-        for copy in copies:
-            pd.testing.assert_frame_equal(copy[kept], given.data.frame[kept])
-            assert (copy["age"] != given.data.frame["age"]).mean() > 0.5
-        assert not copies[0]["age"].equals(copies[1]["age"])
-
-    def test_same_seed_same_release_for_any_number_of_jobs(self, method, masks, by_group):
-        first = method.synthesize(plan(masks, by_group), streams=Streams(7)).copies
-        second = method.synthesize(plan(masks, by_group), streams=Streams(7), jobs=2).copies
-        for a, b in zip(first, second, strict=True):
-            pd.testing.assert_frame_equal(a, b)
-        other = method.synthesize(plan(masks, by_group), streams=Streams(8)).copies
-        assert not other[0]["age"].equals(first[0]["age"])
-
-    def test_the_first_copies_are_equal_for_more_copies(self, method, masks, by_group):
-        few = method.synthesize(plan(masks, by_group), streams=Streams(7)).copies
-        many = method.model_copy(update={"copies": 4}).synthesize(plan(masks, by_group), streams=Streams(7)).copies
-        for a, b in zip(few, many[:2], strict=True):
-            pd.testing.assert_frame_equal(a, b)
-
-    def test_no_epsilon_and_no_values_in_what_is_said(self, method, masks, by_group):
-        release = method.synthesize(plan(masks, by_group), streams=Streams(1))
-        assert "epsilon of the release" not in repr(release)
-        assert repr(release).startswith("Release(")
-        for row in release.masking:
-            assert set(row) == {"column", "group", "mask", "mu", "statement"}
-
-    def test_margins_are_near_the_original(self, method, masks, by_group):
-        given = plan(masks, by_group)
-        copies = method.model_copy(update={"copies": 8}).synthesize(given, streams=Streams(3)).copies
-        original = given.data.frame
-        for name in ("age", "smoker"):
-            se = original[name].astype(float).std() / np.sqrt(len(original))
-            pooled = np.mean([copy[name].astype(float).mean() for copy in copies])
-            assert abs(pooled - original[name].astype(float).mean()) < 4 * np.sqrt(2) * se
+@pytest.mark.parametrize("check", SYNTHESIZER)
+def test_synthesizer(check, method, masks, by_group):
+    check(method, plan(masks, by_group))
 
 
 @pytest.mark.parametrize("model", [Regression(), Copula()], ids=["regression", "copula"])

@@ -37,10 +37,9 @@ def measures() -> Iterable[str]:
 
 def readable() -> Iterable[str]:
     """Return the endings of files that can be read."""
-    from synthdp.table.io.reading import COLUMNAR, SEPARATORS
-    from synthdp.table.io.statistical import READERS
+    from synthdp.table.io import FORMATS
 
-    return (*SEPARATORS, *COLUMNAR, *READERS)
+    return [ending for format in FORMATS.values() for ending in format.endings]
 
 
 def guesses() -> Iterable[str]:

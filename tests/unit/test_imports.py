@@ -14,7 +14,7 @@ PACKAGE = ROOT / "synthdp"
 
 # A module may import from the layers above its own, and inside its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "seeding", "progress", "files", "arrays", "newton", "parallel"),
+    ("errors", "seeding", "progress", "files", "arrays", "newton", "parallel", "plugins"),
     ("table",),
     ("datasets",),
     ("privacy",),
@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline",),
     ("api",),
     ("cli",),
+    ("testing",),
     ("__main__",),
 )
 FOUNDATION = LAYERS[0]

@@ -10,7 +10,7 @@ from synthdp.arrays import Booleans, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.inquiry import MEANS, Drawn
-from synthdp.evaluation.gate.limits import LIMITS, Thresholds
+from synthdp.evaluation.gate.limits import LIMITS, Thresholds, own_limits
 from synthdp.evaluation.gate.tally import LEVEL, Bound, Tally, over_draws
 from synthdp.evaluation.gate.verdict import Check, check
 from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
@@ -105,7 +105,7 @@ class Averages:
                     yield check(name, "verbatim", Bound(float(self.verbatim.section()["excess"])), limit)
                 elif "verbatim" in self.reasons:
                     yield check(name, "verbatim", None, limit)
-            elif name in MEANS:
+            elif name in MEANS or name in own_limits():
                 yield from self._means(name, limit, level)
 
     def _means(self, name: str, limit: float, level: float) -> Iterator[Check]:

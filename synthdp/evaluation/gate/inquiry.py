@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, Request
-from synthdp.evaluation.gate.limits import Thresholds
+from synthdp.evaluation.gate.limits import Thresholds, own_limits
 from synthdp.evaluation.gate.tally import Identified
 from synthdp.evaluation.measure import MATCHING_LIMITS, Need, lacking
 from synthdp.evaluation.measures import in_turn, measure, reading
@@ -110,7 +110,7 @@ class Inquiry:
         self, files: Comparison, streams: Streams, given: Mapping[str, Any], reasons: dict[str, str]
     ) -> dict[str, Mapping[str, float]]:
         found: dict[str, Mapping[str, float]] = {}
-        for one in (one for limit in MEANS if self.limits.judged(limit) for one in reading(limit)):
+        for one in (one for limit in (*MEANS, *own_limits()) if self.limits.judged(limit) for one in reading(limit)):
             rng = streams.generator("evaluate", one.name)
             try:
                 found[one.name] = one.judged(files, rng=rng, found=given.get(one.name))

@@ -1,14 +1,22 @@
 """The limits of the gate: what each one holds a release against, and its default."""
 
+import difflib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from synthdp import plugins
 from synthdp.table.schema import Settings
 
 # what the defaults were before 0.2; a config that leaves them out is told once
 BEFORE = {"max_expected_match_rate": 0.05, "max_individual": 0.5, "max_excess_true_match": 0.0}
+
+
+# what a measure of each side is judged by
+SIDES: Mapping[str, Literal["risk", "use"]] = {"risk": "risk", "utility": "use"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Limit:
     share: bool = True
 
 
-LIMITS = {
+_BUILT_IN = {
     "max_expected_match_rate": Limit(
         "expected match rate beyond chance",
         "People found, beyond blind guessing, as a share of all records",
@@ -113,6 +121,38 @@ LIMITS = {
 }
 
 
+@cache
+def own_limits() -> Mapping[str, Limit]:
+    """Return the limits that measures from outside state, by name: ``max_…`` or ``min_…``; set in ``release.limits``.
+
+    A measure of risk over its limit refuses the release, one of usefulness makes the verdict amber.
+    """
+    found: dict[str, Limit] = {}
+    for side, judges in SIDES.items():
+        measures = plugins.Registry("measures", side)
+        for one in (measures[name] for name in plugins.outside("measures", side)):
+            words = one.title or one.name
+            limit = Limit(words, words, words, f"{words}: {{}}", judges, share=False)
+            found |= {name: limit for name in one.limits if name not in _BUILT_IN}
+    return found
+
+
+class _Limits(Mapping[str, Limit]):
+    """Every limit by name, ours first; those from outside are looked up when they are needed."""
+
+    def __getitem__(self, name: str) -> Limit:
+        return _BUILT_IN[name] if name in _BUILT_IN else own_limits()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_BUILT_IN, *own_limits()))
+
+    def __len__(self) -> int:
+        return len(_BUILT_IN) + len(own_limits())
+
+
+LIMITS: Mapping[str, Limit] = _Limits()
+
+
 class Thresholds(Settings):
     """The largest risks at which a release may be published, and the least usefulness; ``null`` is not judged.
 
@@ -143,6 +183,8 @@ class Thresholds(Settings):
         Least mean overlap of confidence intervals, of ``panel`` and of the analyses; below it the verdict is amber.
     max_pmse_ratio
         Largest ratio of pMSE (logit) to its expectation; above it the verdict is amber.
+    limits
+        Of measures from outside, by the names that they state.
 
     Examples
     --------
@@ -161,10 +203,21 @@ class Thresholds(Settings):
     max_mean_individual: float | None = Field(default=None, ge=0)
     min_overlap: float | None = Field(default=0.6, le=1)
     max_pmse_ratio: float | None = Field(default=None, gt=0)
+    limits: dict[str, float] = Field(default_factory=dict)
+
+    @field_validator("limits")
+    @classmethod
+    def _known_limits(cls, limits: dict[str, float]) -> dict[str, float]:
+        for name in limits:
+            if name not in own_limits():
+                near = difflib.get_close_matches(name, own_limits(), n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "it is for those that plugins bring"
+                raise ValueError(f"no measure from outside states a limit named {name!r}; {hint}")
+        return limits
 
     def limit(self, name: str) -> float | None:
         """Return the limit of that name; None where it is not judged."""
-        value = getattr(self, name)
+        value = getattr(self, name) if name in _BUILT_IN else self.limits.get(name)
         return None if value is None else float(value)
 
     def judged(self, *names: str) -> bool:
@@ -172,4 +225,4 @@ class Thresholds(Settings):
         return any(self.limit(name) is not None for name in names or LIMITS)
 
 
-OFF = Thresholds(**dict.fromkeys(LIMITS))
+OFF = Thresholds(**dict.fromkeys(_BUILT_IN))

@@ -1,5 +1,6 @@
 """A regression with its data, whichever model it is."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,25 +44,37 @@ class Regression:
 
     def fit(self, weights: Floats | None) -> Fit:
         """Return the fit with these weights."""
-        model, design, where = self.model, self.design, self.where
-        if model == "multinomial":
-            return multinomial(design, weights, where)
-        if model == "ordered_logit":
-            return ordered("logit", design, weights, where)
-        if model == "ordered_probit":
-            return ordered("probit", design, weights, where)
-        if model == "cox":
-            return cox(design, self.status, weights, where)
-        if model == "negative_binomial":
-            return negative_binomial(design, weights, where)
-        if model == "wls" and weights is not None:
-            return weighted_least_squares(design, weights, where)
-        if weights is None and self.link is None:
-            if model == "ols":
-                return least_squares(design, where)
-            if model in ("logit", "probit", "poisson"):
-                return maximum_likelihood(model, design, where)
-        return generalised(model, design, weights, link=self.link, power=self.power, where=where)
+        return _FITS.get(self.model, _generalised)(self, weights)
+
+
+def _generalised(self: Regression, weights: Floats | None) -> Fit:
+    return generalised(self.model, self.design, weights, link=self.link, power=self.power, where=self.where)
+
+
+def _ols(self: Regression, weights: Floats | None) -> Fit:
+    return least_squares(self.design, self.where) if weights is None else _generalised(self, weights)
+
+
+def _wls(self: Regression, weights: Floats | None) -> Fit:
+    return _generalised(self, weights) if weights is None else weighted_least_squares(self.design, weights, self.where)
+
+
+def _likelihood(self: Regression, weights: Floats | None) -> Fit:
+    if weights is None and self.link is None:
+        return maximum_likelihood(self.model, self.design, self.where)
+    return _generalised(self, weights)
+
+
+_FITS: Mapping[str, Callable[[Regression, Floats | None], Fit]] = {
+    "ols": _ols,
+    "wls": _wls,
+    **dict.fromkeys(("logit", "probit", "poisson"), _likelihood),
+    "negative_binomial": lambda self, weights: negative_binomial(self.design, weights, self.where),
+    "multinomial": lambda self, weights: multinomial(self.design, weights, self.where),
+    "ordered_logit": lambda self, weights: ordered("logit", self.design, weights, self.where),
+    "ordered_probit": lambda self, weights: ordered("probit", self.design, weights, self.where),
+    "cox": lambda self, weights: cox(self.design, self.status, weights, self.where),
+}
 
 
 def events(column: pd.Series, where: str) -> Floats:

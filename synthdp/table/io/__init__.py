@@ -6,16 +6,18 @@ messages of the parsers quote the data, so they are not passed on.
 """
 
 from synthdp.table.io.delimited import LARGEST_EXACT, MISSING_TEXTS
+from synthdp.table.io.formats import FORMATS, Contents, Format, format_like
 from synthdp.table.io.labels import Dialect, Labels, Table, published, restored
 from synthdp.table.io.memory import TooLarge
 from synthdp.table.io.reading import digest, read, read_table
 from synthdp.table.io.storing import Stored, quoted_numbers, spelled, storage
-from synthdp.table.io.writing import FORMATS, Format, encode, format_like, name_problems, write
+from synthdp.table.io.writing import encode, write
 
 __all__ = [
     "FORMATS",
     "LARGEST_EXACT",
     "MISSING_TEXTS",
+    "Contents",
     "Dialect",
     "Format",
     "Labels",
@@ -25,7 +27,6 @@ __all__ = [
     "digest",
     "encode",
     "format_like",
-    "name_problems",
     "published",
     "quoted_numbers",
     "read",

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
+from synthdp import plugins
 from synthdp.errors import BROKEN, InputError
 from synthdp.table.io import memory
 from synthdp.table.io.delimited import check_names, read_delimited, unescaped
+from synthdp.table.io.formats import FORMATS, ending
 from synthdp.table.io.gathering import Gathered, assemble, watch
 from synthdp.table.io.labels import Dialect, Table
-from synthdp.table.io.statistical import READERS, read_statistical
 from synthdp.table.io.streams import open_file, unreadable
 
 BATCH = 2**18  # records
@@ -27,24 +28,20 @@ NAMES = {".parquet": "Parquet", ".feather": "Feather"}
 Batches = Callable[[Any], Iterator[Any]]
 
 
-def read_columnar(path: Path, suffix: str, *, drop: Collection[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the columns of a Parquet or Feather file, and the names of those that were left out.
-
-    Parameters
-    ----------
-    drop
-        Columns that are not needed.
-    """
+def read_columnar(path: Path, dialect: Dialect, drop: Collection[str] = ()) -> Table:
+    """Read a Parquet or Feather file, column by column, without those to drop."""
+    suffix, _ = ending(path)
     try:
         with pa.OSFile(str(path)) as file:
             schema, rows, batches = _parquet(file) if suffix == ".parquet" else _feather(file)
-            return _gather(path, schema, rows, batches, drop)
+            frame, unread = _gather(path, schema, rows, batches, drop)
     except pa.ArrowMemoryError:
         raise
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno in BROKEN:
             raise unreadable(path, error) from None
         raise InputError(f"{path}: the file is not {NAMES[suffix]}, or it is cut off.") from None
+    return Table(frame, unread=unread)
 
 
 def _parquet(file: Any) -> tuple[Any, int, Batches]:
@@ -120,7 +117,6 @@ def _what(kind: Any) -> str:
 
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}
-COLUMNAR = (".parquet", ".feather")
 KNOWN = ".csv or .parquet, .tsv, .csv.gz, .tsv.gz, .feather, .dta, .sav, .zsav, .por, .sas7bdat or .xpt"
 PLAIN = Dialect()
 
@@ -150,15 +146,17 @@ def read(path: Path, dialect: Dialect = PLAIN, *, drop: Collection[str] = ()) ->
 
 def read_table(path: Path, dialect: Dialect = PLAIN, *, drop: Collection[str] = ()) -> Table:
     """Read a table together with its labels and user-missing codes (text and columnar files have none)."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    zipped = suffixes[-1:] == [".gz"]
-    suffix = "".join(suffixes[-2:-1] if zipped else suffixes[-1:])
-    known = SEPARATORS if zipped else {*SEPARATORS, *COLUMNAR, *READERS}
-    if suffix not in known:
-        raise InputError(f"{path}: cannot tell the format; the name must end in {KNOWN}.")
+    suffix, zipped = ending(path)
+    known = (one for one in FORMATS.values() if suffix in one.endings and (one.text or not zipped))
+    format = next(known, None)
+    if format is None:
+        more = [one for name in plugins.outside("formats") for one in FORMATS[name].endings]
+        raise InputError(f"{path}: cannot tell the format; the name must end in {', '.join([KNOWN, *more])}.")
     memory.spare_addresses()
     try:
-        table = _read(path, suffix, dialect, zipped=zipped, drop=drop)
+        if not format.text:
+            _first_byte(path)
+        table = format.read(path, dialect, drop)
     except (MemoryError, pa.ArrowMemoryError):
         raise memory.too_large(path) from None
     if len(table.frame) == 0:
@@ -172,13 +170,9 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path, suffix: str, dialect: Dialect, *, zipped: bool, drop: Collection[str]) -> Table:
-    if suffix not in SEPARATORS:
-        _first_byte(path)
-        if suffix in READERS:
-            return read_statistical(path, suffix, dialect, drop=drop)
-        frame, unread = read_columnar(path, suffix, drop=drop)
-        return Table(frame, unread=unread)
+def read_text(path: Path, dialect: Dialect, drop: Collection[str] = ()) -> Table:
+    """Read a text file whose values stand between separators."""
+    suffix, zipped = ending(path)
     separator = dialect.separator or SEPARATORS[suffix]
     if separator is None:
         raise InputError(f"{path}: a .txt file does not say how its values are separated; set data.separator.")

@@ -27,7 +27,7 @@ CELLS = 2**22  # values of a batch
 SOFTWARE: dict[Family, str] = {"spss": "SPSS", "stata": "Stata", "sas": "SAS", "plain": "text"}
 
 
-def read_statistical(path: Path, suffix: str, dialect: Dialect, *, drop: Collection[str] = ()) -> Table:
+def read_statistical(path: Path, dialect: Dialect, drop: Collection[str] = ()) -> Table:
     """Read an SPSS, Stata or SAS file.
 
     Value-labelled columns keep their codes. A SAS file takes its value labels from a catalogue of the same name
@@ -41,7 +41,7 @@ def read_statistical(path: Path, suffix: str, dialect: Dialect, *, drop: Collect
     drop
         Columns that are not needed.
     """
-    source = _Source(path, suffix, dialect)
+    source = _Source(path, path.suffix.lower(), dialect)
     about = source.describe()
     every = list(about.column_names)
     check_names(path, every)

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from synthdp.errors import InputError
 from synthdp.table.io.delimited import LARGEST_EXACT
+from synthdp.table.io.formats import Contents
 from synthdp.table.io.labels import CALENDARS, Code, Family, Labels
 from synthdp.table.io.storing import Stored
 from synthdp.table.schema import Role
@@ -78,28 +79,23 @@ _RULES = {
 }
 
 
-def name_rule(format: str) -> NameRule | None:
-    """Return which column names a format allows, or None where all are."""
-    return _RULES.get(format)
+def name_problems(names: Collection[str], *, format: StatisticalFormat) -> list[str]:
+    """Return which column names a format does not allow, one sentence each."""
+    rule = _RULES[format]
+    wrong = [name for name in names if not rule.allows(name)]
+    problems = [
+        f"release.format: {format} does not allow the column name {name!r} ({rule.words}); rename it, or use csv."
+        for name in wrong
+    ]
+    folded = [name.casefold() for name in names]
+    if rule.ignores_case and len(set(folded)) < len(folded):
+        problems.append(f"release.format: {format} does not tell upper from lower case in column names; rename one.")
+    return problems
 
 
-def encode_statistical(
-    table: Any,
-    *,
-    format: StatisticalFormat,
-    labels: Labels,
-    letters: Mapping[str, pd.Series],
-    stored: Mapping[str, Stored],
-) -> bytes:
-    """Return an Arrow table as the bytes of an SPSS, Stata or SAS transport file.
-
-    Parameters
-    ----------
-    letters
-        For Stata: the letters of user-missing values by column, missing elsewhere.
-    stored
-        The type of each column as the schema has it; numbers are 8 bytes in all three formats whatever they are.
-    """
+def encode_statistical(contents: Contents, *, format: StatisticalFormat) -> bytes:
+    """Return an SPSS, Stata or SAS transport file; numbers are 8 bytes in all three, whatever the schema has."""
+    table, labels, letters, stored = contents.table, contents.labels, contents.letters, contents.stored
     own = labels.formats if labels.family == FAMILIES[format] else {}
     columns, formats = {}, {}
     for name, column in zip(table.column_names, table.columns, strict=True):

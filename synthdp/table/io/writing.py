@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,15 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from synthdp.table.io.delimited import LARGEST_EXACT, escaped
+from synthdp.table.io.formats import FORMATS, Contents
 from synthdp.table.io.labels import Labels
-from synthdp.table.io.statistical_writing import encode_statistical, name_rule
 from synthdp.table.io.storing import Stored
-
-Format = Literal["csv", "tsv", "parquet", "feather", "dta", "sav", "xpt"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-_SAME: dict[str, Format] = {".zsav": "sav", ".por": "sav", ".sas7bdat": "xpt", ".txt": "csv"}
 
 
 def encode(
     frame: pd.DataFrame,
     *,
-    format: Format,
+    format: str,
     labels: Labels | None = None,
     stored: Mapping[str, Stored] | None = None,
     escape_formulas: bool = False,
@@ -48,7 +44,7 @@ def encode(
     """
     labels, stored = labels or Labels(), stored or {}
     letters = {}
-    if format == "dta":
+    if FORMATS[format].lettered:
         for name in set(labels.missing) & set(frame.columns):
             letters[name] = frame[name].where(frame[name].isin([low for low, _ in labels.missing[name]]))
         frame = frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce") for name in letters})
@@ -57,20 +53,31 @@ def encode(
     table = pa.table(
         [stored[n].array(s) if n in stored else _plain(s) for n, s in zip(names, series, strict=True)], names=names
     )
-    if format in ("dta", "sav", "xpt"):
-        return encode_statistical(table, format=format, labels=labels, letters=letters, stored=stored)
+    return FORMATS[format].write(Contents(table, labels, letters, stored, escape_formulas))
+
+
+def write_parquet(contents: Contents) -> bytes:
+    """Return a Parquet file."""
     sink = io.BytesIO()
-    if format == "parquet":
-        pyarrow.parquet.write_table(table, sink)
-        return sink.getvalue()
-    if format == "feather":
-        pyarrow.feather.write_feather(table, sink, compression="lz4")
-        return sink.getvalue()
-    separator = "\t" if format == "tsv" else ","
-    columns = [_printable(c, stored.get(n)) for n, c in zip(names, table.columns, strict=True)]
-    if escape_formulas:
+    pyarrow.parquet.write_table(contents.table, sink)
+    return sink.getvalue()
+
+
+def write_feather(contents: Contents) -> bytes:
+    """Return a Feather file."""
+    sink = io.BytesIO()
+    pyarrow.feather.write_feather(contents.table, sink, compression="lz4")
+    return sink.getvalue()
+
+
+def write_text(contents: Contents, *, separator: str) -> bytes:
+    """Return a text file, with quotation marks where some text needs them."""
+    names, stored = list(contents.table.column_names), contents.stored
+    columns = [_printable(c, stored.get(n)) for n, c in zip(names, contents.table.columns, strict=True)]
+    if contents.escape_formulas:
         columns = [escaped(c) if _is_text(c) else c for c in columns]
         names = escaped(pa.array(names)).to_pylist()
+    sink = io.BytesIO()
     sink.write(_csv_line(names, separator))
     quoting = "needed" if _quotes(columns, stored, separator) else "none"
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style=quoting, delimiter=separator)
@@ -82,41 +89,12 @@ def write(
     frame: pd.DataFrame,
     path: Path,
     *,
-    format: Format,
+    format: str,
     labels: Labels | None = None,
     stored: Mapping[str, Stored] | None = None,
 ) -> None:
     """Write a table to a file; equal tables give equal bytes."""
     path.write_bytes(encode(frame, format=format, labels=labels, stored=stored))
-
-
-def format_like(path: Path) -> Format:
-    """Return the format that a file of this name is written back in; SAS data files only SAS can write, so xpt.
-
-    Examples
-    --------
-    >>> format_like(Path("survey.sav")), format_like(Path("survey.tsv.gz")), format_like(Path("survey.sas7bdat"))
-    ('sav', 'tsv', 'xpt')
-    """
-    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    known: dict[str, Format] = {f".{format}": format for format in FORMATS} | _SAME
-    return known.get(suffix.lower(), "csv")
-
-
-def name_problems(names: Sequence[str], format: Format) -> list[str]:
-    """Return which column names a format does not allow, one sentence each."""
-    rule = name_rule(format)
-    if rule is None:
-        return []
-    wrong = [name for name in names if not rule.allows(name)]
-    problems = [
-        f"release.format: {format} does not allow the column name {name!r} ({rule.words}); rename it, or use csv."
-        for name in wrong
-    ]
-    folded = [name.casefold() for name in names]
-    if rule.ignores_case and len(set(folded)) < len(folded):
-        problems.append(f"release.format: {format} does not tell upper from lower case in column names; rename one.")
-    return problems
 
 
 def _plain(series: pd.Series) -> Any:

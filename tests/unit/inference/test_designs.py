@@ -12,8 +12,7 @@ from synthdp.cli import app
 from synthdp.config import load
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
-from synthdp.inference.pooling import unfit
-from synthdp.inference.rules import RULES
+from synthdp.inference.rules import RULES, unfit
 from synthdp.synthesis.design import Design, rule_for
 
 PARTIAL = Design(replaced="some", proper=True, copies=5)

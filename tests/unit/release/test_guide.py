@@ -17,8 +17,8 @@ from synthdp.cli import app
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import combine
 from synthdp.inference.estimates import Estimates
+from synthdp.inference.rules import RULES
 from synthdp.release.reading import open_copies, pool_opened
-from synthdp.release.rule_texts import formula_of
 from synthdp.synthesis.design import Design, rule_for
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
@@ -224,7 +224,7 @@ def test_the_nested_formulas_follow_the_rule_term_by_term(rule) -> None:
     names = tuple("abcde")
     pooled = combine([Estimates(names, a, np.diag(b), None) for a, b in zip(q, u, strict=True)], rule, nests=m)
     space = {"np": np, "q": q, "u": u, "m": m, "r": r, "M": m * r}
-    exec(formula_of(rule).python, space)
+    exec(RULES[rule].formula(1.0).python, space)
     np.testing.assert_allclose(space["T"], pooled.se**2)
     np.testing.assert_allclose(space["nu"], pooled.df)
 

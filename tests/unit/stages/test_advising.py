@@ -144,7 +144,7 @@ def test_every_mask_has_a_wider_one() -> None:
         "shifted_normal": [{"alpha": 2.0}],
         "transition": [{"keep": 0.8}],
     }
-    for settings in MASKS:
+    for settings in MASKS.values():
         for block in made[settings.model_fields["method"].default]:
             mask = settings(**block)
             assert mask.wider(2.0, 4) != mask

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import nnls
 
-from synthdp.config.settings import PRIVATE
+from synthdp.config.settings import METHODS
 from synthdp.privacy.accounting.accountants import cost, rho
 from synthdp.privacy.accounting.closed_forms import rho_of_epsilon
 from synthdp.privacy.audit import epsilon_bound, repeated
@@ -322,7 +322,7 @@ class TestTree:
         given, far = plan(), {}
         for method in ("dp_margins", "dp_mst"):
             copy = (
-                PRIVATE[method](epsilon=1, delta=1e-6, source="simulated", copies=1)
+                METHODS[method](epsilon=1, delta=1e-6, source="simulated", copies=1)
                 .synthesize(given, streams=Streams(2))
                 .copies[0]
             )

@@ -12,7 +12,7 @@ import yaml
 from scipy import stats
 
 from synthdp import config as configs
-from synthdp.config.settings import MASKINGS, PRIVATE
+from synthdp.config.settings import METHODS
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.pipeline import check, run
@@ -22,7 +22,7 @@ from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
-from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Pram, classes, group_edges
+from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Masking, Pram, classes, group_edges
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private import histograms as fixed
 from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise, noisy_margins
@@ -35,10 +35,13 @@ from synthdp.synthesis.private.histograms import (
     fixed_total,
     noisy_counts,
 )
+from synthdp.synthesis.private.synthesizer import Private
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import Neighbours, tag
 
+PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private)}
+MASKINGS = {name: method for name, method in METHODS.items() if issubclass(method, Masking)}
 ALL = {
     "age": Variable(role="replace", key=True, bounds=(18, 90), decimals=0, tolerance=2),
     "sex": Variable(role="replace", key=True, levels=("F", "M")),

@@ -482,7 +482,7 @@ def test_memory_that_was_given_back_counts_as_free(monkeypatch):
     ],
 )
 def test_names_a_format_does_not_allow(format, names, count):
-    assert len(io.name_problems(names, format)) == count
+    assert len(io.FORMATS[format].refuses(names)) == count
 
 
 def test_a_name_that_cannot_be_written_is_said_before_the_run(tmp_path):

@@ -1,0 +1,292 @@
+"""Everything that has a name in a config or on the command line, found by that name: built in, or installed beside us.
+
+A plugin is a distribution with entry points in one of the groups ``synthdp.masks``, ``.models``, ``.synthesizers``,
+``.measures``, ``.rules``, ``.analyses``, ``.formats`` and ``.commands``. A name may have a part before a dot that says
+where it belongs: ``sequential.cart`` is the model ``cart`` of ``method: sequential``, ``risk.identity`` the measure
+``identity`` of ``evaluation.risk``.
+
+Built-ins are entry points too, of the same form and loaded in the same way. They stand in the table below and not in
+pyproject.toml because installed metadata are written once, on installing: a source tree would not see its own changes.
+Nothing is imported before it is asked for, so that ``synthdp --help`` stays quick.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from importlib import metadata
+from importlib.metadata import EntryPoint
+from operator import or_
+from typing import Annotated, Any, Literal, get_args
+
+from synthdp.errors import InputError
+
+Kind = Literal["masks", "models", "synthesizers", "measures", "rules", "analyses", "formats", "commands"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
+    "masks": {
+        "gaussian": "synthdp.masking.gaussian:Gaussian",
+        "shifted_normal": "synthdp.masking.categorical:ShiftedNormal",
+        "transition": "synthdp.masking.categorical:Transition",
+    },
+    "models": {
+        "regression": "synthdp.imputation.regression.association:Regression",
+        "cart": "synthdp.imputation.trees.masked:MaskedCart",
+        "copula": "synthdp.imputation.copula.model:Copula",
+        "pymc": "synthdp.imputation.pymc.program:Pymc",
+        "sequential.cart": "synthdp.imputation.trees.cart:Cart",
+        "sequential.regression": "synthdp.imputation.regression.forward:NormLogit",
+    },
+    "synthesizers": {
+        "da_mi": "synthdp.synthesis.imputed:DaMi",
+        "mi": "synthdp.synthesis.imputed:Mi",
+        "sequential": "synthdp.synthesis.sequential:Sequential",
+        "dp_histogram": "synthdp.synthesis.private.histograms:DpHistogram",
+        "dp_sparse_histogram": "synthdp.synthesis.private.histograms:DpSparseHistogram",
+        "dp_exponential": "synthdp.synthesis.private.histograms:DpExponential",
+        "dp_margins": "synthdp.synthesis.private.columnwise:DpMargins",
+        "dp_mst": "synthdp.synthesis.private.mst:DpMst",
+        "local_noise": "synthdp.synthesis.private.columnwise:LocalNoise",
+        "k_anonymity": "synthdp.synthesis.maskings:KAnonymity",
+        "pram": "synthdp.synthesis.maskings:Pram",
+        "k_pram": "synthdp.synthesis.maskings:KPram",
+        "k_noise": "synthdp.synthesis.maskings:KNoise",
+    },
+    # those of "gate" are asked by the gate alone, where a person has several rows
+    "measures": {
+        "utility.pmse": "synthdp.evaluation.measures.usefulness:PMSE",
+        "utility.panel": "synthdp.evaluation.measures.usefulness:PANEL",
+        "utility.analyses": "synthdp.evaluation.measures.usefulness:ANALYSES",
+        "utility.tables": "synthdp.evaluation.measures.usefulness:TABLES",
+        "utility.distributions": "synthdp.evaluation.measures.usefulness:DISTRIBUTIONS",
+        "utility.correlations": "synthdp.evaluation.measures.usefulness:CORRELATIONS",
+        "utility.prediction": "synthdp.evaluation.measures.usefulness:PREDICTION",
+        "risk.identity": "synthdp.evaluation.measures.identity:EACH_COPY",
+        "risk.identity_averaged": "synthdp.evaluation.measures.identity:AVERAGED",
+        "risk.identity_linked": "synthdp.evaluation.measures.identity:LINKED",
+        "risk.identity_likelihood": "synthdp.evaluation.measures.identity:LIKELIHOOD",
+        "risk.identity_public": "synthdp.evaluation.measures.identity:PUBLIC",
+        "risk.identity_extremes": "synthdp.evaluation.measures.identity:EXTREMES",
+        "risk.identity_bayes": "synthdp.evaluation.measures.identity:BAYES",
+        "risk.verbatim": "synthdp.evaluation.measures.standing_out:VERBATIM",
+        "risk.memorised": "synthdp.evaluation.measures.standing_out:MEMORISED",
+        "risk.exposure": "synthdp.evaluation.measures.standing_out:EXPOSURE",
+        "risk.attribute": "synthdp.evaluation.measures.disclosure:ATTRIBUTE",
+        "risk.membership": "synthdp.evaluation.measures.disclosure:MEMBERSHIP",
+        "risk.membership_shadow": "synthdp.evaluation.measures.disclosure:SHADOW",
+        "risk.singling": "synthdp.evaluation.measures.disclosure:SINGLING",
+        "risk.linkability": "synthdp.evaluation.measures.disclosure:LINKABILITY",
+        "risk.inference": "synthdp.evaluation.measures.disclosure:INFERENCE",
+        "risk.anonymity": "synthdp.evaluation.measures.standing_out:ANONYMITY",
+        "risk.population": "synthdp.evaluation.measures.standing_out:POPULATION",
+        "gate.identity_persons": "synthdp.evaluation.measures.identity:PERSONS",
+    },
+    "rules": {
+        "reiter2003": "synthdp.inference.rules.partial:REITER2003",
+        "rubin1987": "synthdp.inference.rules.imputed:RUBIN1987",
+        "raghunathan2003": "synthdp.inference.rules.full:RAGHUNATHAN2003",
+        "reiter2004": "synthdp.inference.rules.imputed:REITER2004",
+        "rubin2003": "synthdp.inference.rules.imputed:RUBIN2003",
+        "reiter2003_nested": "synthdp.inference.rules.partial:REITER2003_NESTED",
+        "raab2016": "synthdp.inference.rules.full:RAAB2016",
+        "raab2016_proper": "synthdp.inference.rules.full:RAAB2016_PROPER",
+        "raab2016_sample": "synthdp.inference.rules.full:RAAB2016_SAMPLE",
+        "raab2016_sample_proper": "synthdp.inference.rules.full:RAAB2016_SAMPLE_PROPER",
+        "mean_se": "synthdp.inference.rules.partial:MEAN_SE",
+    },
+    "analyses": {
+        "ols": "synthdp.inference.models.builtin:OLS",
+        "logit": "synthdp.inference.models.builtin:LOGIT",
+        "probit": "synthdp.inference.models.builtin:PROBIT",
+        "poisson": "synthdp.inference.models.builtin:POISSON",
+        "mean": "synthdp.inference.models.builtin:MEAN",
+        "proportion": "synthdp.inference.models.builtin:PROPORTION",
+        "quantile": "synthdp.inference.models.builtin:QUANTILE",
+        "table": "synthdp.inference.models.builtin:TABLE",
+        "count": "synthdp.inference.models.builtin:COUNT",
+        "correlation": "synthdp.inference.models.builtin:CORRELATION",
+        "wls": "synthdp.inference.models.builtin:WLS",
+        "gaussian": "synthdp.inference.models.builtin:GAUSSIAN",
+        "binomial": "synthdp.inference.models.builtin:BINOMIAL",
+        "gamma": "synthdp.inference.models.builtin:GAMMA",
+        "inverse_gaussian": "synthdp.inference.models.builtin:INVERSE_GAUSSIAN",
+        "tweedie": "synthdp.inference.models.builtin:TWEEDIE",
+        "negative_binomial": "synthdp.inference.models.builtin:NEGATIVE_BINOMIAL",
+        "multinomial": "synthdp.inference.models.builtin:MULTINOMIAL",
+        "ordered_logit": "synthdp.inference.models.builtin:ORDERED_LOGIT",
+        "ordered_probit": "synthdp.inference.models.builtin:ORDERED_PROBIT",
+        "cox": "synthdp.inference.models.builtin:COX",
+    },
+    "formats": {
+        "csv": "synthdp.table.io.builtin:CSV",
+        "tsv": "synthdp.table.io.builtin:TSV",
+        "parquet": "synthdp.table.io.builtin:PARQUET",
+        "feather": "synthdp.table.io.builtin:FEATHER",
+        "dta": "synthdp.table.io.builtin:DTA",
+        "sav": "synthdp.table.io.builtin:SAV",
+        "xpt": "synthdp.table.io.builtin:XPT",
+    },
+    "commands": {
+        "demo": "synthdp.cli.commands:demo",
+        "init": "synthdp.cli.commands:init",
+        "check": "synthdp.cli.commands:check",
+        "run": "synthdp.cli.commands:run",
+        "evaluate": "synthdp.cli.commands:evaluate",
+        "analyse": "synthdp.cli.analysing:analyse",
+        "dp": "synthdp.cli.private:app",
+        "verify": "synthdp.cli.commands:verify",
+        "sign": "synthdp.cli.commands:sign",
+        "schema": "synthdp.cli.commands:schema",
+    },
+}
+
+# what an object of each kind must have; a class of settings must also call itself by the name it is registered under
+REQUIRED: Mapping[Kind, tuple[str, ...]] = {
+    "masks": ("model_fields", "bind", "event", "describe", "suits", "depends_on_neighbours"),
+    "models": ("model_fields", "problems"),
+    "synthesizers": ("model_fields", "problems", "synthesize", "design"),
+    "measures": ("name", "asks", "needs", "limits", "take"),
+    "rules": ("name", "spread", "fewest", "reasons", "formula"),
+    "analyses": ("name", "problem"),
+    "formats": ("name", "endings", "read", "write"),
+    "commands": (),
+}
+
+
+@cache
+def entries(kind: Kind) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a kind by name, built-ins first; nothing is imported.
+
+    Raises
+    ------
+    InputError
+        If two distributions register the same name.
+
+    Examples
+    --------
+    >>> list(entries("masks"))[:3]
+    ['gaussian', 'shifted_normal', 'transition']
+    """
+    group = f"synthdp.{kind}"
+    found = {name: EntryPoint(name, value, group) for name, value in BUILT_IN[kind].items()}
+    for entry in sorted(metadata.entry_points(group=group), key=lambda one: (origin(one), one.name)):
+        if entry.name in found:
+            raise InputError(
+                f"{group}: {origin(entry)} and {origin(found[entry.name])} both register {entry.name!r}; "
+                "uninstall one of them."
+            )
+        found[entry.name] = entry
+    words = [name.rpartition(".")[2] for name in found]
+    if kind == "measures" and len(set(words)) < len(words):
+        twice = next(name for name in found if words.count(name.rpartition(".")[2]) > 1 and name not in BUILT_IN[kind])
+        raise InputError(f"{group}: {origin(found[twice])} registers {twice!r}, and there is a measure of that name.")
+    return found
+
+
+def names(kind: Kind, of: str = "") -> tuple[str, ...]:
+    """Return the names of a kind without importing anything, those before a dot being ``of``.
+
+    Examples
+    --------
+    >>> names("models", "sequential")[:2]
+    ('cart', 'regression')
+    """
+    split = [name.rpartition(".") for name in entries(kind)]
+    return tuple(last for first, _, last in split if first == of)
+
+
+def outside(kind: Kind, of: str = "") -> tuple[str, ...]:
+    """Return the names that plugins bring."""
+    return tuple(name for name in names(kind, of) if (f"{of}.{name}" if of else name) not in BUILT_IN[kind])
+
+
+def load(kind: Kind, name: str) -> Any:
+    """Return what is registered under a name; KeyError where nothing is.
+
+    Raises
+    ------
+    InputError
+        If a plugin cannot be imported, or is not what its kind must be: which distribution, and why.
+    """
+    return _loaded(entries(kind)[name], kind)
+
+
+@dataclass(frozen=True)
+class Registry(Mapping[str, Any]):
+    """Everything of a kind by name, each loaded when it is looked up; see :func:`names` for ``of``.
+
+    Examples
+    --------
+    >>> Registry("masks")["gaussian"](sd=2).describe()
+    "Gaussian noise, sd 2 of the column's own sd"
+    """
+
+    kind: Kind
+    of: str = ""
+
+    def __getitem__(self, name: str) -> Any:
+        return load(self.kind, f"{self.of}.{name}" if self.of else name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names(self.kind, self.of))
+
+    def __len__(self) -> int:
+        return len(names(self.kind, self.of))
+
+
+def union(kind: Kind, of: str = "", default: str | None = None) -> Any:
+    """Return the type of a block of settings that names one of a kind in ``method:``; without it, the default.
+
+    Every class says in a ``Literal`` how it is called, so that YAML, Python and the JSON Schema have the same words.
+    """
+    from pydantic import Discriminator, Field, Tag  # the foundation is imported by what must start quickly
+
+    classes = Registry(kind, of)
+    if default is None:
+        return Annotated[reduce(or_, classes.values()), Field(discriminator="method")]
+
+    def choose(value: Any) -> str:
+        found = value.get("method") if isinstance(value, Mapping) else getattr(value, "method", None)
+        return default if found is None else str(found)
+
+    tagged = [Annotated[one, Tag(name)] for name, one in classes.items()]
+    return Annotated[reduce(or_, tagged), Discriminator(choose)]
+
+
+def origin(entry: EntryPoint) -> str:
+    """Return the distribution that an entry point is of, with its version."""
+    return "synthdp itself" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+@cache
+def _loaded(entry: EntryPoint, kind: Kind) -> Any:
+    where = f"plugin {origin(entry)}: {entry.name} of {entry.group} ({entry.value})"
+    try:
+        found = entry.load()
+    except InputError:  # a plugin that builds on another one says itself what is wrong
+        raise
+    except Exception as error:
+        if entry.dist is None:
+            raise
+        raise InputError(
+            f"{where} cannot be loaded: {type(error).__name__}: {_line(error)}. Repair the package or uninstall it."
+        ) from None
+    if entry.dist is not None and (why := _wrong(found, entry.name.rpartition(".")[2], kind)):
+        raise InputError(f"{where} {why}. Repair the package or uninstall it.")
+    return found
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or "no reason given"
+
+
+def _wrong(found: Any, name: str, kind: Kind) -> str | None:
+    lacks = [attribute for attribute in REQUIRED[kind] if not hasattr(found, attribute)]
+    if lacks:
+        return f"is no {kind[:-1]}: it lacks {', '.join(lacks)}"
+    if "model_fields" in REQUIRED[kind]:
+        field = found.model_fields.get("method")
+        called = None if field is None else field.default
+    else:
+        called = getattr(found, "name", name)
+    return None if called == name else f"calls itself {called!r}"

@@ -1,0 +1,122 @@
+"""What every measure must do: ask a question, find the same twice, and tell copies of the records from strangers."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison, Request
+from synthdp.evaluation.measure import Finding, Measure, identifies, lacking
+from synthdp.inference.analyses import Analysis
+from synthdp.testing.synthesizers import respondents
+
+COPIES = 2
+
+
+def files(*, shuffled: bool = False, order: int | None = None) -> Comparison:
+    """Return a survey beside copies of it: as it is, or with every replaced column in an order of its own.
+
+    Parameters
+    ----------
+    order
+        In which of several orders all records stand, on both sides alike.
+    """
+    data = respondents()
+    kept = [column.name for column in data.schema.replaced()] if shuffled else []
+    rng = np.random.default_rng(6)
+    copies = [
+        data.frame.assign(**{name: rng.permutation(data.frame[name].to_numpy()) for name in kept}).astype(
+            data.frame.dtypes.to_dict()
+        )
+        for _ in range(COPIES)
+    ]
+    rows = np.arange(len(data)) if order is None else np.random.default_rng(order).permutation(len(data))
+    place: list[pd.DataFrame] = [frame.iloc[rows].reset_index(drop=True) for frame in (data.frame, *copies)]
+    # people who are not in the file
+    outsiders = place[0].iloc[: len(data) // 4].assign(z=lambda frame: frame["z"].fillna(0.0) + 100)
+    asked = Request(targets=("smoker",), analyses=(Analysis(name="age", model="mean", formula="age"),))
+    return Comparison(place[0], tuple(place[1:]), data.schema, aligned=True, holdout=outsiders, request=asked)
+
+
+def asks_a_question(measure: Measure) -> None:
+    """Check that name, question and title can be shown, and that limits have names."""
+    assert measure.name.isidentifier()
+    assert measure.asks.endswith("?")
+    assert all(limit.startswith(("max_", "min_")) for limit in measure.limits)
+
+
+def section_is_json(measure: Measure) -> None:
+    """Check that metrics.json can hold the section, and that the report's blocks can be made of it."""
+    section = _section(measure, files(shuffled=True))
+    if section is None:
+        return
+    json.dumps(section, allow_nan=False)
+    for block in measure.blocks(section):
+        assert block.title
+
+
+def same_rng_same_finding(measure: Measure) -> None:
+    """Check that nothing but the generator is random."""
+    first, second = (_section(measure, files(shuffled=True)) for _ in range(2))
+    assert json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
+
+
+def limits_are_held_against_numbers(measure: Measure) -> None:
+    """Check what a limit that is no intruder's reads: a number for each target."""
+    if identifies(measure) or not measure.limits or lacking(measure, files()) is not None:
+        return
+    judged = measure.judged(files(shuffled=True), rng=np.random.default_rng(1))
+    assert all(isinstance(target, str) and isinstance(value, int | float) for target, value in judged.items())
+
+
+def points_at_originals_and_not_at_strangers(measure: Measure) -> None:
+    """Check an intruder's two ends: found where copies are the original, as good as never where they were shuffled."""
+    if not identifies(measure) or lacking(measure, files()) is not None:
+        return
+    itself, strangers = (_individual(measure, files(shuffled=one)) for one in (False, True))
+    assert ((itself >= 0) & (itself <= 1)).all()
+    # one who looks for a few people only, such as the oldest, finds few among originals too
+    assert strangers.mean() <= itself.mean() + 0.01
+    assert strangers.mean() < 0.05
+
+
+def order_of_rows_does_not_matter(measure: Measure) -> None:
+    """Check that an intruder gives each record about the same chance wherever it stands in the file."""
+    if not identifies(measure) or lacking(measure, files()) is not None:
+        return
+    one, other = (_individual(measure, files(order=order)) for order in (1, 2))
+    np.testing.assert_allclose(np.sort(one).mean(), np.sort(other).mean(), atol=0.02)
+
+
+def _section(measure: Measure, comparison: Comparison) -> Any:
+    found = _take(measure, comparison)
+    return None if found is None else found.section()
+
+
+def _individual(measure: Measure, comparison: Comparison) -> Any:
+    found: Any = _take(measure, comparison)
+    return found.individual[np.isfinite(found.individual)]
+
+
+def _take(measure: Measure, comparison: Comparison) -> Finding | None:
+    """Take a measure; None where the files cannot give what it needs."""
+    if lacking(measure, comparison) is not None:
+        return None
+    try:
+        return measure.take(comparison, rng=np.random.default_rng(1))
+    except InputError:
+        if measure.insists:
+            raise
+        return None
+
+
+MEASURE = (
+    asks_a_question,
+    section_is_json,
+    same_rng_same_finding,
+    limits_are_held_against_numbers,
+    points_at_originals_and_not_at_strangers,
+    order_of_rows_does_not_matter,
+)
