@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from reports.study import SHARED, table
+from reports.markdown import table
+from reports.study import SHARED
 
 __all__ = ["SHARED", "table"]

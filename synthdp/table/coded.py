@@ -93,11 +93,14 @@ class Coded:
             If the column holds dates instead of numbers, or numbers instead of dates.
         """
         held, date = self._held(column.name), column.kind is Kind.DATE
-        if date not in held.floats:
+        found = held.floats.get(date)
+        if found is None:
             found = numbers(held.series, column).view()
             found.flags.writeable = False
-            held.floats[date] = found
-        return held.floats[date] if self._rows is None else held.floats[date][self._rows]
+            # casting whole numbers is cheap, keeping them twice is not; floats are the frame's own
+            if held.series.dtype.kind not in "iu":
+                held.floats[date] = found
+        return found if self._rows is None else found[self._rows]
 
     def finite(self, column: Column) -> Floats:
         """Return a numeric or date column as floats; whatever is no finite number is NaN."""

@@ -2,8 +2,8 @@
 
 One at a time in double precision, in blocks in single precision.
 
-One record after another spends its time waiting: each coordinate's draw needs the one before. In blocks a coordinate is
-drawn for a block of records in loops without branches, which the compiler turns into vector instructions: about eight
+One record after another spends its time waiting: each coordinate's draw needs the one before. So a coordinate is drawn
+for a block of records, in loops without branches, which the compiler turns into vector instructions: about eight
 times as fast. Single precision moves a latent by a ten millionth of itself; sums over records are added up in double
 precision.
 

@@ -20,21 +20,32 @@ from typer.testing import CliRunner
 from synthdp import __version__, pipeline, release
 from synthdp.cli import app, terminal
 from synthdp.errors import InputError, Unfinished
+from synthdp.release.metrics import Metrics
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 
 ROOT = Path(__file__).parents[3]
 SECRET = "Zebulon"
 COMMANDS = ["demo", "init", "check", "run", "evaluate", "analyse", "dp", "verify", "sign", "schema"]
+
+
+def judged(gate):
+    """Return metrics with a verdict, and no ε claimed."""
+    metrics = Metrics()
+    metrics.claimed()
+    metrics.decided(gate)
+    return metrics
+
+
 PASSED = pipeline.Outcome(
-    metrics={"gate": {"passed": True, "reasons": []}},
+    metrics=judged({"passed": True, "reasons": []}),
     report=Path("out/confidential/report.html"),
     public=Path("out/public"),
     passed=True,
     summary=(("overlap", "0.93"), ("expected matches", "1.2")),
 )
 REFUSED = pipeline.Outcome(
-    metrics={"gate": {"passed": False, "reasons": ["expected_match_rate 0.4 is above 0.05"]}},
+    metrics=judged({"passed": False, "reasons": ["expected_match_rate 0.4 is above 0.05"]}),
     report=Path("out/confidential/report.html"),
     public=None,
     passed=False,
@@ -122,15 +133,15 @@ def test_run_shows_the_summary_and_where_things_are(config, calls):
     assert found.stderr.startswith("draw: 0.0 s")
 
 
-def test_run_passes_everything_on(config, calls):
+def test_run_passes_everything_on(config, calls, capsys):
     big = 2**127 + 1
     args = ["--out", "o", "--study", "--resume", "--seed", big, "--set", "synthesis.copies=3", "--jobs", 2, "--quiet"]
     found = invoke("run", config, *args)
     (settings,), options = calls["run"]
     assert found.output == ""
     assert (settings.seed, settings.synthesis.copies) == (big, 3)
-    assert options.pop("progress") is not None
-    assert options.pop("waiting") is not None
+    options.pop("progress").wait("another run has to end first")
+    assert capsys.readouterr().err == "another run has to end first\n"  # although --quiet shows no progress
     assert options == {"out": Path("o"), "study": True, "resume": True, "jobs": 2, "accepted": {}, "ledger": None}
 
 
@@ -159,7 +170,7 @@ def test_a_refusal_of_the_gate(config, calls, command):
 
 
 def test_a_reason_in_the_summary_is_not_repeated(config, calls):
-    reason = REFUSED.metrics["gate"]["reasons"][0]
+    reason = REFUSED.metrics.gate["reasons"][0]
     calls["answer"]("run", dataclasses.replace(REFUSED, summary=(("gate", "REFUSED"), ("", reason))))
     assert invoke("run", config).output.count(reason) == 1
 
