@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -204,6 +204,12 @@ class Thresholds(Settings):
     min_overlap: float | None = Field(default=0.6, le=1)
     max_pmse_ratio: float | None = Field(default=None, gt=0)
     limits: dict[str, float] = Field(default_factory=dict)
+
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _none_judged(cls, limits: Any) -> Any:
+        # as of every other limit, null says that it is not judged
+        return {} if limits is None else limits
 
     @field_validator("limits")
     @classmethod
