@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.tally import Identified
@@ -15,7 +16,6 @@ from synthdp.evaluation.measures import measure
 from synthdp.evaluation.risk.identity import evaluate_original
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.seeding import Streams
-from synthdp.table.microdata import Floats
 
 NOTABLE_RISK = 0.2
 

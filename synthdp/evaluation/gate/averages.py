@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate.inquiry import MEANS, Drawn
@@ -17,7 +17,6 @@ from synthdp.evaluation.leaks.draws import Read, VerbatimOverDraws
 from synthdp.evaluation.measure import IDENTITY_LIMITS, MATCHING_LIMITS
 from synthdp.evaluation.measures import reading
 from synthdp.evaluation.risk.persons import PersonsRisk
-from synthdp.table.microdata import Floats
 
 # intruders who weigh all rows against each other: to one who matches, a coincidence is a certainty
 WEIGHING = ("identity_likelihood", "identity_public", "identity_extremes", "identity_persons")

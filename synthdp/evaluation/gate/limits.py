@@ -205,6 +205,12 @@ class Thresholds(Settings):
     max_pmse_ratio: float | None = Field(default=None, gt=0)
     limits: dict[str, float] = Field(default_factory=dict)
 
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _none_judged(cls, limits: Any) -> Any:
+        # as of every other limit, null says that it is not judged
+        return {} if limits is None else limits
+
     @field_validator("limits")
     @classmethod
     def _known_limits(cls, limits: dict[str, float]) -> dict[str, float]:

@@ -7,8 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.stats import t as student
 
-from synthdp.arrays import Booleans
-from synthdp.table.microdata import Codes, Floats
+from synthdp.arrays import Booleans, Codes, Floats
 
 LEVEL = 0.95
 # the claims of which the intruder is most confident: this share of all, but never fewer than this many

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from synthdp.arrays import Floats
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison, Sizes, clusters, sizes_of, split
 from synthdp.inference.analyses import Analysis, Estimates
 from synthdp.inference.combining import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Pooled, half_width
 from synthdp.inference.pooling import pool
-from synthdp.table.microdata import Floats
 
 # directions of the covariance with less than this share of the largest are none
 RANK = 1e-10

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.comparison import Halves, Sizes, summarise
 from synthdp.evaluation.utility.classes import Classes
-from synthdp.table.microdata import Codes, Floats
 
 MOST_TABLES = 500
 # a table with more cells than this is counted over the combinations that occur
