@@ -18,6 +18,11 @@ PARAMETERS = [pytest.param(name, marks=[pytest.mark.slow] * case.slow, id=name) 
 SEED_AT_LEAST = 2**64
 # what no case can touch, and why
 UNTOUCHED = {
+    "limits": "of measures from outside: tests/contracts/test_plugins.py sets one",
+    **{
+        f"rule={name}": "no method makes such copies; the case python pools by it"
+        for name in ("rubin2003", "reiter2003_nested")
+    },
     "adjacency=add_remove": "refused by every method; dp statistics take it",
     "source=secure": "noise that cannot be repeated; the commands of the case ledger draw it, numbers aside",
     "separator=,": "the default of .csv",
