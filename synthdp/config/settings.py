@@ -184,7 +184,8 @@ class Evaluation(Settings):
     @field_validator("utility", "risk", mode="before")
     @classmethod
     def _not_removed(cls, names: Any) -> Any:
-        gone = [name for name in names if name in REMOVED] if isinstance(names, list | tuple) else []
+        given = names if isinstance(names, list | tuple) else ()
+        gone = [name for name in given if isinstance(name, str) and name in REMOVED]
         if gone:
             raise ValueError(" ".join(f"{name}: {REMOVED[name]}" for name in gone))
         return names
