@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from synthdp.imputation.regression.association import Regression
-from synthdp.inference.rules import Replicates, reiter2003, reiter2004
+from synthdp.inference.rules import RULES, Replicates
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
@@ -51,7 +51,10 @@ def found() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         plan = Plan(data, tag(data, None), {"x": Gaussian(sd=1.0)})
         made = method.synthesize(plan, streams=Streams(run))
         q, v = (np.array(part) for part in zip(*map(estimate, made.copies), strict=True))
-        spreads = reiter2004(Replicates(q, v, nests=IMPUTATIONS)), reiter2003(Replicates(q, v))
+        spreads = (
+            RULES["reiter2004"].spread(Replicates(q, v, nests=IMPUTATIONS)),
+            RULES["reiter2003"].spread(Replicates(q, v)),
+        )
         for row, spread in enumerate(spreads):
             hits[row] += np.abs(q.mean(axis=0) - TRUTH) < stats.t.ppf(0.975, spread.df) * np.sqrt(spread.variance)
         variances.append(spreads[0].variance)

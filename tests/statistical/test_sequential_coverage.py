@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from synthdp.imputation.regression.forward import NormLogit
-from synthdp.inference.rules import Replicates, reiter2003
+from synthdp.inference.rules import RULES, Replicates
 from synthdp.seeding import Streams
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
@@ -44,6 +44,6 @@ def test_norm_logit_with_reiter(replaced, proper):
         data = resolve(frame, {name: Variable(role="replace") for name in replaced})
         copies = method.synthesize(Plan(data, tag(data, None)), streams=Streams(run)).copies
         q, v = (np.array(part) for part in zip(*map(slopes, copies), strict=True))
-        spread, df, *_ = reiter2003(Replicates(q, v))
+        spread, df, *_ = RULES["reiter2003"].spread(Replicates(q, v))
         hits += np.abs(q.mean(axis=0) - TRUTH) < stats.t.ppf(0.975, df) * np.sqrt(spread)
     assert np.abs(hits / RUNS - 0.95).max() < 4 * np.sqrt(0.95 * 0.05 / RUNS)
