@@ -20,7 +20,7 @@ from synthdp.table.schema import Column, Role, Schema
 from synthdp.tagging.groups import tag
 
 
-def of(data: Microdata, seen: Microdata | None = None) -> list[str]:
+def cautions_on(data: Microdata, seen: Microdata | None = None) -> list[str]:
     """Return warnings about the columns, in sentences without values.
 
     Parameters
@@ -113,7 +113,7 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
             f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those need "
             "not break any mask. Keep only what must stay exact."
         )
-    notes += of(data, plan.data)
+    notes += cautions_on(data, plan.data)
     if config.release.format == "same" and config.data.path.suffix.lower() == ".sas7bdat":
         notes.append("SAS data files can be written by SAS only: the copies are SAS transport files (.xpt).")
     if (config.masks or config.masks_by_group) and config.synthesis.mask_drawn is None:

@@ -191,7 +191,7 @@ def test_design_columns_are_carried_and_the_cluster_is_no_predictor():
         assert list(copy.columns) == list(frame().columns)
         for name in ("weight", "household", "code"):
             assert copy[name].equals(frame()[name])
-    assert planning.of(data)[-1] == (
+    assert planning.cautions_on(data)[-1] == (
         "Columns of the survey's design are released as they are: code (strata), household (cluster), weight "
         "(weights). An analysis takes account of them in its standard errors where it names them (weights, strata, "
         "cluster)."

@@ -196,11 +196,11 @@ def test_a_function_is_refused_and_may_be_kept_anyway():
     (copy,) = api.synthesize(frame, anyway, seed=1).copies
     assert copy["made"].equals(frame["made"])
     data = resolve(frame, {"age": Variable(role="replace"), "made": Variable(keep_anyway=True)})
-    assert planning.of(data)[0].startswith("Allowed: variables.made: kept, but it is a function of age")
+    assert planning.cautions_on(data)[0].startswith("Allowed: variables.made: kept, but it is a function of age")
 
 
 def test_a_near_copy_is_a_warning():
     frame = people().assign(made=lambda f: f["age"] + 0.5 * np.random.default_rng(9).normal(size=len(f)))
     api.synthesize(frame, SETTINGS, seed=1)
     data = resolve(frame, {"age": Variable(role="replace")})
-    assert [note[:54] for note in planning.of(data)] == ["variables.made: kept, but it is nearly a copy of age, "]
+    assert [note[:54] for note in planning.cautions_on(data)] == ["variables.made: kept, but it is nearly a copy of age, "]
