@@ -203,4 +203,6 @@ def test_a_near_copy_is_a_warning():
     frame = people().assign(made=lambda f: f["age"] + 0.5 * np.random.default_rng(9).normal(size=len(f)))
     api.synthesize(frame, SETTINGS, seed=1)
     data = resolve(frame, {"age": Variable(role="replace")})
-    assert [note[:54] for note in planning.cautions_on(data)] == ["variables.made: kept, but it is nearly a copy of age, "]
+    assert [note[:54] for note in planning.cautions_on(data)] == [
+        "variables.made: kept, but it is nearly a copy of age, "
+    ]
