@@ -77,6 +77,7 @@ def measure(n: int, jobs: int, draws: int | None, profile: Path | None, *, chain
     import synthdp
     from synthdp.config import parse
     from synthdp.seeding import Streams
+    from synthdp.stages.draws import Draws
     from synthdp.stages.gating import judge
     from synthdp.stages.intake import prepare
     from synthdp.stages.planning import plan_of
@@ -88,13 +89,13 @@ def measure(n: int, jobs: int, draws: int | None, profile: Path | None, *, chain
 
     # a small one loads what is compiled
     _, config, plan = planned(1000)
-    judge(config, plan, streams=Streams(1), jobs=jobs, draws=4)
+    judge(Draws(config, plan, Streams(1), jobs), count=4)
     frame, config, plan = planned(n)
     began, used = time.perf_counter(), time.process_time()
     watch = cProfile.Profile()
     if profile is not None:
         watch.enable()
-    found = judge(config, plan, streams=Streams(2), jobs=jobs, draws=draws)
+    found = judge(Draws(config, plan, Streams(2), jobs), count=draws)
     if profile is not None:
         watch.disable()
         with profile.open("w") as file:
