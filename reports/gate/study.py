@@ -120,6 +120,7 @@ def summary(lines: Sequence[Line]) -> Results:
         "strength": [_strength(name, found) for name, found in _by_case(parts["strength"]).items()],
         "links": _links(ordered),
         "seconds": {"mean": round(float(np.mean([line["seconds"] for line in ordered])), 2), "verdicts": len(ordered)},
+        "harmless_before": sum(line.get("intruders", 1) < INTRUDERS and not line["leaks"] for line in parts["cases"]),
         "recalibrated": sum(line.get("intruders", 1) == INTRUDERS for line in ordered),
     }
 
@@ -178,6 +179,11 @@ def _links(lines: Sequence[Line]) -> list[dict[str, Any]]:
     return [{"intruder": name, **{key: round(value, 1) for key, value in one.items()}} for name, one in found.items()]
 
 
+def _since(results: Results) -> str:
+    old = results["harmless_before"]
+    return f"{old} harmless ones are still of the old kind." if old else "No harmless one is of the old kind any more."
+
+
 def page(results: Results, settings: Results) -> str:
     """Return the page."""
     harmless = [one for one in results["cases"] if not one["leaks"]]
@@ -194,6 +200,9 @@ def page(results: Results, settings: Results) -> str:
             "Asked for are 50 of each harmless design, 30 of each planted one (10 of the census) and 20 seeds; while a "
             "line has fewer, the study is not finished, and its interval says how little that proves.",
             f"## Harmless files: {_total(harmless)} refused",
+            "Verdicts made before an intruder changed were judged anew in this order: the two designs of which one had "
+            "been refused by it, then the others, so that a count over both kinds would favour the gate. "
+            f"{_since(results)}",
             table(head, [_row(one) for one in harmless]),
             f"## Planted leaks: {_total(planted)} refused",
             table(head, [_row(one) for one in planted]),
