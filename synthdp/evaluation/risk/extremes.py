@@ -128,13 +128,13 @@ def evaluate_extremes(
     The confidence is worked out from the copies alone. Let u be what kept columns leave open of x. With one replaced
     column, b the share of the variance of u that copies have in common, and in units of the sd of u, the average of M
     copies is a u + e, where a = √b and Var e = (1 − b)/M for masks drawn per copy (or noise), a = b and Var e =
-    b(1 − b) + (1 − b)/M for masks drawn once; for several columns see ``risk.channel``. (What copies share because they
-    share the kept columns says nothing of x: taking it for x itself made 13,958 of 87,400 claims of ``reports/gate``
-    right in the intruder's eyes, and 7,912 in truth.) From one copy b cannot be seen and is taken for a half. The u are
-    normal, but for an outlier in every third file, ten times as far out, so that one is taken for one. Every row is
-    drawn 200 times from this posterior, and the confidence is how often the row pointed at has its rank again. For
-    copies that share nothing it is about one in the number of rows; for outliers that masks hide well it errs on the
-    timid side. Cost: O(M n log n) for each column, and a regression on at most 5,000 rows.
+    b(1 − b) + (1 − b)/M for masks drawn once; for several columns see ``risk.channel``. What copies share because they
+    share the kept columns says nothing of x, and is taken off copy by copy. From one copy b cannot be seen and is taken
+    for a half. The u are normal, but for an outlier in every third file, ten times as far out, so that one is taken for
+    one. Every row is drawn 200 times from this posterior, and the confidence is how often the row pointed at has its
+    rank again. For copies that share nothing it is about one in the number of rows; where masks leave less than can be
+    told from noise, and for outliers that masks hide well, it errs on the timid side. Cost: O(M n log n) for each
+    column, and a regression on at most 5,000 rows.
 
     Examples
     --------
@@ -306,10 +306,8 @@ def _told(files: Comparison, mask_draw: MaskDraw, rng: np.random.Generator) -> d
     if copies == 1:
         (channel,) = even_channels(fit.total, [UNSEEN])
     else:
-        apart = fit.residuals - fit.residuals.mean(axis=0)
-        within = np.einsum("mni,mnj->ij", apart, apart) / ((copies - 1) * rows)
         pairs = copies * (copies - 1) // 2 * rows
-        channel = channel_of(fit.total, within, pairs=pairs, mask_draw=mask_draw, errors=LEAST_ERRORS)
+        channel = channel_of(fit.total, fit.within(), pairs=pairs, mask_draw=mask_draw, errors=LEAST_ERRORS)
     variance, slope, error = channel.by_column(copies)
     found = {}
     for place in fit.coding.places:

@@ -73,7 +73,7 @@ def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.
     kept, replaced, gaps = sort_columns(comparison)
     cells = cells_of(comparison.copies[0], kept)
     fit = regress_on_kept(comparison, kept, replaced, gaps, rng=rng)
-    channels = _channels(fit.residuals, fit.freedom, fit.rows, cells, mask_draw, rng)
+    channels = _channels(fit, cells, mask_draw, rng)
     keys = _keys(fit.coding, comparison)
     return Public(comparison, fit.coding, fit.kept, fit.slopes, cells, tuple(channels), keys)
 
@@ -82,7 +82,9 @@ def study(comparison: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.
 class Regressed:
     """Replaced columns regressed on kept ones: slopes, and the residuals of some rows, (copies, rows, width).
 
-    ``freedom`` is the share of the rows that the predictors leave.
+    ``slopes`` are those of the copies' mean, residuals those of each copy by itself: copies were drawn with parameters
+    of their own, and what is left of one fit to all of them would look like something that rows have in common, by
+    about (predictors)/(rows). ``freedom`` is the share of the rows that the predictors leave.
     """
 
     coding: Coding
@@ -101,6 +103,12 @@ class Regressed:
         copies, rows, _ = self.residuals.shape
         return np.asarray(np.einsum("mni,mnj->ij", self.residuals, self.residuals) / (copies * rows * self.freedom))
 
+    def within(self, rows: Codes | None = None) -> Floats:
+        """Return the covariance of what linked rows do not have in common, from some of the rows."""
+        mine = self.residuals if rows is None else self.residuals[:, rows]
+        apart = mine - mine.mean(axis=0)
+        return np.asarray(np.einsum("mni,mnj->ij", apart, apart) / ((len(mine) - 1) * mine.shape[1] * self.freedom))
+
 
 def regress_on_kept(
     comparison: Comparison,
@@ -111,7 +119,7 @@ def regress_on_kept(
     most_rows: int = MOST_ROWS,
     rng: np.random.Generator,
 ) -> Regressed:
-    """Regress the copies' mean of replaced columns on the kept ones, from at most ``most_rows`` rows."""
+    """Regress replaced columns on the kept ones, copy by copy, from at most ``most_rows`` rows."""
     copies = [coded(copy) for copy in comparison.copies]
     first = copies[0]
     coding, predictors = code_columns(copies, replaced, gaps), code_kept(first, kept)
@@ -123,31 +131,26 @@ def regress_on_kept(
     present = np.isfinite(shown)
     mean = np.where(present, shown, 0.0).sum(axis=(0, 1)) / np.maximum(present.sum(axis=(0, 1)), 1)
     filled = np.where(present, shown, mean)
-    slopes = np.linalg.lstsq(known, filled.mean(axis=0))[0]
-    residuals = np.where(present, filled - known @ slopes, 0.0)
-    freedom = max(1.0, len(rows) - known.shape[1]) / len(rows)
-    return Regressed(coding, predictors, slopes, residuals, rows, freedom)
+    m, n, width = filled.shape
+    # all copies at once, side by side
+    flat = filled.transpose(1, 0, 2).reshape(n, m * width)
+    slopes, _, rank, _ = np.linalg.lstsq(known, flat)
+    residuals = (flat - known @ slopes).reshape(n, m, width).transpose(1, 0, 2)
+    mean_slopes = slopes.reshape(known.shape[1], m, width).mean(axis=1)
+    freedom = max(1.0, n - float(rank)) / n
+    return Regressed(coding, predictors, mean_slopes, np.where(present, residuals, 0.0), rows, freedom)
 
 
-def _channels(
-    residuals: Floats,
-    freedom: float,
-    rows: Codes,
-    cells: Cells,
-    mask_draw: MaskDraw | None,
-    rng: np.random.Generator,
-) -> list[Channel]:
+def _channels(fit: Regressed, cells: Cells, mask_draw: MaskDraw | None, rng: np.random.Generator) -> list[Channel]:
     """Return the channels that the copies leave possible: one where rows can be linked and masks are known."""
+    residuals, rows, total = fit.residuals, fit.rows, fit.total
     copies, _, width = residuals.shape
     stories: list[MaskDraw] = ["per_copy", "once", "noise"] if mask_draw is None else [mask_draw]
-    total = np.einsum("mni,mnj->ij", residuals, residuals) / (copies * residuals.shape[1] * freedom)
     pairs = copies * (copies - 1) // 2
     enough = max(FEWEST_CELLS, CELLS_EACH * width)
     alone = np.flatnonzero(cells.size[rows] == 1)
     if copies > 1 and len(alone) >= enough:
-        mine = residuals[:, alone]
-        apart = mine - mine.mean(axis=0)
-        within = np.einsum("mni,mnj->ij", apart, apart) / ((copies - 1) * len(alone))
+        within = fit.within(alone)
         return [channel_of(total, within, pairs=pairs * len(alone), mask_draw=story) for story in stories]
     place = np.full(len(cells.label), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
@@ -156,7 +159,7 @@ def _channels(
     count = sum(part.shape[1] for part in small)
     if count < enough:
         return even_channels(total, SHARES)
-    within = _apart(small, total, pairs, freedom, rng)
+    within = _apart(small, total, pairs, fit.freedom, rng)
     return [channel_of(total, within, pairs=pairs * count, mask_draw=story) for story in stories]
 
 

@@ -11,6 +11,7 @@ import pytest
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.extremes import RANKS, ExtremesRisk, evaluate_extremes
+from synthdp.evaluation.risk.public_study import regress_on_kept, sort_columns
 from synthdp.table.microdata import Floats, resolve
 from synthdp.table.schema import Variable
 
@@ -171,6 +172,27 @@ def test_claims_are_calibrated_where_kept_and_other_columns_predict(sd: float) -
         links, claims = links + found.expected_links, claims + found.predicted_links
     assert abs(links - claims) < 4 * np.sqrt(claims)
     assert links > 20
+
+
+def test_what_many_kept_columns_predict_is_not_taken_for_something_in_common() -> None:
+    # copies that know nothing of x but the fit on z, each with parameters of its own: one regression for all of them
+    # left (predictors)/(rows) of their variance in common, 0.03 here, and its root looked like a mask
+    n, p = 300, 14
+    shares = []
+    for seed in range(40):
+        draw = rng(900 + seed)
+        z = draw.normal(size=(n, p))
+        x = 0.25 * z.sum(axis=1) + draw.normal(size=n)
+        inverse = np.linalg.inv(z.T @ z)
+        theta = (inverse @ z.T @ x)[:, None] + np.linalg.cholesky(inverse) @ draw.normal(size=(p, COPIES))
+        shown = z @ theta + draw.normal(size=(n, COPIES))
+        kept = {f"z{k}": z[:, k] for k in range(p)}
+        copies = [kept | {"x": one} for one in shown.T]
+        comparison = files(kept | {"x": x}, *copies, **{name: Variable() for name in kept})
+        fit = regress_on_kept(comparison, *sort_columns(comparison), rng=draw)
+        shares.append(1 - fit.within()[0, 0] / fit.total[0, 0])
+    error = np.std(shares) / np.sqrt(len(shares))
+    assert abs(np.mean(shares)) < 4 * error < 0.02
 
 
 def test_who_shares_the_bound_is_not_the_richest() -> None:
