@@ -6,7 +6,8 @@ zCDP: ρ-zCDP gives (ρ + 2√(ρ ln 1/δ), δ)-DP (``simple``), or the best ove
 
     δ(ε) = inf_{α>1}  e^{(α−1)(αρ−ε)} / (α−1) · (1 − 1/α)^α.
 
-ε-DP gives ε²/2-zCDP. GDP: δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2).
+ε-DP gives ε²/2-zCDP. GDP: δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), which Gaussian noise of sd σ reaches with
+μ = Δ/σ: ``analytic_ratio`` solves it for σ/Δ, ``classical_ratio`` is √(2 ln(1.25/δ))/ε and holds for ε < 1 only.
 
 ``optimal`` is exact for releases of which only (ε, δ) is known; ``total_variation`` is exact when a bound η on the
 total variation is known as well; the general accountants are in ``accountants``. A ``Region`` is the list of all (ε, δ)
@@ -16,6 +17,8 @@ References
 ----------
 Bun, Steinke (2016), TCC, Propositions 1.3 and 1.4 (zCDP). Canonne, Kamath, Steinke (2020), NeurIPS, Proposition 12
 (tight). Dong, Roth, Su (2022), JRSS B 84(1), Corollary 2.13 (GDP).
+Balle, Wang (2018), "Improving the Gaussian mechanism for differential privacy", ICML, Theorem 8, Algorithm 1
+(analytic). Dwork, Roth (2014), Theorem A.1 (classical).
 Biswal (2024), Remark 5.8.7, solves the quadratic for σ wrongly and concludes against zCDP; the solution is
 σ² = Δ²/(4ε²)·(√(2L) + √(2L + 2ε))², L = ln 1/δ (tested). Najib (2025), group privacy, prints δ·k·e^{k−1}; it is
 δ·Σ_{j<k} e^{jε} ≤ k·e^{(k−1)ε}·δ.
@@ -29,21 +32,21 @@ Hall (2012), Proposition 1.2.4, leaves the δ of composed approximate guarantees
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 from synthdp.errors import InputError
 from synthdp.privacy.accounting.losses import widest_variation as widest_variation
 from synthdp.privacy.guarantees import delta_of, epsilon_of, positive, slack_of
 
 Conversion = Literal["simple", "tight"]
-STEPS = 200
 
 
 def epsilon_of_rho(rho: float, delta: float, *, xi: float = 0.0, method: Conversion = "simple") -> float:
@@ -62,6 +65,21 @@ def epsilon_of_rho(rho: float, delta: float, *, xi: float = 0.0, method: Convers
     return min(simple, max(0.0, float(found.fun)))
 
 
+def bisected(
+    beyond: Callable[[float], bool], *, low: float = 0.0, high: float = 1.0, precision: float = 1e-14
+) -> tuple[float, float]:
+    """Return two numbers next to each other, of which the second lies beyond a bound and the first does not.
+
+    ``high`` is doubled until it lies beyond. Whoever keeps a promise takes the end that is on the private side.
+    """
+    while not beyond(high):
+        low, high = high, 2 * high
+    while high - low > precision * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if beyond(middle) else (middle, high)
+    return low, high
+
+
 def rho_of_epsilon(epsilon: float, delta: float, *, method: Conversion = "simple") -> float:
     """Return the largest ρ that still implies (ε, δ)-DP; the simple one is (√(ε + ln 1/δ) − √(ln 1/δ))²."""
     epsilon, delta = epsilon_of(epsilon), delta_of(delta)
@@ -69,18 +87,11 @@ def rho_of_epsilon(epsilon: float, delta: float, *, method: Conversion = "simple
     simple = (epsilon / (math.sqrt(epsilon + lot) + math.sqrt(lot))) ** 2 * (1 - 1e-14)
     if method == "simple":
         return simple
-    low, high = simple, 2 * simple
-    while epsilon_of_rho(high, delta, method="tight") <= epsilon:
-        low, high = high, 2 * high
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if epsilon_of_rho(middle, delta, method="tight") <= epsilon:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-12 * high:
-            break
-    return low
+
+    def too_much(rho: float) -> bool:
+        return epsilon_of_rho(rho, delta, method="tight") > epsilon
+
+    return bisected(too_much, low=simple, high=2 * simple, precision=1e-12)[0]
 
 
 def gaussian_sd_of_epsilon(sensitivity: float, epsilon: float, delta: float) -> float:
@@ -89,11 +100,17 @@ def gaussian_sd_of_epsilon(sensitivity: float, epsilon: float, delta: float) -> 
     return sensitivity / (2 * epsilon) * (math.sqrt(2 * lot) + math.sqrt(2 * lot + 2 * epsilon))
 
 
+def gaussian_delta(near: Any, far: Any, epsilon: Any) -> Any:
+    """Return Φ(near) − e^ε Φ(far): δ(ε) of Gaussian noise, near and far from the other data set's answer."""
+    first, second = log_ndtr(near), epsilon + log_ndtr(far)
+    # the difference of two nearly equal numbers keeps its digits only as e^a(1 − e^{b−a})
+    return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+
+
 def delta_of_mu(mu: float, epsilon: float) -> float:
     """Return the exact δ(ε) of μ-GDP."""
-    first = log_ndtr(-epsilon / positive(mu, "mu") + mu / 2)
-    second = epsilon + log_ndtr(-epsilon / mu - mu / 2)
-    return float(np.exp(first) * -np.expm1(min(second - first, 0.0)))
+    ends = -epsilon / positive(mu, "mu") + mu / 2, -epsilon / mu - mu / 2
+    return float(gaussian_delta(*ends, epsilon))
 
 
 def epsilon_of_mu(mu: float, delta: float) -> float:
@@ -101,25 +118,31 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
     delta = delta_of(delta)
     if delta_of_mu(mu, 0.0) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
-    while delta_of_mu(mu, high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-14 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_of_mu(mu, middle) <= delta else (middle, high)
-    return high
+    return bisected(lambda epsilon: delta_of_mu(mu, epsilon) <= delta)[1]
 
 
 def mu_of_epsilon(epsilon: float, delta: float) -> float:
     """Return the largest μ whose GDP implies (ε, δ)-DP."""
     epsilon, delta = epsilon_of(epsilon), delta_of(delta)
-    low, high = 0.0, 1.0
-    while delta_of_mu(high, epsilon) <= delta:
-        low, high = high, 2 * high
-    while high - low > 1e-14 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of_mu(middle, epsilon) <= delta else (low, middle)
-    return low
+    return bisected(lambda mu: delta_of_mu(mu, epsilon) > delta)[0]
+
+
+def exact_delta(ratio: float, epsilon: float) -> float:
+    """Return δ(ε) of Gaussian noise whose sd is ``ratio`` times the sensitivity (Balle and Wang 2018, Theorem 8)."""
+    return float(gaussian_delta(1 / (2 * ratio) - epsilon * ratio, -1 / (2 * ratio) - epsilon * ratio, epsilon))
+
+
+def analytic_ratio(epsilon: float, delta: float) -> float:
+    """Return the smallest σ/Δ with δ(ε) ≤ δ: the least Gaussian noise that is (ε, δ)-DP."""
+    epsilon, delta = epsilon_of(epsilon), delta_of(delta)
+    return bisected(lambda ratio: exact_delta(ratio, epsilon) <= delta)[1]
+
+
+def classical_ratio(epsilon: float, delta: float) -> float:
+    """Return √(2 ln(1.25/δ))/ε, for ε below 1."""
+    if epsilon_of(epsilon) >= 1:
+        raise InputError(f"epsilon: the classical Gaussian holds below 1, found {epsilon:g}; use analytic.")
+    return math.sqrt(2 * math.log(1.25 / delta_of(delta))) / epsilon
 
 
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
@@ -208,18 +231,10 @@ def optimal(epsilon: float, delta: float, times: int) -> Region:
 
     ((k−2i)ε, 1 − (1−δ)^k (1−δ_i)) for i = 0..⌊k/2⌋,
     δ_i = Σ_{l<i} C(k,l)·(e^{(k−l)ε} − e^{(k−2i+l)ε})/(1+e^ε)^k.
+
+    With nothing known of the total variation every answer tells, so every second loss of `total_variation` is empty.
     """
-    epsilon, delta, k = epsilon_of(epsilon), slack_of(delta), _times(times)
-    norm = k * float(np.logaddexp(0.0, epsilon))
-    pairs = []
-    for i in range(k // 2 + 1):
-        terms = [
-            _log_choose(k, ways) + (k - ways) * epsilon + math.log(-math.expm1(-2 * (i - ways) * epsilon)) - norm
-            for ways in range(i)
-        ]
-        inner = math.exp(logsumexp(terms)) if terms else 0.0
-        pairs.append(((k - 2 * i) * epsilon, _joined(delta, k, inner)))
-    return Region(tuple(pairs))
+    return Region(total_variation(epsilon, delta, widest_variation(epsilon, delta), times).pairs[::2])
 
 
 def simplified(pairs: Sequence[Pair], slack: float) -> Pair:
@@ -240,51 +255,30 @@ def simplified(pairs: Sequence[Pair], slack: float) -> Pair:
 
 
 def total_variation(epsilon: float, delta: float, eta: float, times: int) -> Region:
-    """Return the exact region of ``times`` equal releases that are (ε, δ)-DP with total variation η. Cost k³.
+    """Return the exact region of ``times`` equal releases that are (ε, δ)-DP with total variation η. Cost k².
 
-    μ = 1 − (η−δ)/(1−δ)·(e^ε+1)/(e^ε−1) is the chance of an answer that says nothing; then for j = 0..k
-
-    δ_j = Σ_{i<k−j} C(k,i) μ^i ((1−μ)/(1+e^ε))^{k−i} Σ_{l<(k−j−i)/2} C(k−i,l)(e^{(k−i−l)ε} − e^{(l+j)ε}),
-
-    and (jε, 1 − (1−δ)^k(1−δ_j)) holds; j = 0 is the total variation.
+    μ = 1 − (η−δ)/(1−δ)·(e^ε+1)/(e^ε−1) is the chance of an answer that says nothing; the others have losses ε and −ε
+    with odds e^ε. So the loss of k answers is jε with the probabilities q of a sum of k such steps, and
+    (jε, 1 − (1−δ)^k(1−δ_j)) holds for j = 0..k, δ_j = Σ_{l>j} q_l (1 − e^{(j−l)ε}); j = 0 is the total variation.
     """
-    epsilon, delta, k = epsilon_of(epsilon), slack_of(delta), _times(times)
+    epsilon, delta = epsilon_of(epsilon), slack_of(delta)
+    if times < 1:
+        raise InputError(f"composition: at least one release needed, found {times}.")
     widest = widest_variation(epsilon, delta)
     if not delta <= eta <= widest * (1 + 1e-12):
         raise InputError(f"eta: must lie between delta and {widest:.6g} for this epsilon and delta, found {eta:g}.")
-    silent = max(0.0, 1 - (eta - delta) / (1 - delta) / math.tanh(epsilon / 2))
-    log_silent = math.log(silent) if silent > 0 else -math.inf
-    log_telling = (math.log1p(-silent) if silent < 1 else -math.inf) - float(np.logaddexp(0.0, epsilon))
-    pairs = []
-    for j in range(k, -1, -1):
-        terms = [
-            _log_choose(k, i)
-            + (i * log_silent if i else 0.0)
-            + (k - i) * log_telling
-            + _log_choose(k - i, ways)
-            + (k - i - ways) * epsilon
-            + math.log(-math.expm1(-(k - i - 2 * ways - j) * epsilon))
-            for i in range(k - j)
-            for ways in range(math.ceil((k - j - i) / 2))
-        ]
-        inner = math.exp(logsumexp(terms)) if terms else 0.0
-        pairs.append((j * epsilon, _joined(delta, k, min(inner, 1.0))))
-    return Region(tuple(pairs))
+    telling = min(1.0, (eta - delta) / (1 - delta) / math.tanh(epsilon / 2))
+    step = np.array([telling / (1 + math.exp(epsilon)), 1 - telling, telling / (1 + math.exp(-epsilon))])
+    chances = reduce(lambda sums, one: np.convolve(sums, one), [step] * times)[times:]
+    places = np.arange(times + 1)
+    gaps = -np.expm1(np.minimum(places[:, None] - places, 0) * epsilon)
+    found = zip(places[::-1], (gaps @ chances)[::-1], strict=True)
+    return Region(tuple((int(j) * epsilon, _joined(delta, times, float(inner))) for j, inner in found))
 
 
 def _joined(delta: float, times: int, inner: float) -> float:
     """Return 1 − (1−δ)^k (1−inner) without losing small numbers."""
     return -math.expm1(times * math.log1p(-delta) + math.log1p(-inner)) if inner < 1 else 1.0
-
-
-def _log_choose(n: int, k: int) -> float:
-    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-
-def _times(times: int) -> int:
-    if times < 1:
-        raise InputError(f"composition: at least one release needed, found {times}.")
-    return times
 
 
 def _checked(pairs: Sequence[Pair]) -> tuple[list[float], list[float]]:

@@ -20,8 +20,7 @@ were themselves released by a mechanism that is in the ledger. Scales: ``Laplace
 
 from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import sensitivity
-from synthdp.privacy.mechanisms.additive import Gaussian, Laplace
-from synthdp.privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from synthdp.privacy.mechanisms.additive import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from synthdp.privacy.mechanisms.mechanism import Mechanism, Secure, Simulated, Source
 from synthdp.privacy.mechanisms.responses import Kary, Transition, binary
 from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax, SparseVector

@@ -19,14 +19,14 @@ report-noisy-max with exponential noise".
 import math
 import os
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError, SynthdpError
-from synthdp.privacy.events import Event
-from synthdp.privacy.guarantees import positive
+from synthdp.privacy.events import Event, Pure
+from synthdp.privacy.guarantees import epsilon_of, positive
 from synthdp.privacy.mechanisms.sensitivity import Sensitivity
 from synthdp.table.microdata import Floats
 
@@ -75,21 +75,57 @@ class Source(Protocol):
         ...
 
 
-class Mechanism(Protocol):
-    """A release with a guarantee: frozen settings, fixed before the data are seen."""
+class Mechanism:
+    """A release with a guarantee: frozen settings, fixed before the data are seen.
 
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """How far one record can move the value, and under which adjacency."""
-        ...
+    A mechanism has a ``release`` of its own, and knows the words for its noise. What a release costs, and what is
+    claimed of it, is pure ε-DP unless it says otherwise.
+    """
+
+    name: ClassVar[str]
+
+    if TYPE_CHECKING:  # fields of some mechanisms, worked out by others
+
+        @property
+        def sensitivity(self) -> Sensitivity:
+            """How far one record can move the value, and under which adjacency."""
+
+        @property
+        def epsilon(self) -> float:
+            """The pure guarantee, where there is one."""
+
+        @property
+        def sd(self) -> float:
+            """Standard deviation of the noise."""
 
     def event(self) -> Event:
         """Return what a release costs, for the accountants; NonPrivate when a bound came from the data."""
-        ...
+        return self.sensitivity.guard(self._cost())
 
     def describe(self) -> str:
         """Return mechanism, noise and sensitivity in plain words."""
-        ...
+        return f"{self._noise()} ({self.sensitivity}): {self._claim()}"
+
+    def caution(self, width: float) -> str | None:
+        """Return a sentence when the noise is wider than the answers can differ; None when it is not."""
+        return drowned(self.name, self.sd, width)
+
+    def _cost(self) -> Event:
+        return Pure(self.epsilon)
+
+    def _claim(self) -> str:
+        return f"{self.epsilon:.4g}-DP"
+
+    def _noise(self) -> str:
+        raise NotImplementedError
+
+
+def least_scale(step: float, epsilon: float) -> float:
+    """Return the least scale of noise with step/scale ≤ ε; rounding goes to more noise."""
+    scale = step / epsilon_of(epsilon)
+    while step / scale > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return scale
 
 
 def says_nothing(sd: float, width: float) -> bool:
@@ -163,15 +199,13 @@ class Secure:
 
     def discrete_laplace(self, centre: Integers, *, scale: float) -> Integers:
         """Return centre plus exact geometric noise."""
-        dp, values = _opendp(), _whole(centre)
-        space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-        return _shaped(dp.m.make_laplace(*space, scale=scale)(values.ravel().tolist()), values)
+        dp = _opendp()
+        return self._integers(centre, dp.m.make_laplace, dp.l1_distance(T=int), scale)
 
     def discrete_gaussian(self, centre: Integers, *, sd: float) -> Integers:
         """Return centre plus exact discrete Gaussian noise."""
-        dp, values = _opendp(), _whole(centre)
-        space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
-        return _shaped(dp.m.make_gaussian(*space, scale=sd)(values.ravel().tolist()), values)
+        dp = _opendp()
+        return self._integers(centre, dp.m.make_gaussian, dp.l2_distance(T=float), sd)
 
     def largest(self, scores: Floats, *, scale: float, noise: Choice) -> int:
         """Return the index of the largest noisy score."""
@@ -194,6 +228,11 @@ class Secure:
             "or the simulated source in a study."
         )
 
+    def _integers(self, centre: Integers, make: Any, metric: Any, scale: float) -> Integers:
+        dp, values = _opendp(), _whole(centre)
+        measurement = make(dp.vector_domain(dp.atom_domain(T=int)), metric, scale=scale)
+        return np.asarray(measurement(values.ravel().tolist()), dtype=np.int64).reshape(values.shape)
+
     def _noisy(self, centre: Floats, width: float, sensitivity: float, kind: Literal["laplace", "gaussian"]) -> Floats:
         """Add the noise of one OpenDP measurement to all values in one call. Cost O(values)."""
         dp, values = _opendp(), _finite(centre)
@@ -208,10 +247,6 @@ class Secure:
         if measurement.map(sensitivity) > (ratio if kind == "laplace" else ratio**2 / 2):
             raise SynthdpError("secure noise: OpenDP's privacy map does not confirm the noise; this is a bug.")
         return np.asarray(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
-
-
-def _shaped(drawn: list[int], like: Integers) -> Integers:
-    return np.asarray(drawn, dtype=np.int64).reshape(like.shape)
 
 
 class Simulated:
@@ -258,10 +293,10 @@ class Simulated:
     def largest(self, scores: Floats, *, scale: float, noise: Choice) -> int:
         """Return the index of the largest noisy score."""
         values = _finite(scores)
-        draw = {"gumbel": self._rng.gumbel, "laplace": self._rng.laplace}
         if noise == "exponential":
             return int(np.argmax(values + self._rng.exponential(scale, values.shape)))
-        return int(np.argmax(values + draw[noise](0.0, scale, values.shape)))
+        draw = self._rng.gumbel if noise == "gumbel" else self._rng.laplace
+        return int(np.argmax(values + draw(0.0, scale, values.shape)))
 
     def words(self, size: int) -> npt.NDArray[np.uint64]:
         """Return 64-bit integers of the generator."""

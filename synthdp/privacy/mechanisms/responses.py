@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
-from synthdp.privacy.events import Approximate, Event, NonPrivate, Pure, RandomisedResponse
+from synthdp.privacy.events import Approximate, Event, NonPrivate, RandomisedResponse
 from synthdp.privacy.guarantees import epsilon_of, slack_of
-from synthdp.privacy.mechanisms.mechanism import Integers, Source
+from synthdp.privacy.mechanisms.mechanism import Integers, Mechanism, Source
 from synthdp.privacy.mechanisms.sensitivity import Origin, Sensitivity
 from synthdp.table.microdata import Floats
 
@@ -34,7 +34,7 @@ Shares = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Transition:
+class Transition(Mechanism):
     """A general transition matrix, held as whole multiples of 2⁻⁶²; each row sums to 2⁶².
 
     Examples
@@ -123,15 +123,13 @@ class Transition:
             raise InputError("transition: true frequencies can be estimated when there are as many answers as levels.")
         return np.asarray(np.linalg.solve(self.matrix.T, np.asarray(answered, dtype=np.float64)))
 
-    def event(self) -> Event:
-        """Return what the answer costs one record."""
+    def _cost(self) -> Event:
         if math.isinf(self.epsilon):
             return NonPrivate("an answer is impossible for some levels and possible for others")
-        return self.sensitivity.guard(Pure(self.epsilon))
+        return super()._cost()
 
-    def describe(self) -> str:
-        """Return mechanism and sensitivity in plain words."""
-        return f"Randomised response on {self.levels} levels ({self.sensitivity}): {self.epsilon:.4g}-DP"
+    def _noise(self) -> str:
+        return f"Randomised response on {self.levels} levels"
 
     @cached_property
     def _cumulative(self) -> npt.NDArray[np.uint64]:
@@ -165,11 +163,9 @@ class Kary(Transition):
         rows = tuple(tuple(truth if k == true else lie for k in range(levels)) for true in range(levels))
         return cls(rows, approximate=(epsilon, delta) if delta else None)
 
-    def event(self) -> Event:
-        """Return what the answer costs one record; with a δ, the pair it was calibrated for."""
-        if self.approximate is not None:
-            return self.sensitivity.guard(Approximate(*self.approximate))
-        return self.sensitivity.guard(RandomisedResponse(self.epsilon, self.levels))
+    def _cost(self) -> Event:
+        # with a δ, the pair it was calibrated for
+        return Approximate(*self.approximate) if self.approximate else RandomisedResponse(self.epsilon, self.levels)
 
 
 def binary(*, epsilon: float, delta: float = 0.0) -> Kary:

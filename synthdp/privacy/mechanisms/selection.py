@@ -27,15 +27,14 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
-from synthdp.privacy.events import Event, Pure
 from synthdp.privacy.guarantees import epsilon_of, positive
-from synthdp.privacy.mechanisms.mechanism import Choice, Source, drowned
+from synthdp.privacy.mechanisms.mechanism import Choice, Mechanism, Source, least_scale
 from synthdp.privacy.mechanisms.sensitivity import Sensitivity
 from synthdp.table.microdata import Floats
 
 
 @dataclass(frozen=True)
-class _Selection:
+class _Selection(Mechanism):
     """The candidate with the largest noisy score."""
 
     sensitivity: Sensitivity
@@ -43,20 +42,15 @@ class _Selection:
     monotonic: bool = False
 
     noise: ClassVar[Choice]
-    words: ClassVar[str]
 
     def __post_init__(self) -> None:
-        self.sensitivity.within(("linf",), self.words)
-        positive(self.scale, f"{self.words} scale")
+        self.sensitivity.within(("linf",), self.name)
+        positive(self.scale, f"{self.name} scale")
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float, monotonic: bool = False) -> Self:
         """Return the choice that is ε-DP; rounding goes to more noise."""
-        step = sensitivity.value * (1 if monotonic else 2)
-        scale = step / epsilon_of(epsilon)
-        while step / scale > epsilon:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, scale, monotonic)
+        return cls(sensitivity, least_scale(sensitivity.value * (1 if monotonic else 2), epsilon), monotonic)
 
     @property
     def epsilon(self) -> float:
@@ -67,25 +61,20 @@ class _Selection:
         """Return the index of the chosen candidate."""
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim != 1 or not values.size:
-            raise InputError(f"{self.words}: needs one score per candidate and at least one candidate.")
+            raise InputError(f"{self.name}: needs one score per candidate and at least one candidate.")
         return source.largest(values, scale=self.scale, noise=self.noise)
-
-    def event(self) -> Event:
-        """Return what the choice costs."""
-        return self.sensitivity.guard(Pure(self.epsilon))
-
-    def describe(self) -> str:
-        """Return mechanism, noise and sensitivity in plain words."""
-        return f"{self.words.capitalize()}, noise scale {self.scale:g} ({self.sensitivity}): {self.epsilon:.4g}-DP"
 
     def caution(self, width: float) -> str | None:
         """Return a sentence when the noise is wider than the scores can differ; None when it is not."""
-        if self.scale <= positive(width, f"{self.words}: width of possible scores"):
+        if self.scale <= positive(width, f"{self.name}: width of possible scores"):
             return None
         return (
-            f"{self.words}: the noise (scale {self.scale:.3g}) is wider than the scores can differ ({width:.3g}); "
+            f"{self.name}: the noise (scale {self.scale:.3g}) is wider than the scores can differ ({width:.3g}); "
             "the choice is close to a lottery. Raise epsilon or use more records."
         )
+
+    def _noise(self) -> str:
+        return f"{self.name.capitalize()}, noise scale {self.scale:g}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ class Exponential(_Selection):
     """
 
     noise: ClassVar[Choice] = "gumbel"
-    words: ClassVar[str] = "exponential mechanism"
+    name: ClassVar[str] = "exponential mechanism"
 
     @property
     def rho(self) -> float:
@@ -120,7 +109,7 @@ class PermuteAndFlip(_Selection):
     """Permute-and-flip, drawn as report-noisy-max with exponential noise."""
 
     noise: ClassVar[Choice] = "exponential"
-    words: ClassVar[str] = "permute-and-flip"
+    name: ClassVar[str] = "permute-and-flip"
 
 
 @dataclass(frozen=True)
@@ -128,11 +117,11 @@ class ReportNoisyMax(_Selection):
     """Report-noisy-max with Laplace noise."""
 
     noise: ClassVar[Choice] = "laplace"
-    words: ClassVar[str] = "report noisy max"
+    name: ClassVar[str] = "report noisy max"
 
 
 @dataclass(frozen=True)
-class SparseVector:
+class SparseVector(Mechanism):
     """Above or below a threshold, at most ``cutoff`` times above.
 
     Examples
@@ -149,8 +138,10 @@ class SparseVector:
     cutoff: int
     monotonic: bool = False
 
+    name: ClassVar[str] = "sparse vector"
+
     def __post_init__(self) -> None:
-        self.sensitivity.within(("linf",), "sparse vector")
+        self.sensitivity.within(("linf",), self.name)
         epsilon_of(self.for_threshold, "sparse vector: epsilon for the threshold")
         epsilon_of(self.for_answers, "sparse vector: epsilon for the answers")
         if self.cutoff < 1:
@@ -168,7 +159,7 @@ class SparseVector:
 
     @property
     def epsilon(self) -> float:
-        """The pure guarantee."""
+        """The pure guarantee, however many answers were below."""
         return self.for_threshold + self.for_answers
 
     @property
@@ -187,14 +178,10 @@ class SparseVector:
         last = np.flatnonzero(np.cumsum(above) == self.cutoff)
         return np.asarray(above[: last[0] + 1] if last.size else above, dtype=np.bool_)
 
-    def event(self) -> Event:
-        """Return what the release costs, however many answers were below."""
-        return self.sensitivity.guard(Pure(self.epsilon))
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the noise on each answer."""
+        return 2**0.5 * self.scale
 
-    def describe(self) -> str:
-        """Return mechanism, noise and sensitivity in plain words."""
-        return f"Sparse vector, at most {self.cutoff} above ({self.sensitivity}): {self.epsilon:.4g}-DP"
-
-    def caution(self, width: float) -> str | None:
-        """Return a sentence when the noise is wider than the answers can differ; None when it is not."""
-        return drowned("sparse vector", 2**0.5 * self.scale, width)
+    def _noise(self) -> str:
+        return f"Sparse vector, at most {self.cutoff} above"

@@ -123,6 +123,12 @@ class Sensitivity:
         if self.norm not in norms:
             raise InputError(f"{where}: needs {' or '.join(norms)} sensitivity, found {self.norm}.")
 
+    def whole(self, where: str) -> int:
+        """Return the value as an integer, or refuse it."""
+        if self.value != round(self.value):
+            raise InputError(f"{where}: needs a whole-number sensitivity, found {self.value:g}.")
+        return round(self.value)
+
     def guard(self, event: Event) -> Event:
         """Return the event, or NonPrivate when the sensitivity was read off the data."""
         if self.origin == "data":

@@ -18,15 +18,16 @@ not 2, so the printed noise is only ((m + 1)/2)ε-DP. Bodies here are symmetric.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from synthdp.errors import InputError
+from synthdp.privacy.accounting.closed_forms import bisected
 from synthdp.privacy.events import Approximate, Event, Pure
 from synthdp.privacy.guarantees import epsilon_of, positive, slack_of
-from synthdp.privacy.mechanisms.mechanism import Source, drowned
+from synthdp.privacy.mechanisms.mechanism import Mechanism, Source
 from synthdp.privacy.mechanisms.sensitivity import Bounds, Norm, Sensitivity
 from synthdp.table.microdata import Floats
 
@@ -50,17 +51,12 @@ def bounded_scale(bounds: Bounds, sensitivity: float, epsilon: float, delta: flo
         left = budget - math.log(ratio)
         return sensitivity / left if left > 0 else math.inf
 
-    low = high = sensitivity / budget
-    while high < needed(high):
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if middle >= needed(middle) else (middle, high)
-    return high
+    least = sensitivity / budget
+    return bisected(lambda scale: scale >= needed(scale), low=least, high=least, precision=1e-13)[1]
 
 
 @dataclass(frozen=True)
-class BoundedLaplace:
+class BoundedLaplace(Mechanism):
     """Laplace noise conditioned on the output's bounds, for one number.
 
     Examples
@@ -77,9 +73,16 @@ class BoundedLaplace:
     delta: float
     scale: float
 
+    name: ClassVar[str] = "bounded laplace"
+
     def __post_init__(self) -> None:
-        self.sensitivity.within(("l1",), "bounded laplace")
-        positive(self.scale, "bounded laplace scale")
+        self.sensitivity.within(("l1",), self.name)
+        positive(self.scale, f"{self.name} scale")
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the noise before it is conditioned, √2·scale."""
+        return math.sqrt(2) * self.scale
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, bounds: Bounds, *, epsilon: float, delta: float = 0.0) -> Self:
@@ -115,22 +118,15 @@ class BoundedLaplace:
         norm = 2 * self.scale * normaliser(value, self.bounds, self.scale)
         return np.asarray(-np.abs(np.asarray(output) - value) / self.scale - math.log(norm))
 
-    def event(self) -> Event:
-        """Return what the release costs."""
-        pure = Pure(self.epsilon) if not self.delta else Approximate(self.epsilon, self.delta)
-        if self.bounds.origin == "data":
-            return Sensitivity(self.sensitivity.value, "l1", self.sensitivity.adjacency, "data").guard(pure)
-        return self.sensitivity.guard(pure)
+    def _cost(self) -> Event:
+        paid = Pure(self.epsilon) if not self.delta else Approximate(self.epsilon, self.delta)
+        return replace(self.sensitivity, origin=self.bounds.origin).guard(paid)
 
-    def describe(self) -> str:
-        """Return mechanism, noise and sensitivity in plain words."""
-        claim = f"{self.epsilon:.4g}-DP" if not self.delta else f"({self.epsilon:.4g}, {self.delta:.2g})-DP"
-        where = f"[{self.bounds.low:g}, {self.bounds.high:g}]"
-        return f"Laplace noise of scale {self.scale:g} kept inside {where} ({self.sensitivity}): {claim}"
+    def _claim(self) -> str:
+        return f"({self.epsilon:.4g}, {self.delta:.2g})-DP" if self.delta else super()._claim()
 
-    def caution(self, width: float) -> str | None:
-        """Return a sentence when the noise is wider than the answers can differ; None when it is not."""
-        return drowned("bounded laplace", math.sqrt(2) * self.scale, width)
+    def _noise(self) -> str:
+        return f"Laplace noise of scale {self.scale:g} kept inside [{self.bounds.low:g}, {self.bounds.high:g}]"
 
 
 Ball = Literal["l1", "l2", "linf"]
@@ -155,7 +151,7 @@ def uniform(ball: Ball, dimension: int, size: int, *, rng: np.random.Generator) 
 
 
 @dataclass(frozen=True)
-class KNorm:
+class KNorm(Mechanism):
     """Noise in the shape of a unit ball, or of a linear image of the ℓ2 ball.
 
     Parameters
@@ -180,6 +176,8 @@ class KNorm:
     epsilon: float
     ball: Ball = "l2"
     shape: tuple[tuple[float, ...], ...] | None = None
+
+    name: ClassVar[str] = "k-norm"
 
     def __post_init__(self) -> None:
         epsilon_of(self.epsilon)
@@ -211,7 +209,7 @@ class KNorm:
 
     def release(self, value: Floats, *, source: Source) -> Floats:
         """Return a vector with noise; rows of a matrix are separate releases."""
-        rng = source.generator("k-norm")
+        rng = source.generator(self.name)
         centre = np.asarray(value, dtype=np.float64)
         rows = np.atleast_2d(centre)
         if not np.isfinite(rows).all():
@@ -219,15 +217,6 @@ class KNorm:
         size, dimension = rows.shape
         noise = rng.gamma(dimension + 1, self.scale, (size, 1)) * uniform(self.ball, dimension, size, rng=rng)
         return np.asarray((rows + noise @ self._root(dimension)).reshape(centre.shape))
-
-    def event(self) -> Event:
-        """Return what the release costs."""
-        return self.sensitivity.guard(Pure(self.epsilon))
-
-    def describe(self) -> str:
-        """Return mechanism, noise and sensitivity in plain words."""
-        body = f"the {self.ball} ball, scale {self.scale:g}"
-        return f"Noise in the shape of {body} ({self.sensitivity}): {self.epsilon:.4g}-DP"
 
     def caution(self, width: float, dimension: int = 1) -> str | None:
         """Return a sentence when the noise is longer than the answers can differ; None when it is not."""
@@ -238,6 +227,9 @@ class KNorm:
             f"k-norm: the noise (mean length {length:.3g}) is wider than the answers can differ ({width:.3g}); "
             "the output is noise. Raise epsilon or use more records."
         )
+
+    def _noise(self) -> str:
+        return f"Noise in the shape of the {self.ball} ball, scale {self.scale:g}"
 
     def _root(self, dimension: int) -> Floats:
         if self.shape is None:

@@ -18,15 +18,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.privacy.guarantees import positive
+from synthdp.privacy.guarantees import positive, whole
 from synthdp.privacy.tradeoff.curves import Gaussian, Tradeoff
-from synthdp.privacy.tradeoff.pairs import Moments, Pair, whole
+from synthdp.privacy.tradeoff.pairs import Moments, Pair
 from synthdp.table.microdata import Floats
 
 # up to so many products the plain sum is quick, and it keeps the digits of the smallest masses
@@ -133,10 +134,7 @@ def _bearable(length: int) -> int:
 
 def _powers(parts: Sequence[tuple[Floats, int]], length: int) -> Floats:
     if length**2 <= DIRECT:
-        whole = np.ones(1)
-        for masses, times in parts:
-            whole = np.convolve(whole, _power(masses, times))
-        return whole
+        return reduce(lambda sums, part: np.convolve(sums, _power(*part)), parts, np.ones(1))
     size = fft.next_fast_len(length, real=True)
     transform = np.ones(size // 2 + 1, dtype=complex)
     for masses, times in parts:
@@ -243,8 +241,8 @@ def compose(*curves: Tradeoff, times: int | Sequence[int] = 1, slack: float = SL
     # what was composed before brings its own error, which adds up
     earlier = [(curve, count) for curve, count in parts if isinstance(curve, Composition)]
     if earlier:
-        inner = [(curve.curve if isinstance(curve, Composition) else curve, count) for curve, count in parts]
-        inside = compose(*(curve for curve, _ in inner), times=[count for _, count in inner], slack=slack)
+        inner = [curve.curve if isinstance(curve, Composition) else curve for curve in curves]
+        inside = compose(*inner, times=counts, slack=slack)
         wider = math.fsum(count * curve.slack for curve, count in earlier)
         further = math.fsum(count * curve.tail for curve, count in earlier)
         return Composition(inside.curve, inside.slack + wider, inside.tail + further)
@@ -264,8 +262,7 @@ def compose(*curves: Tradeoff, times: int | Sequence[int] = 1, slack: float = SL
             return _on_lattice([(place(pair, step), count) for pair, count in pairs])
         if math.prod(len(pair.p) ** count for pair, count in pairs) <= LARGEST_PRODUCT:
             return Composition(reduce(Pair.product, [pair for pair, count in pairs for _ in range(count)]))
-    number = sum(count for _, count in others)
-    step = slack / number
+    step = slack / sum(count for _, count in others)
     laid = [(place(c, step) if isinstance(c, Pair) else sample(c, step), count) for c, count in others]
     return _on_lattice(laid, slack=slack)
 
@@ -286,15 +283,18 @@ class GaussianLimit:
 
     def lower(self, alpha: npt.ArrayLike) -> Floats:
         """Return what f is at least."""
-        a, curve = np.asarray(alpha, dtype=float), Gaussian(self.mu)
-        inside = (a >= self.gamma) & (a <= 1 - self.gamma)
-        return np.where(inside, np.maximum(curve(np.clip(a + self.gamma, 0, 1)) - self.gamma, 0.0), 0.0)
+        return np.where(self._known(alpha), np.maximum(self._moved(alpha, self.gamma), 0.0), 0.0)
 
     def upper(self, alpha: npt.ArrayLike) -> Floats:
         """Return what f is at most."""
-        a, curve = np.asarray(alpha, dtype=float), Gaussian(self.mu)
-        inside = (a >= self.gamma) & (a <= 1 - self.gamma)
-        return np.where(inside, np.minimum(curve(np.clip(a - self.gamma, 0, 1)) + self.gamma, 1 - a), 1 - a)
+        most = 1 - np.asarray(alpha, dtype=float)
+        return np.where(self._known(alpha), np.minimum(self._moved(alpha, -self.gamma), most), most)
+
+    def _known(self, alpha: npt.ArrayLike) -> Any:
+        return (np.asarray(alpha) >= self.gamma) & (np.asarray(alpha) <= 1 - self.gamma)
+
+    def _moved(self, alpha: npt.ArrayLike, by: float) -> Floats:
+        return self(np.clip(np.asarray(alpha, dtype=float) + by, 0, 1)) - by
 
 
 def gaussian_limit(*curves: Tradeoff, times: int = 1) -> GaussianLimit:

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from scipy import integrate, special
 
 from synthdp.errors import InputError
-from synthdp.privacy.accounting.losses import widest_variation
-from synthdp.privacy.guarantees import delta_of, positive
-from synthdp.privacy.tradeoff.pairs import Moments, Pair, hull, maximum, not_negative, share, whole
+from synthdp.privacy.accounting.closed_forms import gaussian_delta, widest_variation
+from synthdp.privacy.guarantees import delta_of, not_negative, positive, share, whole
+from synthdp.privacy.tradeoff.pairs import Moments, Pair, hull, maximum
 from synthdp.table.microdata import Floats
 
 
@@ -66,10 +66,7 @@ class Gaussian:
     def delta(self, epsilon: npt.ArrayLike) -> Floats:
         """Return Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2)."""
         eps = np.asarray(epsilon, dtype=float)
-        first = special.log_ndtr(-eps / self.mu + self.mu / 2)
-        second = eps + special.log_ndtr(-eps / self.mu - self.mu / 2)
-        # the difference of two nearly equal numbers keeps its digits only as e^a(1 − e^(b−a))
-        return np.asarray(np.exp(first) * -np.expm1(np.minimum(second - first, 0.0)))
+        return np.asarray(gaussian_delta(-eps / self.mu + self.mu / 2, -eps / self.mu - self.mu / 2, eps))
 
     def moments(self) -> Moments:
         """Return the moments of the loss, which is N(−μ²/2, μ²)."""
@@ -300,9 +297,4 @@ def exponential(
     """
     positive(sensitivity, "sensitivity")
     rate = positive(epsilon, "epsilon") / (sensitivity * (1 if monotone else 2))
-    return Pair(_softmax(rate * np.asarray(scores, dtype=float)), _softmax(rate * np.asarray(others, dtype=float)))
-
-
-def _softmax(values: Floats) -> Floats:
-    weights = np.exp(values - values.max())
-    return np.asarray(weights / weights.sum())
+    return Pair(*(special.softmax(rate * np.asarray(of, dtype=float)) for of in (scores, others)))

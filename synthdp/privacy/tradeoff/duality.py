@@ -14,6 +14,7 @@ import numpy.typing as npt
 from synthdp.errors import InputError
 from synthdp.privacy import events
 from synthdp.privacy.accounting.closed_forms import epsilon_of_rho
+from synthdp.privacy.guarantees import share, whole
 from synthdp.privacy.tradeoff.composing import compose
 from synthdp.privacy.tradeoff.curves import (
     Gaussian,
@@ -26,7 +27,7 @@ from synthdp.privacy.tradeoff.curves import (
     pure,
     randomised_response,
 )
-from synthdp.privacy.tradeoff.pairs import Pair, from_knots, maximum, share, whole
+from synthdp.privacy.tradeoff.pairs import Pair, from_knots, maximum
 from synthdp.table.microdata import Floats
 
 # an ε beyond this is no promise: e^700 is the end of double precision

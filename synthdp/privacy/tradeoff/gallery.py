@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import delta_of, positive
-from synthdp.privacy.mechanisms.additive import analytic_ratio
+from synthdp.privacy.accounting.closed_forms import analytic_ratio
+from synthdp.privacy.guarantees import delta_of, not_negative, positive, share, whole
 from synthdp.privacy.tradeoff import figures
 from synthdp.privacy.tradeoff.composing import compose
 from synthdp.privacy.tradeoff.curves import (
@@ -31,7 +31,6 @@ from synthdp.privacy.tradeoff.curves import (
     total_variation,
 )
 from synthdp.privacy.tradeoff.figures import Region, crossing
-from synthdp.privacy.tradeoff.pairs import not_negative, share, whole
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

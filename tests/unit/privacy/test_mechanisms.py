@@ -25,8 +25,7 @@ from synthdp.privacy.mechanisms import (
     SparseVector,
     sensitivity,
 )
-from synthdp.privacy.mechanisms.additive import analytic_ratio, classical_ratio, exact_delta
-from synthdp.privacy.mechanisms.discrete import discrete_gaussian_delta
+from synthdp.privacy.mechanisms.additive import analytic_ratio, classical_ratio, discrete_gaussian_delta, exact_delta
 from synthdp.privacy.mechanisms.shaped import bounded_scale
 
 ONE = Sensitivity(1.0, "l1", "replace")
