@@ -10,7 +10,7 @@ from scipy import stats
 from reports.markdown import table_of
 from reports.study import Results, replicated
 from synthdp import dp
-from synthdp.dp.results import Released
+from synthdp.dp.request import Released
 from synthdp.privacy.mechanisms import Adjacency, Simulated
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats

@@ -19,7 +19,7 @@ from synthdp.dp.moments import mean, variance
 from synthdp.dp.preparing import Preparation, declared, paid_bounds, prepare
 from synthdp.dp.quantiles import median, quantile
 from synthdp.dp.regression import Fit, adassp, ssp
-from synthdp.dp.results import Released, ReleasedTable
+from synthdp.dp.request import Released, ReleasedTable
 
 __all__ = [
     "Clusters",

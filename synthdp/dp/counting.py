@@ -15,8 +15,16 @@ import pandas as pd
 
 from synthdp.dp.declarations import Budget, Limits
 from synthdp.dp.noise import Noise
-from synthdp.dp.request import IntervalPrice, NoisePrice, Request, priced
-from synthdp.dp.results import Released, ReleasedTable, below_noise, mostly_noise
+from synthdp.dp.request import (
+    IntervalPrice,
+    NoisePrice,
+    Released,
+    ReleasedTable,
+    Request,
+    below_noise,
+    mostly_noise,
+    priced,
+)
 from synthdp.errors import InputError
 
 IN_THE_FILE = "the interval is for the records in the file: it accounts for the privacy noise, not for sampling"
@@ -61,7 +69,7 @@ def total(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice]) ->
     request = Request(**price)
     budget, column = request.budget, request.column(values, bounds)
     reach = column.width if budget.replacing else max(abs(column.low), abs(column.high))
-    noise = Noise.for_budget(budget, l1=reach, l2=reach)
+    noise = Noise.of(budget, reach)
     source = request.source("sum", values)
     estimate = float(noise.add(np.array([math.fsum(column.values)]), source)[0])
     half = noise.quantile((1 + budget.level) / 2, sd=0.0)

@@ -173,8 +173,7 @@ def together(columns: Sequence[Any], bounds: Sequence[Limits], budget: Budget, n
         lost = (f"{int(incomplete.sum())} of {len(incomplete)} records have a missing value and were left out",)
     found = [bounded(column, limits, budget, name=n) for column, limits, n in zip(numbers, bounds, names, strict=True)]
     if lost:
-        first = found[0]
-        found[0] = Bounded(first.values, first.low, first.high, first.reason, lost + first.confidential)
+        found[0] = replace(found[0], confidential=lost + found[0].confidential)
     return found
 
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from synthdp.dp.declarations import Budget, Limits
 from synthdp.dp.noise import Noise, bootstrap_generator
-from synthdp.dp.request import Price, Request, priced
-from synthdp.dp.results import Priced, below_noise
+from synthdp.dp.request import Price, Priced, Request, below_noise, priced
 from synthdp.errors import InputError
 from synthdp.table.microdata import Floats
 
@@ -61,7 +60,7 @@ def kmeans(
     p = len(inside)
     ball = np.column_stack([column.scaled() for column in inside]) / p
     moved = 2.0 if budget.replacing else 1.0
-    noise = Noise.for_budget(budget.part(1 / (2 * rounds)), l1=moved, l2=moved)
+    noise = Noise.of(budget.part(1 / (2 * rounds)), moved)
     centres = rng.uniform(-1 / p, 1 / p, (k, p))
     sizes = np.zeros(k)
     restarts = 0

@@ -26,8 +26,7 @@ import numpy as np
 
 from synthdp.dp.declarations import Bounded, Budget, Limits
 from synthdp.dp.noise import Noise, bootstrap_generator
-from synthdp.dp.request import NoisePrice, Request, priced
-from synthdp.dp.results import ReleasedTable, mostly_noise
+from synthdp.dp.request import NoisePrice, ReleasedTable, Request, mostly_noise, priced
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
@@ -52,14 +51,10 @@ class Products:
     def redraw_noise(self, draws: int, *, rng: np.random.Generator) -> Floats:
         """Return symmetric noise matrices of the same law: draws × (p+1) × (p+1)."""
         size = len(self.matrix)
-        rows, columns = np.triu_indices(size)
-        drawn = self.noise.draw((draws, len(rows)), rng=rng)
+        drawn = self.noise.draw((draws, size * (size + 1) // 2), rng=rng)
         if self.size_is_public:
             drawn[:, 0] = 0
-        found = np.zeros((draws, size, size))
-        found[:, rows, columns] = drawn
-        found[:, columns, rows] = drawn
-        return found
+        return symmetric(drawn)
 
 
 def sensitivities(columns: int, budget: Budget) -> tuple[float, float]:
@@ -74,18 +69,21 @@ def release_products(columns: Sequence[Bounded], budget: Budget, source: Source)
     """Return the products of the columns with noise. Cost: O(n p²)."""
     rows = np.column_stack([np.ones(len(columns[0])), *(column.scaled() for column in columns)])
     true = rows.T @ rows
-    l1, l2 = sensitivities(len(columns), budget)
-    noise = Noise.for_budget(budget, l1=l1, l2=l2)
+    noise = Noise.of(budget, *sensitivities(len(columns), budget))
     upper = np.triu_indices(len(true))
     values = true[upper]
-    if budget.replacing:
-        values = np.concatenate([values[:1], noise.add(values[1:], source)])
-    else:
-        values = noise.add(values, source)
-    matrix = np.zeros_like(true)
-    matrix[upper] = values
-    matrix = matrix + np.triu(matrix, 1).T
-    return Products(matrix, noise, budget.replacing)
+    known = 1 if budget.replacing else 0  # n comes first
+    values[known:] = noise.add(values[known:], source)
+    return Products(symmetric(values), noise, budget.replacing)
+
+
+def symmetric(values: Floats) -> Floats:
+    """Return the symmetric matrix with these numbers in its upper triangle, row by row."""
+    size = round((np.sqrt(8 * values.shape[-1] + 1) - 1) / 2)
+    rows, columns = np.triu_indices(size)
+    found = np.zeros((*values.shape[:-1], size, size))
+    found[..., rows, columns] = found[..., columns, rows] = values
+    return found
 
 
 def positive_part(matrix: Floats, floor: float) -> Floats:
@@ -174,7 +172,8 @@ def ols(
     products = release_products([*inside[1:], inside[0]], request.budget, source)
     fitted, errors, floored = _solve(products, bootstrap_generator(source))
     back = _back(inside)
-    estimate, errors = back @ fitted + _offset(inside), errors @ back.T
+    estimate, errors = back @ fitted, errors @ back.T
+    estimate[0] += inside[0].middle
     low, high = np.quantile(errors, request.budget.tails, axis=0)
     notes = ["parametric bootstrap, equal error variances; slopes of the columns as clipped to their bounds"]
     if floored:
@@ -207,10 +206,6 @@ def _back(inside: Sequence[Bounded]) -> Floats:
     back = np.diag([y.width / 2, *slopes])
     back[0, 1:] = -slopes * [column.middle for column in x]
     return back
-
-
-def _offset(inside: Sequence[Bounded]) -> Floats:
-    return np.array([inside[0].middle, *[0.0] * (len(inside) - 1)])
 
 
 def _covariance(products: Floats, n: Floats) -> Floats:

@@ -22,8 +22,7 @@ import numpy as np
 
 from synthdp.dp.declarations import Bounded, Budget, Limits
 from synthdp.dp.noise import Noise, bootstrap_generator
-from synthdp.dp.request import NoisePrice, Request, priced
-from synthdp.dp.results import Released, mostly_noise
+from synthdp.dp.request import NoisePrice, Released, Request, mostly_noise, priced
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
@@ -92,7 +91,7 @@ def variance(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice])
     rng = bootstrap_generator(source)
     if budget.replacing:
         n = float(len(column))
-        noise = _noise(budget, column.width**2 / n)
+        noise = Noise.of(budget, column.width**2 / n)
         estimate = float(noise.add(np.array([np.var(column.values, ddof=1)]), source)[0])
         centre = min(max(estimate, 0.0), column.width**2 / 4)
         drawn = centre * rng.chisquare(n - 1, DRAWS) / (n - 1) + noise.draw(DRAWS, rng=rng)
@@ -106,7 +105,7 @@ def variance(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice])
         again = sums.redraw(sums.mean(), centre / unit, DRAWS, rng=rng)
         drawn = unit * (again.square - again.total**2 / again.n) / np.maximum(again.n - 1, 1)
         noise_sd = unit * sums.noises[2].sd / sums.surely()
-    low, high = _basic(estimate, drawn - centre, budget.level)
+    low, high = _basic(estimate, drawn - centre, budget)
     top = column.width**2 / 4 * n / (n - 1)
     notes = ("parametric bootstrap, normal model", *mostly_noise(noise_sd, column.width**2 / 4, "possible variances"))
     return request.number("variance", notes, *(float(np.clip(value, 0, top)) for value in (estimate, low, high)))
@@ -144,7 +143,7 @@ def _release_sums(column: Bounded, budget: Budget, shares: tuple[float, float, f
     z = column.scaled()
     parts = [budget.part(share) for share in shares]
     # z² lies in [0, 1]: less 1/2 it moves the sum by at most 1/2, and the noisy count brings the half back
-    noises = (_noise(parts[0], 1.0), _noise(parts[1], 1.0), _noise(parts[2], 0.5))
+    noises = (Noise.of(parts[0], 1.0), Noise.of(parts[1], 1.0), Noise.of(parts[2], 0.5))
     true = (float(len(z)), math.fsum(z), math.fsum(z**2 - 0.5))
     count, total, square = (
         float(noise.add(np.array([value]), source)[0]) for noise, value in zip(noises, true, strict=True)
@@ -156,10 +155,10 @@ def _mean_of_known_size(
     column: Bounded, budget: Budget, sd: float | None, source: Source
 ) -> tuple[float, float, float, float]:
     n = len(column)
-    noise = _noise(budget if sd is not None else budget.part(1 - SHARE), column.width / n)
+    noise = Noise.of(budget if sd is not None else budget.part(1 - SHARE), column.width / n)
     estimate = float(noise.add(np.array([math.fsum(column.values) / n]), source)[0])
     if sd is None:
-        spread = _noise(budget.part(SHARE), column.width**2 / n)
+        spread = Noise.of(budget.part(SHARE), column.width**2 / n)
         noisy = float(spread.add(np.array([np.var(column.values, ddof=1)]), source)[0])
         sd = math.sqrt(np.clip(noisy, 0, column.width**2 / 4))
     half = noise.quantile((1 + budget.level) / 2, sd=sd / math.sqrt(n))
@@ -174,16 +173,12 @@ def _mean_of_unknown_size(
     sums = _release_sums(column, budget, shares, source)
     variance = np.clip(sums.variance(), 0, 1) if sd is None else (sd / unit) ** 2
     again = sums.redraw(sums.mean(), float(variance), DRAWS, rng=bootstrap_generator(source))
-    low, high = _basic(sums.mean(), again.total / again.n - sums.mean(), budget.level)
+    low, high = _basic(sums.mean(), again.total / again.n - sums.mean(), budget)
     at = column.middle
     return at + unit * sums.mean(), at + unit * low, at + unit * high, unit * sums.noises[1].sd / sums.surely()
 
 
-def _noise(budget: Budget, sensitivity: float) -> Noise:
-    return Noise.for_budget(budget, l1=sensitivity, l2=sensitivity)
-
-
-def _basic(estimate: float, errors: Floats, level: float) -> tuple[float, float]:
+def _basic(estimate: float, errors: Floats, budget: Budget) -> tuple[float, float]:
     """Return the basic bootstrap interval: the estimate less the quantiles of its error."""
-    low, high = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(errors, budget.tails)
     return estimate - float(high), estimate - float(low)

@@ -19,8 +19,7 @@ import numpy as np
 from synthdp.dp.declarations import Bounded, Budget, Limits
 from synthdp.dp.noise import Noise
 from synthdp.dp.rank_limits import Aims, aims, coarser, limits
-from synthdp.dp.request import IntervalPrice, Request, priced
-from synthdp.dp.results import Released
+from synthdp.dp.request import IntervalPrice, Released, Request, priced
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Adjacency, Source
 from synthdp.table.microdata import Codes, Floats
@@ -67,7 +66,7 @@ def quantile(
     source = request.source(f"quantile {probability:g}", values)
     size, rest, count_scale = float(len(column)), budget, 0.0
     if not budget.replacing:
-        noise = Noise.for_budget(budget.part(COUNT_SHARE), l1=1.0, l2=1.0)
+        noise = Noise.of(budget.part(COUNT_SHARE), 1.0)
         size = max(float(noise.add(np.array([size]), source)[0]), 1.0)
         rest, count_scale = budget.part(1 - COUNT_SHARE), noise.scale
     told = aims(

@@ -36,9 +36,9 @@ from typing import Literal, Required, Unpack, get_args
 import numpy as np
 
 from synthdp.dp.declarations import Budget
-from synthdp.dp.noise import gaussian_sd
-from synthdp.dp.request import Price, Request, priced
-from synthdp.dp.results import Priced, below_noise
+from synthdp.dp.least_squares import symmetric
+from synthdp.dp.noise import Noise
+from synthdp.dp.request import Price, Priced, Request, below_noise, priced
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
@@ -86,14 +86,7 @@ def ssp(
     **price: Unpack[RegressionPrice],
 ) -> Fit:
     """Return (X'X + E)⁻¹(X'y + e), half of the budget each; arbitrarily bad where X'X + E is nearly singular."""
-    request = Request(**price)
-    budget = _checked_budget(request.budget, calibration, parts=2)
-    x, y = _checked(x, y, x_norm, y_bound)
-    sd = _sds(budget, calibration, x_norm, y_bound, parts=2)
-    source = request.source("SSP", reason=_reason(calibration))
-    gram, cross = _release(x, y, sd, source)
-    theta = _solution(gram, cross)
-    return Fit(f"SSP {calibration}", theta, 0.0, budget, _reason(calibration), _said(gram, sd))
+    return _fitted("SSP", x, y, x_norm, y_bound, calibration, price)
 
 
 @priced(RegressionPrice, adjacency="add_remove")
@@ -131,19 +124,39 @@ def adassp(
     >>> bool(abs(fit.theta[0] - 0.6) < 0.2)
     True
     """
+    return _fitted("AdaSSP", x, y, x_norm, y_bound, calibration, price)
+
+
+def _fitted(
+    method: Literal["SSP", "AdaSSP"],
+    x: Floats,
+    y: Floats,
+    x_norm: float,
+    y_bound: float,
+    calibration: Calibration,
+    price: RegressionPrice,
+) -> Fit:
+    """Release the sums; AdaSSP releases the smallest eigenvalue before, and shares the budget by three, not two."""
     request = Request(**price)
-    budget = _checked_budget(request.budget, calibration, parts=3)
+    adaptive = method == "AdaSSP"
+    parts = 3 if adaptive else 2
+    budget = _checked_budget(request.budget, calibration, parts=parts)
     x, y = _checked(x, y, x_norm, y_bound)
-    sd = _sds(budget, calibration, x_norm, y_bound, parts=3)
-    source = request.source("AdaSSP", reason=_reason(calibration))
-    d = x.shape[1]
-    smallest = float(np.linalg.eigvalsh(x.T @ x)[0])
-    noisy = float(source.gaussian(np.array([smallest]), sd=sd.eigenvalue, sensitivity=x_norm**2)[0])
-    released = max(noisy - sd.caution * sd.eigenvalue, 0.0)
-    ridge = max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * sd.gram - released)
+    sd = _sds(budget, calibration, x_norm, y_bound, parts=parts)
+    reason = NOT_SHOWN if calibration == "original" else None
+    source = request.source(method, reason=reason)
+    d, ridge = x.shape[1], 0.0
+    if adaptive:
+        smallest = float(np.linalg.eigvalsh(x.T @ x)[0])
+        noisy = float(source.gaussian(np.array([smallest]), sd=sd.eigenvalue, sensitivity=x_norm**2)[0])
+        released = max(noisy - sd.caution * sd.eigenvalue, 0.0)
+        ridge = max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * sd.gram - released)
     gram, cross = _release(x, y, sd, source)
-    theta = _solution(gram + ridge * np.eye(d), cross)
-    return Fit(f"AdaSSP {calibration}", theta, ridge, budget, _reason(calibration), _said(gram, sd))
+    theta = np.asarray(np.linalg.lstsq(gram + ridge * np.eye(d), cross, rcond=None)[0], dtype=np.float64)
+    # a note where the released X'X is no larger, per predictor, than what noise alone gives it
+    size = max(float(np.trace(gram)), 0.0) / d
+    notes = below_noise(sd.gram, size, "the released X'X has per predictor")
+    return Fit(f"{method} {calibration}", theta, ridge, budget, reason, notes)
 
 
 @dataclass(frozen=True)
@@ -161,10 +174,8 @@ def _sds(budget: Budget, calibration: Calibration, x_norm: float, y_bound: float
     unit = _unit(budget, calibration, parts)
     replacing = budget.replacing
     moves = (x_norm**2 * (math.sqrt(2) if replacing else 1.0), x_norm * y_bound * (2.0 if replacing else 1.0))
-    caution = {
-        "original": math.sqrt(math.log(2 * parts / budget.delta)),
-        "fixed": math.sqrt(2 * math.log(1.25 * parts / budget.delta)),
-    }.get(calibration, math.sqrt(math.log(2 * parts / budget.delta)))
+    classical = 2 * math.log(1.25 * parts / budget.delta)
+    caution = math.sqrt(classical if calibration == "fixed" else math.log(2 * parts / budget.delta))
     return _Sds(unit * x_norm**2, unit * moves[0], unit * moves[1], moves, caution)
 
 
@@ -176,32 +187,15 @@ def _unit(budget: Budget, calibration: Calibration, parts: int) -> float:
     if calibration == "fixed":
         return math.sqrt(2 * math.log(1.25 / each.delta)) / each.epsilon
     if calibration == "analytic":
-        return gaussian_sd(1.0, each)
+        return Noise.of(each, 1.0).sd
     # the product is rounded, and must not be rounded towards less noise
-    return math.sqrt(parts) * gaussian_sd(1.0, budget) * (1 + 1e-12)
+    return math.sqrt(parts) * Noise.of(budget, 1.0).sd * (1 + 1e-12)
 
 
 def _release(x: Floats, y: Floats, sd: _Sds, source: Source) -> tuple[Floats, Floats]:
-    d = x.shape[1]
-    upper = np.triu_indices(d)
-    noisy = source.gaussian((x.T @ x)[upper], sd=sd.gram, sensitivity=sd.moves[0])
-    gram = np.zeros((d, d))
-    gram[upper] = noisy
-    cross = source.gaussian(x.T @ y, sd=sd.cross, sensitivity=sd.moves[1])
-    return gram + np.triu(gram, 1).T, cross
-
-
-def _said(gram: Floats, sd: _Sds) -> tuple[str, ...]:
-    """Return a note where the released X'X is no larger, per predictor, than what noise alone gives it."""
-    return below_noise(sd.gram, max(float(np.trace(gram)), 0.0) / len(gram), "the released X'X has per predictor")
-
-
-def _reason(calibration: Calibration) -> str | None:
-    return NOT_SHOWN if calibration == "original" else None
-
-
-def _solution(gram: Floats, cross: Floats) -> Floats:
-    return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0], dtype=np.float64)
+    upper = np.triu_indices(x.shape[1])
+    gram = symmetric(source.gaussian((x.T @ x)[upper], sd=sd.gram, sensitivity=sd.moves[0]))
+    return gram, source.gaussian(x.T @ y, sd=sd.cross, sensitivity=sd.moves[1])
 
 
 def _checked_budget(budget: Budget, calibration: str, *, parts: int) -> Budget:

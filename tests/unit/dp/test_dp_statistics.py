@@ -13,7 +13,7 @@ from synthdp.dp.noise import Noise, laplace_normal_cdf, laplace_normal_pdf, lapl
 from synthdp.dp.quantiles import _scores
 from synthdp.errors import InputError
 from synthdp.privacy import events
-from synthdp.privacy.mechanisms import Simulated
+from synthdp.privacy.mechanisms import Gaussian, Simulated
 
 
 def source(*seed):
@@ -193,8 +193,8 @@ def test_discrete_laplace_reach_is_the_smallest():
 
 
 def test_gaussian_noise_for_a_delta():
-    noise = Noise.for_budget(Budget(1.0, 1e-5), l1=3.0, l2=1.0)
-    assert noise.kind == "gaussian"
+    noise = Noise.of(Budget(1.0, 1e-5), 3.0, 1.0)
+    assert isinstance(noise.mechanism, Gaussian)
     assert noise.sd**2 == pytest.approx(13.918, abs=1e-3)  # Balle & Wang's calibration at (1, 1e-5)
     assert noise.quantile(0.975, sd=2.0) == pytest.approx(stats.norm.ppf(0.975) * np.hypot(2, noise.sd))
     drawn = noise.draw(4000, rng=np.random.default_rng(1))
