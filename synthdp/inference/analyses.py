@@ -13,9 +13,7 @@ from synthdp import plugins
 from synthdp.errors import InputError
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.formulas import absent, columns_used
-from synthdp.inference.models import descriptive
-from synthdp.inference.models.fit import Fit, Link, Problem, ReplicateMethod
-from synthdp.inference.models.model import MODELS, Asked
+from synthdp.inference.models.fit import MODELS, Asked, Fit, Levels, Link, Problem, ReplicateMethod
 from synthdp.inference.rules import RULES, unknown_rule
 from synthdp.inference.variances import linearised, replicated, sample, weight_column
 from synthdp.table.microdata import Floats
@@ -171,9 +169,7 @@ class Analysis(Settings):
             extras["replicates"] = self.replicate_method
         return ", ".join([f"{self.model} {self.formula}", *(f"{k} {v}" for k, v in extras.items() if v is not None)])
 
-    def estimate(
-        self, frame: pd.DataFrame, schema: Schema | None = None, *, levels: descriptive.Levels | None = None
-    ) -> Estimates:
+    def estimate(self, frame: pd.DataFrame, schema: Schema | None = None, *, levels: Levels | None = None) -> Estimates:
         """Return the estimates on one file.
 
         Parameters
@@ -199,6 +195,7 @@ class Analysis(Settings):
         if weights is not None and not weights.any():
             raise InputError(f"{self.where}: no complete record has a weight above zero.")
         fit = problem.fit(weights)
+        df: float | None
         if self.replicate_weights:
             covariance, df = self._replicated(frame, problem, fit)
         elif self.surveyed:
@@ -206,10 +203,10 @@ class Analysis(Settings):
             influence[problem.rows] = fit.influence
             covariance, df = linearised(influence, design, where=self.where)
         else:
-            return Estimates(fit.names, fit.values, fit.covariance, fit.df_residual, len(problem.rows))
+            covariance, df = fit.covariance, fit.df_residual
         return Estimates(fit.names, fit.values, covariance, df, len(problem.rows))
 
-    def _problem(self, frame: pd.DataFrame, schema: Schema | None, levels: descriptive.Levels | None) -> Problem:
+    def _problem(self, frame: pd.DataFrame, schema: Schema | None, levels: Levels | None) -> Problem:
         asked = Asked(
             frame=frame,
             schema=schema,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -158,17 +159,11 @@ def combine(
     estimate = replicates.q.mean(axis=0)
     variance, df, fraction = RULES[rule].spread(replicates)
     se = np.sqrt(variance)
-    half = half_width(se, df, level)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p_value = 2 * stdtr(df, -np.abs(estimate / se))
     return Pooled(
         names=names,
         estimate=estimate,
         se=se,
-        df=df,
-        low=estimate - half,
-        high=estimate + half,
-        p_value=p_value,
+        **intervals(estimate, se, df, level),
         b=replicates.b,
         v_bar=replicates.v_bar,
         rule=rule,
@@ -179,6 +174,14 @@ def combine(
         nests=count,
         moments=_moments(replicates, estimates, order),
     )
+
+
+def intervals(estimate: Floats, se: Floats, df: Floats, level: float) -> dict[str, Any]:
+    """Return what degrees of freedom decide: themselves, the t interval, and the p-value against 0."""
+    half = half_width(se, df, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_value = 2 * stdtr(df, -np.abs(estimate / se))
+    return {"df": df, "low": estimate - half, "high": estimate + half, "p_value": p_value}
 
 
 def half_width(se: Floats, df: Floats | float, level: float) -> Floats:

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
 
 from synthdp.errors import InputError, SynthdpError
 from synthdp.inference.analyses import Analysis
-from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine, half_width
+from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine, intervals
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.models.descriptive import levels_of
-from synthdp.inference.models.model import MODELS
+from synthdp.inference.models.fit import MODELS
 from synthdp.table.schema import Schema
 
 # above this a correlation is one, and Fisher's z is infinite
@@ -127,10 +126,7 @@ def _with_design_df(pooled: Pooled, design: float) -> Pooled:
     variance = pooled.se**2
     share = np.divide(pooled.v_bar, variance, out=np.zeros_like(variance), where=variance > 0)
     df = 1 / (1 / pooled.df + np.minimum(share, 1.0) ** 2 / design)
-    half = half_width(pooled.se, df, pooled.level)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p_value = 2 * stdtr(df, -np.abs(pooled.estimate / pooled.se))
-    return replace(pooled, df=df, low=pooled.estimate - half, high=pooled.estimate + half, p_value=p_value)
+    return replace(pooled, **intervals(pooled.estimate, pooled.se, df, pooled.level))
 
 
 def _to_z(found: Estimates) -> Estimates:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from synthdp.errors import InputError
+from synthdp.inference.rules import RULES, Replicates
 from synthdp.table.microdata import Floats
 
 # share of a term's variance that the others must leave unexplained: less is rounding error
@@ -73,7 +74,7 @@ def wald(
     * reiter2003: r = ρ/M, c = 1 + r, +;
     * rubin1987: r = (1 + 1/M) ρ, c = 1 + r, +;
     * raghunathan2003: r = (1 + 1/M) ρ, c = r − 1, −;
-    * raab2016 and mean_se: c is the rule's own multiple of V̄, and S ~ χ²(k)/k.
+    * rules with normal intervals (raab2016, mean_se): c is the rule's own multiple of V̄, and S ~ χ²(k)/k.
 
     For t ≤ 4, w = t (1 + 1/k)(1 ± 1/r)²/2. One term gives the square of its t test.
 
@@ -116,16 +117,10 @@ def _scale(rule: str, rho: float, m: int, ratio: float) -> tuple[float, float, i
     if rule == "raghunathan2003":
         r = (1 + 1 / m) * rho
         return r - 1, r, -1
-    known = {
-        "raab2016": ratio + 1 / m,
-        "raab2016_proper": ratio + (1 + ratio) / m,
-        "raab2016_sample": 1 / m,
-        "raab2016_sample_proper": (1 + ratio) / m,
-        "mean_se": 1.0,
-    }
-    if rule not in known:
+    if not RULES[rule].formula(ratio).exact:
         raise InputError(f"wald: there is no test of several terms for {rule}; test them one at a time.")
-    return known[rule], 0.0, 1
+    unit = Replicates(np.zeros((m, 1)), np.ones((m, 1)), ratio=ratio)
+    return float(RULES[rule].spread(unit).variance[0]), 0.0, 1
 
 
 def _df2(t: int, k: int, r: float, sign: int) -> float:

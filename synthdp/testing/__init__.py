@@ -7,13 +7,11 @@ One tuple of checks a kind; every check of a kind takes the same arguments, so t
         check(MyMask(strength=2), synthdp.testing.BINARY)
 """
 
-from synthdp.testing.analyses import ANALYSIS
 from synthdp.testing.formats import FORMAT
+from synthdp.testing.inference import ANALYSIS, RULE
 from synthdp.testing.masks import BINARY, MASK, NUMBER
 from synthdp.testing.measures import MEASURE
-from synthdp.testing.models import FORWARD_MODEL, MODEL
-from synthdp.testing.rules import RULE
-from synthdp.testing.synthesizers import SYNTHESIZER, people, planned, respondents
+from synthdp.testing.synthesis import FORWARD_MODEL, MODEL, SYNTHESIZER, people, planned, respondents
 
 __all__ = [
     "ANALYSIS",

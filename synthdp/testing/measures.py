@@ -10,7 +10,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.measure import Finding, Measure, identifies, lacking
 from synthdp.inference.analyses import Analysis
-from synthdp.testing.synthesizers import respondents
+from synthdp.testing.synthesis import respondents
 
 COPIES = 2
 

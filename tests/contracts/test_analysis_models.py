@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from synthdp.inference.analyses import Analysis
-from synthdp.inference.models.model import MODELS
+from synthdp.inference.models.fit import MODELS
 from synthdp.testing import ANALYSIS
 
 FORMULAS = {

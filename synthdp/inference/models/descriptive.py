@@ -1,6 +1,6 @@
 """Means, proportions, tables, quantiles and correlations, each with the influence of every record on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.inference.formulas import Positions
-from synthdp.inference.models.fit import Fit
+from synthdp.inference.models.fit import Fit, Levels
 from synthdp.inference.variances import simple
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Schema
@@ -17,8 +17,6 @@ from synthdp.table.schema import Schema
 MOST_CELLS = 2000
 # half the width of the interval whose ends give a quantile's density, in standard errors of the share below it
 WOODRUFF = 1.96
-
-Levels = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,25 +1,31 @@
-"""What a model owes the sampling design.
+"""What a model is, and what it owes the sampling design.
 
-Fit with any weights, say what each record contributed; maximum likelihood by Newton's method.
+By name it turns a file and what is asked of it into a problem, which can be fitted with any weights and says what each
+record contributed; maximum likelihood by Newton's method.
 
 Newton's method on Σ w_i ℓ_i(θ), with halved steps where a full one does not go up. Separation shows as information
 that vanishes while the likelihood still rises.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+import pandas as pd
 
 from synthdp import newton as newtons
+from synthdp import plugins
 from synthdp.errors import InputError, Unfinished
 from synthdp.inference.formulas import Positions
 from synthdp.table.microdata import Floats
+from synthdp.table.schema import Schema
 
 Link = Literal[
     "identity", "log", "logit", "probit", "cloglog", "loglog", "cauchy", "inverse", "inverse_squared", "sqrt"
 ]
 ReplicateMethod = Literal["brr", "jk1", "jkn", "bootstrap"]
+Levels = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +63,63 @@ class Problem(Protocol):
     def fit(self, weights: Floats | None) -> Fit:
         """Return the fit that weighs record i by ``weights[i]``; None weighs all records equally."""
         ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Asked:
+    """What is to be estimated from one file; the fields are those of :class:`~synthdp.inference.analyses.Analysis`.
+
+    Parameters
+    ----------
+    columns
+        Those that the analysis estimates from.
+    levels
+        Of the columns of a table, where they are known from elsewhere.
+    where
+        How messages name the analysis.
+    """
+
+    frame: pd.DataFrame
+    schema: Schema | None
+    formula: str
+    columns: tuple[str, ...]
+    where: str
+    status: str | None = None
+    probabilities: tuple[float, ...] = ()
+    link: Link | None = None
+    power: float = 1.5
+    levels: Levels | None = None
+
+
+@dataclass(frozen=True)
+class AnalysisModel:
+    """A model that an analysis may name.
+
+    Parameters
+    ----------
+    name
+        How ``analyses`` and ``synthdp analyse --model`` call it.
+    problem
+        Return the model with its data, ready to be fitted with any weights.
+    listed
+        Whether it takes columns separated by commas where others take a formula.
+    linked
+        Whether it takes a link of the user's choice.
+    of_levels
+        Whether its terms are levels of its columns, which must be those of all copies.
+    fisher
+        Whether its estimates are correlations, combined as Fisher's z.
+    """
+
+    name: str
+    problem: Callable[[Asked], Problem]
+    listed: bool = False
+    linked: bool = False
+    of_levels: bool = False
+    fisher: bool = False
+
+
+MODELS: Mapping[str, AnalysisModel] = plugins.Registry("analyses")
 
 
 STEPS = 60

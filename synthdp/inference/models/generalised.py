@@ -174,16 +174,9 @@ def generalised(
             raise InputError(f"{where}: {SEPARATION}")
     if not result.converged or (model == "tweedie" and (mean <= 0).any()):
         raise failed
-    back = np.asarray(np.linalg.inv(upper), dtype=np.float64)
-    inverse = np.linalg.inv(information)
-    gaussian = model in ("ols", "gaussian")
-    return Fit(
-        names=design.names,
-        values=back @ np.asarray(result.params, dtype=np.float64),
-        covariance=back @ np.asarray(result.cov_params(), dtype=np.float64) @ back.T,
-        influence=((each * working * (y - mean) * slope)[:, None] * basis) @ inverse @ back.T,
-        df_residual=float(len(y) - len(design.names)) if gaussian else None,
-    )
+    influence = ((each * working * (y - mean) * slope)[:, None] * basis) @ np.linalg.inv(information)
+    df = float(len(y) - len(design.names)) if model in ("ols", "gaussian") else None
+    return turned(design, upper, result, influence, df)
 
 
 def weighted_least_squares(design: ModelMatrix, weights: Floats, where: str) -> Fit:
@@ -195,14 +188,7 @@ def weighted_least_squares(design: ModelMatrix, weights: Floats, where: str) -> 
     result = WLS(y, basis, weights=weights).fit()
     inverse = np.linalg.inv(basis.T @ (basis * weights[:, None]))
     influence = ((y - basis @ np.asarray(result.params)) * weights)[:, None] * basis @ inverse
-    back = np.asarray(np.linalg.inv(upper), dtype=np.float64)
-    return Fit(
-        names=design.names,
-        values=back @ np.asarray(result.params, dtype=np.float64),
-        covariance=back @ np.asarray(result.cov_params(), dtype=np.float64) @ back.T,
-        influence=influence @ back.T,
-        df_residual=float(np.count_nonzero(weights) - len(design.names)),
-    )
+    return turned(design, upper, result, influence, float(np.count_nonzero(weights) - len(design.names)))
 
 
 def _family(model: str, link: Link | None, power: float) -> Any:

@@ -3,7 +3,7 @@
 Multinomial and ordered responses, the negative binomial, Cox's proportional hazards.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -236,8 +236,7 @@ def negative_binomial(design: ModelMatrix, weights: Floats | None, where: str) -
     # the last of θ is log α: its derivative takes the fit to α
     back[-1, -1] = np.exp(found[0][-1])
     fit = conclude(likelihood, found, each, (*design.names, "alpha"), back)
-    values = np.r_[fit.values[:-1], back[-1, -1]]
-    return Fit(fit.names, values, fit.covariance, fit.influence, None)
+    return replace(fit, values=np.r_[fit.values[:-1], back[-1, -1]])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -321,6 +320,4 @@ def cox(design: ModelMatrix, status: Floats | None, weights: Floats | None, wher
     each = (np.ones(len(time)) if weights is None else weights)[order]
     found = maximise(likelihood, np.zeros(len(names)), each, where=where, model="cox")
     fit = conclude(likelihood, found, each, names, np.asarray(np.linalg.inv(upper), dtype=np.float64))
-    influence = np.empty_like(fit.influence)
-    influence[order] = fit.influence
-    return Fit(fit.names, fit.values, fit.covariance, influence, None)
+    return replace(fit, influence=fit.influence[np.argsort(order)])

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synthdp.inference.formulas import Positions, complete
-from synthdp.inference.models.fit import Fit
-from synthdp.inference.models.model import AnalysisModel, Asked
+from synthdp.inference.models.fit import AnalysisModel, Asked, Fit
 from synthdp.inference.variances import simple
 from synthdp.table.microdata import Floats
 

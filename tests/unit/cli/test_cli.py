@@ -374,7 +374,7 @@ def test_analyse_refuses_bad_options(published, options, words):
 
 
 def test_the_help_of_analyse_lists_every_model():
-    from synthdp.inference.models.model import MODELS
+    from synthdp.inference.models.fit import MODELS
 
     shown = invoke("analyse", "--help").stdout
     assert [model for model in MODELS if model not in shown] == []

@@ -8,7 +8,7 @@ from scipy import stats
 from synthdp.errors import InputError, Unfinished
 from synthdp.inference.analyses import Analysis, Estimates, analysis_of
 from synthdp.inference.models import descriptive, fit
-from synthdp.inference.models.model import MODELS
+from synthdp.inference.models.fit import MODELS
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 
