@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats
 
 Cell = dict[str, Any]
@@ -20,6 +21,11 @@ Line = dict[str, Any]
 def draws(lines: Sequence[Line], **where: Any) -> Floats:
     """Return what was found, one replication under the other, in the cells that are as ``where`` says."""
     return np.asarray([line["found"] for line in lines if all(line[key] == value for key, value in where.items())])
+
+
+def apart(seed: int, *name: str | int) -> Streams:
+    """Return streams for one part of a study, from a seed that the name draws: nothing else shares them."""
+    return Streams(int(Streams(seed).generator(*name).integers(2**63)))
 
 
 def first_of_all_first(kinds: Iterable[tuple[str, str, int]], most: int | None) -> list[Cell]:

@@ -175,6 +175,13 @@ def shared_data(data: Path | None = None) -> Path:
     return Path(named)
 
 
+def shared_file(data: Path, name: str) -> Path:
+    """Return the path of a file in that folder, or say that it is not there."""
+    if not (data / name).exists():
+        raise InputError(f"{data / name}: no such file; say where the shared data are with --data.")
+    return data / name
+
+
 def _commit() -> str:
     try:
         found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)

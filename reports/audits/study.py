@@ -23,7 +23,14 @@ from reports.study import Results, Study
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler
 from synthdp.privacy.mechanisms import Secure
-from synthdp.privacy.tradeoff.curves import Gaussian, Laplace, approximate, pure, randomised_response
+from synthdp.privacy.tradeoff.curves import (
+    Gaussian,
+    Laplace,
+    approximate,
+    classical_gaussian,
+    pure,
+    randomised_response,
+)
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats
 
@@ -38,18 +45,22 @@ def planted() -> tuple[Case, ...]:
     table, moved = np.asarray([3.0, 5.0]), np.asarray([4.0, 4.0])
     flat, tilted = np.zeros(12), np.where(np.arange(12) == 0, 1.0, -1.0)
     silent, loud = np.zeros(8), np.where(np.arange(8) < 6, -1.0, 1.0)
+    classical = classical_gaussian(EPSILON, DELTA)
+    rootless, variance = _normal(math.sqrt(math.log(1.25 / DELTA)) / EPSILON), _normal(math.sqrt(2.0))
+    # the proof of the classical sd needs ε < 1; here its exact δ is 0.59, not 0.4
+    large_epsilon = _normal(math.sqrt(2 * math.log(1.25 / 0.4)) / 6.0)
     return (
-        Case("sensitivity 1 for a table under replacement", _table, table, moved, Laplace(EPSILON)),
+        Case("sensitivity 1 for a table under replacement", _cells, table, moved, Laplace(EPSILON)),
         Case("sensitivity of deletion for a mean under replacement", _mean, 0.0, 1.0, Laplace(EPSILON)),
         Case("factor 2 forgotten in the exponential mechanism", _exponential, flat, tilted, pure(EPSILON)),
         Case("factor 2 forgotten in report-noisy-max", _noisy_max, flat, tilted, pure(EPSILON)),
         Case("bounds from the data", _data_bounds, inlier, outlier, pure(EPSILON)),
         Case("clipped after the sum, not before", _clipped_late, inlier, outlier, pure(EPSILON)),
-        Case("root of 2 forgotten in the classical Gaussian", _gaussian, 0.0, 1.0, _classical(), DELTA, cost=0.1),
-        Case("variance taken for the standard deviation", _variance, 0.0, 1.0, Gaussian(0.5), DELTA, cost=0.1),
-        Case("classical Gaussian at ε = 6", _large_epsilon, 0.0, 1.0, approximate(6.0, 0.4), 0.4, cost=0.1),
+        Case("root of 2 forgotten in the classical Gaussian", rootless, 0.0, 1.0, classical, DELTA, cost=0.1),
+        Case("variance taken for the standard deviation", variance, 0.0, 1.0, Gaussian(0.5), DELTA, cost=0.1),
+        Case("classical Gaussian at ε = 6", large_epsilon, 0.0, 1.0, approximate(6.0, 0.4), 0.4, cost=0.1),
         Case("one noise for all cells", _shared, table, moved, Laplace(EPSILON)),
-        Case("budget spent once per cell, not shared", _each, np.zeros(4), np.ones(4), pure(EPSILON)),
+        Case("budget spent once per cell, not shared", _cells, np.zeros(4), np.ones(4), pure(EPSILON)),
         Case("binary probability for 5 levels", _response, 0, 3, randomised_response(EPSILON, 5)),
         Case("number of records released as it is", _size, np.zeros(20), np.zeros(21), pure(EPSILON)),
         Case("sparse vector without noise on the answers", _sparse(0.0, 1), silent, loud, pure(EPSILON)),
@@ -62,7 +73,7 @@ def _rows(data: Any, runs: int) -> Floats:
     return np.repeat(np.asarray(data, dtype=float)[None, :], runs, axis=0)
 
 
-def _table(data: Any, runs: int, rng: np.random.Generator) -> Any:
+def _cells(data: Any, runs: int, rng: np.random.Generator) -> Any:
     return _rows(data, runs) + rng.laplace(0, 1 / EPSILON, (runs, len(data)))
 
 
@@ -76,7 +87,7 @@ def _exponential(data: Any, runs: int, rng: np.random.Generator) -> Any:
 
 
 def _noisy_max(data: Any, runs: int, rng: np.random.Generator) -> Any:
-    return np.argmax(_rows(data, runs) + rng.laplace(0, 1 / EPSILON, (runs, len(data))), axis=1)
+    return np.argmax(_cells(data, runs, rng), axis=1)
 
 
 def _data_bounds(data: Any, runs: int, rng: np.random.Generator) -> Any:
@@ -88,29 +99,12 @@ def _clipped_late(data: Any, runs: int, rng: np.random.Generator) -> Any:
     return np.clip(data.mean() + rng.laplace(0, 1 / (len(data) * EPSILON), runs), 0, 1)
 
 
-def _classical() -> Gaussian:
-    return Gaussian(EPSILON / math.sqrt(2 * math.log(1.25 / DELTA)))
-
-
-def _gaussian(data: Any, runs: int, rng: np.random.Generator) -> Any:
-    return data + rng.normal(0, math.sqrt(math.log(1.25 / DELTA)) / EPSILON, runs)
-
-
-def _variance(data: Any, runs: int, rng: np.random.Generator) -> Any:
-    return data + rng.normal(0, math.sqrt(2.0), runs)
-
-
-def _large_epsilon(data: Any, runs: int, rng: np.random.Generator) -> Any:
-    # the proof of the classical sd needs ε < 1; here its exact δ is 0.59, not 0.4
-    return data + rng.normal(0, math.sqrt(2 * math.log(1.25 / 0.4)) / 6.0, runs)
+def _normal(sd: float) -> Sampler:
+    return lambda data, runs, rng: data + rng.normal(0, sd, runs)
 
 
 def _shared(data: Any, runs: int, rng: np.random.Generator) -> Any:
     return _rows(data, runs) + rng.laplace(0, 2 / EPSILON, (runs, 1))
-
-
-def _each(data: Any, runs: int, rng: np.random.Generator) -> Any:
-    return _rows(data, runs) + rng.laplace(0, 1 / EPSILON, (runs, len(data)))
 
 
 def _response(data: Any, runs: int, rng: np.random.Generator) -> Any:

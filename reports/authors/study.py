@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from reports import figures
+from reports.cells import apart
 from reports.estimators import design, probit
 from reports.markdown import table_of
 from reports.study import Results, Study
@@ -54,20 +55,17 @@ def one_replication(r: int, *, seed: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for number, (method, variance, alpha, share) in enumerate(settings()):
         rows_replaced = np.ones(N, dtype=bool) if share == 1 else chosen
-        secret = int(Streams(seed).generator("study", r, number).integers(2**63))
+        streams = apart(seed, "study", r, number)
         data = _data(frame[rows_replaced].reset_index(drop=True))
         masks = _masks(variance, alpha)
-        made = _synthesizer(method).synthesize(Plan(data, tag(data, None), masks), streams=Streams(secret)).copies
+        made = _synthesizer(method).synthesize(Plan(data, tag(data, None), masks), streams=streams).copies
         copies = [_put_back(frame, rows_replaced, copy) for copy in made]
         estimates = [_estimate(copy) for copy in copies]
         for count in COPIES:
             pooled = combine(estimates[:count], rule="reiter2003")
-            overlap = [
-                ci_overlap(original.low[t], original.high[t], pooled.low[t], pooled.high[t])
-                for t in range(1, len(TERMS))
-            ]
+            overlap = ci_overlap(original.low, original.high, pooled.low, pooled.high)[1:]
             line = {"method": method, "variance": variance, "alpha": alpha, "share": share, "copies": count}
-            rows.append({**line, "overlap": float(np.mean(overlap)), **_risks(frame, copies[:count])})
+            rows.append({**line, "overlap": float(overlap.mean()), **_risks(frame, copies[:count])})
     return rows
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.cells import Cell, draws
+from reports.cells import Cell, apart, draws
 from reports.covering import before, compared, coverage_rows, interval, monte_carlo_error, together, verdict
 from reports.estimators import design, least_squares
 from reports.markdown import table
@@ -143,14 +143,14 @@ def truth(case: Case) -> pd.Series:
     return pd.Series(estimate(restricted(case, LARGE, rng=np.random.default_rng(1)), case).values, index=list(TERMS))
 
 
-def copies(case: Case, frame: pd.DataFrame, method: Synthesizer, seed: int) -> tuple[pd.DataFrame, ...]:
+def copies(case: Case, frame: pd.DataFrame, method: Synthesizer, streams: Streams) -> tuple[pd.DataFrame, ...]:
     """Return synthetic copies of one file; masks have the sd of the column, or alpha 1."""
     masks: dict[str, MaskSettings] = {
         name: ShiftedNormal(alpha=1.0) if name == "b" else Gaussian(sd=1.0) for name in (case.y, case.x)
     }
     data = resolve(frame, {name: Variable(role=Role.REPLACE) for name in masks})
     plan = Plan(data, tag(data, None), masks, constraints=(case.constraint,))
-    return method.synthesize(plan, streams=Streams(seed)).copies
+    return method.synthesize(plan, streams=streams).copies
 
 
 def one_replication(r: int, *, seed: int, methods: tuple[str, ...]) -> Floats:
@@ -160,9 +160,8 @@ def one_replication(r: int, *, seed: int, methods: tuple[str, ...]) -> Floats:
         frame = restricted(case, N, rng=Streams(seed).generator("data", case.name, r))
         found = []
         for name in methods:
-            secret = int(Streams(seed).generator("study", case.name, name, r).integers(2**63))
             try:
-                made = copies(case, frame, METHODS[name], secret)
+                made = copies(case, frame, METHODS[name], apart(seed, "study", case.name, name, r))
                 found.append(interval([estimate(copy, case) for copy in made], "reiter2003"))
             except Unfinished:
                 found.append(np.full((4, len(TERMS)), np.nan))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cells import apart
 from reports.copulas import UPPER, FixedLength, mixed_copula, mixed_copula_design, mixed_copula_truth, with_missing
 from reports.covering import coverage_rows, interval, monte_carlo_error, together, truth_vector, verdict
 from reports.estimators import design, least_squares, ordered_probit, probit
@@ -82,15 +83,15 @@ def one_replication(r: int, *, seed: int) -> Floats:
     rows: list[list[list[Floats]]] = [[], []]
     model = FixedLength()
     for s, strength in enumerate(STRENGTHS):
-        secret = int(streams.generator("study", r, s).integers(2**63))
-        copies = draw(frame, strength, DaMi(model=model, copies=COPIES, sweeps=SWEEPS), secret)
+        method = DaMi(model=model, copies=COPIES, sweeps=SWEEPS)
+        copies = draw(frame, strength, method, apart(seed, "study", r, s))
         rows[0].append([interval([estimate(copy) for copy in copies], "reiter2003"), original, original])
     model = FixedLength(kept=KEPT_IN_NEST)
     method = DaMi(model=model, missing="impute", imputations=IMPUTATIONS, copies=PER_IMPUTATION, sweeps=SWEEPS)
     # one seed for all masks: the same completed originals, to which the copula is fitted once
-    secret = int(streams.generator("study", r, "missing").integers(2**63))
+    same = apart(seed, "study", r, "missing")
     nested = [
-        interval([estimate(copy) for copy in draw(holes, strength, method, secret)], "reiter2004", nests=IMPUTATIONS)
+        interval([estimate(copy) for copy in draw(holes, strength, method, same)], "reiter2004", nests=IMPUTATIONS)
         for strength in STRENGTHS
     ]
     imputed = interval([estimate(part) for part in model.seen()], "rubin1987")
@@ -99,12 +100,12 @@ def one_replication(r: int, *, seed: int) -> Floats:
 
 
 def draw(
-    frame: pd.DataFrame, strength: tuple[float, float, float], method: DaMi, secret: int
+    frame: pd.DataFrame, strength: tuple[float, float, float], method: DaMi, streams: Streams
 ) -> tuple[pd.DataFrame, ...]:
     """Return the copies of one data set under one mask."""
     data = resolve(frame, VARIABLES)
     plan = Plan(data, tag(data, None), masks_of(*strength))
-    return method.synthesize(plan, streams=Streams(secret)).copies
+    return method.synthesize(plan, streams=streams).copies
 
 
 def summarise(draws: Floats) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from reports import figures
-from reports.cells import Cell, draws
+from reports.cells import Cell, apart, draws
 from reports.covering import coverage_rows, interval, monte_carlo_error, together, truth_vector
 from reports.estimators import design, least_squares, logistic
-from reports.markdown import table
+from reports.markdown import table, table_of
 from reports.study import Results, Study
 from synthdp.datasets.known_truth import right_model, right_model_truth, unseen_outcome, unseen_outcome_truth
 from synthdp.imputation.regression.association import Regression
@@ -67,22 +67,22 @@ class Synthesis:
         self._model = Regression(exclude=("u",) if "u" in frame else ())
         self._prepared: dict[tuple[str, ...], tuple[Microdata, Tags]] = {}
 
-    def copies(self, scheme: str, masks: dict[str, MaskSettings], seed: int) -> tuple[pd.DataFrame, ...]:
+    def copies(self, scheme: str, masks: dict[str, MaskSettings], streams: Streams) -> tuple[pd.DataFrame, ...]:
         """Return the synthetic copies under one scheme."""
         if scheme != "given_true_others":
-            return self._draw(REPLACED, masks, scheme, seed)
+            return self._draw(REPLACED, masks, scheme, streams)
         # the mistake of published code: each column drawn given the true values of the other replaced ones
-        parts = {name: self._draw((name,), {name: masks[name]}, "once", seed) for name in REPLACED}
+        parts = {name: self._draw((name,), {name: masks[name]}, "once", streams) for name in REPLACED}
         return tuple(self._frame.assign(**{name: parts[name][m][name] for name in REPLACED}) for m in range(COPIES))
 
     def _draw(
-        self, replaced: tuple[str, ...], masks: dict[str, MaskSettings], scheme: Any, seed: int
+        self, replaced: tuple[str, ...], masks: dict[str, MaskSettings], scheme: Any, streams: Streams
     ) -> tuple[pd.DataFrame, ...]:
         if replaced not in self._prepared:
             data = resolve(self._frame, {name: Variable(role=Role.REPLACE) for name in replaced})
             self._prepared[replaced] = (data, tag(data, Neighbours()))
         method = DaMi(copies=COPIES, mask_draw=scheme, model=self._model)
-        return method.synthesize(Plan(*self._prepared[replaced], masks), streams=Streams(seed)).copies
+        return method.synthesize(Plan(*self._prepared[replaced], masks), streams=streams).copies
 
 
 def one_replication(r: int, *, seed: int, unseen: bool) -> Floats:
@@ -94,8 +94,8 @@ def one_replication(r: int, *, seed: int, unseen: bool) -> Floats:
     schemes = ("per_copy",) if unseen else SCHEMES
     rows = []
     for strength, (sd, alpha) in enumerate(STRENGTHS):
-        secret = Streams(seed).generator("study", r, strength).integers(2**63)
-        found = [synthesis.copies(scheme, masks_of(sd, alpha), int(secret)) for scheme in schemes]
+        streams = apart(seed, "study", r, strength)
+        found = [synthesis.copies(scheme, masks_of(sd, alpha), streams) for scheme in schemes]
         rows.append([*(interval([estimate(copy) for copy in copies], "reiter2003") for copies in found), original])
     return np.asarray(rows)
 
@@ -139,25 +139,13 @@ def page(results: Results, settings: Results) -> str:
         ratio_high=("variance_ratio", "max"),
         shift=("shift_from_original_in_se", lambda values: values.abs().max()),
     )
-    summary = [
-        (*map(str, index), *(f"{value:.3f}" for value in line))
-        for index, line in zip(worst.index, worst.to_numpy(), strict=True)
-    ]
     each = rows[rows["scheme"] != "original"].pivot_table(
         index=["sd", "alpha", "term"], columns="scheme", values="coverage", sort=False
     )
-    each = each[list(SCHEMES)]
-    terms = [
-        (*map(str, index), *(f"{value:.3f}" for value in line))
-        for index, line in zip(each.index, each.to_numpy(), strict=True)
-    ]
     ols = (
         rows[rows["scheme"].isin(VALID) & rows["term"].str.startswith(("ols", "mean"))]["bias_in_mc_errors"].abs().max()
     )
-    unseen = [
-        tuple(str(row[key]) for key in ("sd", "alpha", "term", "truth", "bias", "mc_error", "coverage"))
-        for row in results["unseen"]
-    ]
+    names = ("sd", "alpha", "term", "truth", "bias", "Monte Carlo error", "coverage")
     error = monte_carlo_error(settings["replications"])
     return f"""# Coverage of pooled intervals
 
@@ -173,7 +161,7 @@ Regenerate: `python -m reports coverage`.
 `ratio` is E[T] / Var(pooled estimate): 1 when the interval has the right width. `shift` is the largest mean distance
 from the estimate on the original data, in its standard errors.
 
-{table(("scheme", "sd", "alpha", "lowest", "highest", "ratio low", "ratio high", "shift"), summary)}
+{table(("scheme", "sd", "alpha", "lowest", "highest", "ratio low", "ratio high", "shift"), _lines(worst))}
 
 * `per_copy`, `once_orthogonal`: valid.
 * `once` (the paper's way): all copies share W's error, which b/M cannot see; too short at medium masks.
@@ -183,15 +171,20 @@ Largest bias of OLS coefficients and the mean under the valid schemes: {ols:.1f}
 
 ## Coverage of every coefficient
 
-{table(("sd", "alpha", "term", *SCHEMES), terms)}
+{table(("sd", "alpha", "term", *SCHEMES), _lines(each[list(SCHEMES)]))}
 
 ## An outcome the synthesis never saw
 
 The model knows nothing of `u`; what the mask does not let through is lost, so the slopes of x and b1 shrink as the
 mask grows. {settings["unseen_replications"]} replications, W per copy. No bar is set: this is the price of a mask.
 
-{table(("sd", "alpha", "term", "truth", "bias", "Monte Carlo error", "coverage"), unseen)}
+{table_of(results["unseen"], head=names)}
 """
+
+
+def _lines(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the rows of a table of numbers, after what its index says."""
+    return [(*map(str, index), *(f"{value:.3f}" for value in line)) for index, *line in frame.itertuples()]
 
 
 def cells(count: int | None) -> Iterator[Cell]:

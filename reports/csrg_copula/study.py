@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cells import apart
 from reports.estimators import design, probit
 from reports.markdown import table, table_of
 from reports.registry import study as registry
 from reports.registry.study import (
+    GRADED,
     OTHERS,
     PUBLISHED,
     REPLACED,
@@ -61,7 +63,6 @@ IMPUTATIONS, COPIES = 5, 3
 BENCHMARK = 20
 SEEDS = 5
 TERMS = (*REPLACED, *OTHERS)
-GRADED: dict[str, Any] = {"sd": 0.45, "alpha": 5.0, "graded": 30, "fewest": 8}
 # name, masks, and when W is drawn
 SETTINGS: tuple[tuple[Method, str, MaskDraw], ...] = (
     (Method("authors' setting: sd 1, 20 copies, α 6", sd=1.0, noisy_copies=20, alpha=6.0), "copula", "once"),
@@ -142,11 +143,10 @@ def one_run(r: int, *, data: Path, seed: int) -> list[dict[str, Any]]:
     method, engine, mask_draw = SETTINGS[r // SEEDS]
     people = patients(data)
     plan = Plan(people, tag(people, Neighbours()), masks_of(method))
-    secret = int(Streams(seed).generator("csrg", r % SEEDS).integers(2**63))
     model = Copula(exclude=UNSEEN) if engine == "copula" else Regression(exclude=UNSEEN)
     settings = DaMi(model=model, imputations=IMPUTATIONS, copies=COPIES, missing="impute", mask_draw=mask_draw)
     began = time.perf_counter()
-    made = settings.synthesize(plan, streams=Streams(secret)).copies
+    made = settings.synthesize(plan, streams=apart(seed, "csrg", r % SEEDS)).copies
     seconds = time.perf_counter() - began
     mended = repair(people, made)
     return [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.errors import InputError
+from reports.study import shared_file
 
 EPSILONS = (0.1, 1.0, 5.0)
 DELTA = 1e-6
@@ -76,10 +76,7 @@ def _fair(_: Path) -> pd.DataFrame:
 
 
 def _adult(data: Path) -> pd.DataFrame:
-    path = data / "adult.csv"
-    if not path.exists():
-        raise InputError(f"{path}: no such file; say where the shared data are with --data.")
-    return pd.read_csv(path)[list(ADULT_NAMES)].rename(columns=ADULT_NAMES)
+    return pd.read_csv(shared_file(data, "adult.csv"))[list(ADULT_NAMES)].rename(columns=ADULT_NAMES)
 
 
 def _levels(*values: float, key: bool = False, kind: str = "ordinal") -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.cells import draws
+from reports.cells import apart, draws
 from reports.covering import before, compared, coverage_rows, interval, monte_carlo_error, together, verdict
 from reports.estimators import design, least_squares
 from reports.markdown import table
@@ -143,8 +143,8 @@ def one_replication(r: int, *, seed: int) -> Floats:
     rows = []
     for case in CASES:
         frame = case.simulate(N, rng=Streams(seed).generator("data", case.name, r))
-        secret = int(Streams(seed).generator("study", case.name, r).integers(2**63))
-        made = DaMi(copies=COPIES).synthesize(plan_of(case, frame), streams=Streams(secret)).copies
+        streams = apart(seed, "study", case.name, r)
+        made = DaMi(copies=COPIES).synthesize(plan_of(case, frame), streams=streams).copies
         found = interval([estimate(copy) for copy in made], "reiter2003")
         rows.append([found, interval([estimate(frame)], "mean_se")])
     return np.asarray(rows)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from reports import figures
+from reports.cells import apart
 from reports.markdown import table_of
 from reports.study import Results, replicated
 from synthdp.evaluation.comparison import Comparison
@@ -71,10 +72,10 @@ def one_intrusion(r: int, *, seed: int) -> Floats:
     data = population(rng=Streams(seed).generator("data"))
     found = []
     for kind in RELEASES:
-        secret = int(Streams(seed).generator("release", kind, r).integers(2**63))
-        comparison = Comparison(data.frame, release(data, kind, Streams(secret)), data.schema, aligned=True)
-        risk = evaluate_likelihood(comparison, rng=Streams(secret).generator("attack"), permutations=2)
-        match = evaluate_identity(comparison, averaged=False, rng=Streams(secret).generator("matching"), permutations=2)
+        streams = apart(seed, "release", kind, r)
+        comparison = Comparison(data.frame, release(data, kind, streams), data.schema, aligned=True)
+        risk = evaluate_likelihood(comparison, rng=streams.generator("attack"), permutations=2)
+        match = evaluate_identity(comparison, averaged=False, rng=streams.generator("matching"), permutations=2)
         matched = np.zeros(N)
         matched[:2] = match.expected_match, match.true_match
         found.append([risk.predicted, risk.found, risk.posterior, matched])

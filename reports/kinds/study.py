@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from reports.cells import apart
 from reports.covering import coverage_rows, interval, together, truth_vector
 from reports.estimators import design, least_squares, logistic, ordered_probit
 from reports.markdown import table_of
@@ -103,11 +104,6 @@ def mixed_kinds_design(frame: pd.DataFrame) -> Floats:
     return np.column_stack([*columns, *((g == level).astype(np.float64) for level in "bcd")])
 
 
-def mixed_kinds_truth() -> dict[str, dict[str, float]]:
-    """Return what the analyses of :mod:`reports.kinds.study` estimate, by analysis and term."""
-    return TRUTH
-
-
 N = 500
 COPIES = 5
 SWEEPS = 10  # half the default: if this covers, the default does
@@ -153,9 +149,8 @@ def one_replication(r: int, *, seed: int) -> Floats:
             "g": Transition(keep=keep),
             "c": Gaussian(sd=sd),
         }
-        secret = int(Streams(seed).generator("study", r, strength).integers(2**63))
         method = DaMi(copies=COPIES, sweeps=SWEEPS)
-        copies = method.synthesize(Plan(data, tags, masks), streams=Streams(secret)).copies
+        copies = method.synthesize(Plan(data, tags, masks), streams=apart(seed, "study", r, strength)).copies
         rows.append([interval([estimate(copy) for copy in copies], "reiter2003"), original])
     return np.asarray(rows)
 
@@ -163,7 +158,7 @@ def one_replication(r: int, *, seed: int) -> Floats:
 def summarise(draws: Floats) -> list[dict[str, Any]]:
     """Return coverage, bias and variance ratio by strength, scheme and term."""
     strengths = [{"sd": sd, "keep": keep, "alpha": alpha} for sd, keep, alpha in STRENGTHS]
-    return coverage_rows(draws, truth_vector(mixed_kinds_truth()), strengths, ("per_copy", "original"))
+    return coverage_rows(draws, truth_vector(TRUTH), strengths, ("per_copy", "original"))
 
 
 def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,11 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from reports.cells import Cell, Line
+from reports.cells import Cell, Line, apart
 from reports.estimators import design, probit
 from reports.markdown import table, table_of
-from reports.study import Results, Study
-from synthdp.errors import InputError
+from reports.study import Results, Study, shared_file
 from synthdp.evaluation.utility.analyses import ci_overlap
 from synthdp.imputation.regression.association import Regression
 from synthdp.imputation.trees.cart import Cart
@@ -27,7 +26,6 @@ from synthdp.inference.combining import combine
 from synthdp.masking.categorical import ShiftedNormal
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.mask import MaskDraw, MaskSettings
-from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.making import repair
 from synthdp.synthesis.plan import Plan, Synthesizer
@@ -66,6 +64,7 @@ class Method:
                 return DaMi(copies=copies, mask_draw=self.mask_draw, model=Regression(exclude=exclude))
 
 
+GRADED: dict[str, Any] = {"sd": 0.45, "alpha": 5.0, "graded": 30, "fewest": 8}
 METHODS = (
     Method("authors' setting: sd 1, 20 copies, α 6", sd=1.0, noisy_copies=20, alpha=6.0),
     Method("sd 0.35, α 4", sd=0.35, alpha=4.0),
@@ -73,24 +72,10 @@ METHODS = (
     Method("sd 0.7, α 2", sd=0.7, alpha=2.0),
     Method("sd 1, α 1.5", sd=1.0, alpha=1.5),
     Method("graded 0.4·√(30/s), α 6", sd=0.4, alpha=6.0, graded=30),
-    Method("graded 0.45·√(30/s), s ≥ 8, α 5", sd=0.45, alpha=5.0, graded=30, fewest=8),
+    Method("graded 0.45·√(30/s), s ≥ 8, α 5", **GRADED),
     Method("graded 0.5·√(30/s), s ≥ 8, α 5", sd=0.5, alpha=5.0, graded=30, fewest=8),
-    Method(
-        "graded 0.45·√(30/s), s ≥ 8, α 5, W orthogonal",
-        sd=0.45,
-        alpha=5.0,
-        graded=30,
-        fewest=8,
-        mask_draw="once_orthogonal",
-    ),
-    Method(
-        "graded 0.45·√(30/s), s ≥ 8, α 5, W per copy",
-        sd=0.45,
-        alpha=5.0,
-        graded=30,
-        fewest=8,
-        mask_draw="per_copy",
-    ),
+    Method("graded 0.45·√(30/s), s ≥ 8, α 5, W orthogonal", mask_draw="once_orthogonal", **GRADED),
+    Method("graded 0.45·√(30/s), s ≥ 8, α 5, W per copy", mask_draw="per_copy", **GRADED),
     Method("DA-CART, sd 0.5, α 3", engine="da_cart", sd=0.5, alpha=3.0),
     Method("mi", engine="mi"),
     Method("CART", engine="cart"),
@@ -127,10 +112,7 @@ RIDGE = 1e-3  # 28 events: now and then a copy has none in some group
 
 def patients(data: Path, *, complete: bool = True) -> Microdata:
     """Return the pseudo registry: the complete records, or all."""
-    path = data / "pseudo_csrg.csv"
-    if not path.exists():
-        raise InputError(f"{path}: no such file; say where the shared data are with --data.")
-    frame = pd.read_csv(path, index_col=0)
+    frame = pd.read_csv(shared_file(data, "pseudo_csrg.csv"), index_col=0)
     if complete:
         frame = frame.dropna(subset=[*REPLACED, *OTHERS, "WorkDisabled"]).reset_index(drop=True)
     key = Variable(role=Role.REPLACE, key=True)
@@ -161,10 +143,8 @@ def overlaps(data: Microdata, copies: tuple[pd.DataFrame, ...]) -> dict[str, flo
             for frame in (data.frame, *copies)
         ]
         original, pooled = combine(estimates[:1], rule="mean_se"), combine(estimates[1:], rule="reiter2003")
-        shares = [
-            ci_overlap(original.low[t], original.high[t], pooled.low[t], pooled.high[t]) for t in range(1, len(terms))
-        ]
-        found |= {f"{name}_mean": float(np.mean(shares)), f"{name}_lowest": float(np.min(shares))}
+        shares = ci_overlap(original.low, original.high, pooled.low, pooled.high)[1:]
+        found |= {f"{name}_mean": float(shares.mean()), f"{name}_lowest": float(shares.min())}
     return found
 
 
@@ -188,8 +168,8 @@ def one_run(r: int, *, data: Path, seed: int) -> list[dict[str, Any]]:
     method = METHODS[r // SEEDS]
     people = patients(data)
     plan = Plan(people, tag(people, Neighbours()), masks_of(method))
-    secret = int(Streams(seed).generator("registry", r % SEEDS).integers(2**63))
-    made = method.synthesis(max(COPIES), UNSEEN).synthesize(plan, streams=Streams(secret)).copies
+    streams = apart(seed, "registry", r % SEEDS)
+    made = method.synthesis(max(COPIES), UNSEEN).synthesize(plan, streams=streams).copies
     rows: list[dict[str, Any]] = []
     for count in COPIES:
         copies = made[:count]  # the first copies are the same for a larger number of copies

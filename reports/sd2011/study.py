@@ -17,7 +17,7 @@ import pandas as pd
 import yaml
 
 from reports.markdown import table
-from reports.study import Results, Study
+from reports.study import Results, Study, shared_file
 from synthdp import pipeline
 from synthdp.arrays import Booleans
 from synthdp.cli.starting import write_config
@@ -62,10 +62,7 @@ ANALYSES = [
 
 def survey(data: Path) -> tuple[pd.DataFrame, int]:
     """Return the survey without the answers of people who were not asked, and how many those were."""
-    path = data / "sd2011.csv"
-    if not path.exists():
-        raise InputError(f"{path}: no such file; say where the shared data are with --data.")
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(shared_file(data, "sd2011.csv"))
     taken = 0
     for name, condition in SKIPS.items():
         wrong = frame[name].notna() & frame[name].ne(-8) & ~asked(frame, condition)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reports.cells import apart
 from reports.coverage.study import COPIES, REPLACED, N, estimate_seen
 from reports.covering import coverage_rows, interval, truth_vector
 from reports.markdown import table_of
@@ -30,9 +31,8 @@ def one_replication(r: int, *, seed: int) -> Floats:
     plan = Plan(data, tag(data, None))
     found = []
     for number, (_, model, proper) in enumerate(METHODS):
-        secret = int(Streams(seed).generator("study", r, number).integers(2**63))
         method = Sequential(model=MODELS[model](), copies=COPIES, proper=proper)
-        copies = method.synthesize(plan, streams=Streams(secret)).copies
+        copies = method.synthesize(plan, streams=apart(seed, "study", r, number)).copies
         found.append(interval([estimate_seen(copy) for copy in copies], "reiter2003"))
     return np.asarray([[*found, interval([estimate_seen(frame)], "mean_se")]])
 

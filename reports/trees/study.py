@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from reports import figures
+from reports.cells import apart
 from reports.estimators import logistic
 from reports.markdown import table, table_of
 from reports.study import replicated
@@ -202,8 +203,8 @@ def one_replication(r: int, *, seed: int) -> Floats:
     tags = tag(data, None)
     rows = []
     for k, run in enumerate(runs()):
-        secret = int(Streams(seed).generator("study", r, k).integers(2**63))
-        rows.append(measure(data, run.method.synthesize(Plan(data, tags, run.masks), streams=Streams(secret)).copies))
+        streams = apart(seed, "study", r, k)
+        rows.append(measure(data, run.method.synthesize(Plan(data, tags, run.masks), streams=streams).copies))
     return np.asarray(rows)
 
 

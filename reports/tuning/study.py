@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reports import figures
+from reports.cells import apart
 from reports.estimators import design, probit
 from reports.markdown import table_of
 from reports.study import Results, replicated
@@ -52,7 +53,7 @@ def one_replication(r: int, *, seed: int) -> Floats:
     tags = tag(data, Neighbours())
     truth = np.asarray([wrong_model_truth()["probit"][term] for term in TERMS])
     original = probit(frame["y"].to_numpy(float), design(frame, "z", "x1", "x2"), TERMS).values
-    streams = Streams(int(Streams(seed).generator("study", r).integers(2**63)))
+    streams = apart(seed, "study", r)
     rows = []
     for _, _, information, alpha in settings():
         masks: dict[str, MaskSettings] = {"x1": Gaussian(sd=float(information**-0.5)), "x2": ShiftedNormal(alpha=alpha)}
