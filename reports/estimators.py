@@ -3,6 +3,8 @@
 The same numbers as ``inference.analyses`` (a test compares them), without parsing a formula each time.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 from scipy.special import expit, log_ndtr, ndtr, ndtri
@@ -27,15 +29,12 @@ def least_squares(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimate
 
 def logistic(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
     """Return the logistic regression estimates by Newton's method."""
-    beta = np.zeros(matrix.shape[1])
-    for _ in range(50):
+
+    def slopes(beta: Floats) -> tuple[Floats, Floats]:
         p = expit(matrix @ beta)
-        information = (matrix * (p * (1 - p))[:, None]).T @ matrix
-        step = np.linalg.solve(information, matrix.T @ (y - p))
-        beta = beta + step
-        if np.abs(step).max() < 1e-9:
-            break
-    return Estimates(names, beta, np.asarray(np.linalg.inv(information)), None)
+        return matrix.T @ (y - p), (matrix * (p * (1 - p))[:, None]).T @ matrix
+
+    return Estimates(names, *_newton(slopes, np.zeros(matrix.shape[1])), None)
 
 
 def probit(y: Floats, matrix: Floats, names: tuple[str, ...], *, ridge: float = 0.0) -> Estimates:
@@ -47,16 +46,14 @@ def probit(y: Floats, matrix: Floats, names: tuple[str, ...], *, ridge: float = 
         Precision of a normal prior around zero; a little of it keeps the estimate finite when a copy is separated.
     """
     signed = matrix * (2 * y - 1)[:, None]
-    beta = np.zeros(matrix.shape[1])
-    for _ in range(50):
+
+    def slopes(beta: Floats) -> tuple[Floats, Floats]:
         eta = signed @ beta
         ratio = np.exp(-0.5 * eta**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(eta))
         information = (signed * (ratio * (ratio + eta))[:, None]).T @ signed + ridge * np.eye(len(beta))
-        step = np.linalg.solve(information, signed.T @ ratio - ridge * beta)
-        beta = beta + step
-        if np.abs(step).max() < 1e-9:
-            break
-    return Estimates(names, beta, np.asarray(np.linalg.inv(information)), None)
+        return signed.T @ ratio - ridge * beta, information
+
+    return Estimates(names, *_newton(slopes, np.zeros(matrix.shape[1])), None)
 
 
 def ordered_probit(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimates:
@@ -71,8 +68,8 @@ def ordered_probit(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimat
     """
     levels, d = int(y.max()) + 1, matrix.shape[1]
     own = y[:, None] == np.arange(levels)
-    theta = np.concatenate([np.zeros(d), ndtri(np.cumsum(own.mean(axis=0))[:-1])])
-    for _ in range(50):
+
+    def slopes(theta: Floats) -> tuple[Floats, Floats]:
         edge = theta[d:] - (matrix @ theta[:d])[:, None]
         density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
         p = np.diff(ndtr(edge), axis=1, prepend=0.0, append=1.0)
@@ -83,8 +80,19 @@ def ordered_probit(y: Floats, matrix: Floats, names: tuple[str, ...]) -> Estimat
         by_slope = -by_cut.sum(axis=2)[:, :, None] * matrix[:, None, :]
         jacobian = np.concatenate([by_slope, by_cut], axis=2)
         information = np.einsum("nka,nkb->ab", jacobian / p[:, :, None], jacobian, optimize=True)
-        step = np.linalg.solve(information, np.einsum("nka,nk->a", jacobian, own / p))
+        return np.einsum("nka,nk->a", jacobian, own / p), information
+
+    start = np.concatenate([np.zeros(d), ndtri(np.cumsum(own.mean(axis=0))[:-1])])
+    theta, covariance = _newton(slopes, start)
+    return Estimates(names, theta[:d], covariance[:d, :d], None)
+
+
+def _newton(slopes: Callable[[Floats], tuple[Floats, Floats]], theta: Floats) -> tuple[Floats, Floats]:
+    """Return the maximum and its covariance, from the score and the information at each θ."""
+    for _ in range(50):
+        score, information = slopes(theta)
+        step = np.linalg.solve(information, score)
         theta = theta + step
         if np.abs(step).max() < 1e-9:
             break
-    return Estimates(names, theta[:d], np.asarray(np.linalg.inv(information))[:d, :d], None)
+    return theta, np.asarray(np.linalg.inv(information))

@@ -59,6 +59,18 @@ def _moved(value: float, norm: Any) -> Sensitivity:
     return Sensitivity(value, norm, "replace")
 
 
+def _laplace(e: float, s: float) -> float:
+    return Laplace.calibrated(_moved(s, "l1"), epsilon=e).scale
+
+
+def _geometric(e: float, s: float) -> float:
+    return DiscreteLaplace.calibrated(_moved(s, "l1"), epsilon=e).scale
+
+
+def _analytic(e: float, d: float, s: float = 1.0) -> float:
+    return Gaussian.calibrated(_moved(s, "l2"), epsilon=e, delta=d).sd
+
+
 def _opendp() -> Any:
     import opendp.prelude as opendp
 
@@ -76,12 +88,12 @@ def opendp_comparisons() -> list[Comparison]:
     def laplace(rng: np.random.Generator) -> Pair:
         e, s = _strength(rng), _strength(rng, 0.01, 100)
         theirs = dp.binary_search_param(lambda b: dp.m.make_laplace(*real, scale=b), d_in=s, d_out=e)
-        return Laplace.calibrated(_moved(s, "l1"), epsilon=e).scale, theirs
+        return _laplace(e, s), theirs
 
     def discrete(rng: np.random.Generator) -> Pair:
         e, s = _strength(rng), int(rng.integers(1, 20))
         theirs = dp.binary_search_param(lambda b: dp.m.make_laplace(*whole, scale=b), d_in=s, d_out=e)
-        return DiscreteLaplace.calibrated(_moved(s, "l1"), epsilon=e).scale, theirs
+        return _geometric(e, s), theirs
 
     def gaussian(rng: np.random.Generator) -> Pair:
         rho, s = _strength(rng, 1e-4, 2), _strength(rng, 0.01, 100)
@@ -98,17 +110,13 @@ def opendp_comparisons() -> list[Comparison]:
         ours = Kary.calibrated(k, epsilon=e)
         return ours.epsilon, dp.m.make_randomized_response([str(j) for j in range(k)], ours.matrix[0, 0]).map(1)
 
-    def composed(rng: np.random.Generator) -> Pair:
+    def gaussians(rng: np.random.Generator, *, exact: bool) -> Pair:
         k, sd, d = int(rng.integers(2, 40)), _strength(rng, 2, 50), _small(rng)
         joined = dp.c.make_composition([dp.m.make_gaussian(*real, scale=sd)] * k)
         theirs = dp.c.make_zCDP_to_approxDP(joined).map(1.0).epsilon(d)
+        if exact:
+            return accountants.epsilon(events.Repeated(events.Gaussian(1 / sd), k), d), theirs
         return closed_forms.epsilon_of_rho(k / (2 * sd**2), d, method="tight"), theirs
-
-    def exact(rng: np.random.Generator) -> Pair:
-        k, sd, d = int(rng.integers(2, 40)), _strength(rng, 2, 50), _small(rng)
-        joined = dp.c.make_composition([dp.m.make_gaussian(*real, scale=sd)] * k)
-        ours = accountants.epsilon(events.Repeated(events.Gaussian(1 / sd), k), d)
-        return ours, dp.c.make_zCDP_to_approxDP(joined).map(1.0).epsilon(d)
 
     def added(rng: np.random.Generator) -> Pair:
         parts = [_strength(rng, 0.05, 2) for _ in range(int(rng.integers(2, 12)))]
@@ -122,8 +130,8 @@ def opendp_comparisons() -> list[Comparison]:
         Comparison("OpenDP", "exponential mechanism: ρ at our scale", True, choice),
         Comparison("OpenDP", "k-ary response: ε at our probabilities", True, response),
         Comparison("OpenDP", "ε of k Laplace, δ = 0", True, added),
-        Comparison("OpenDP", "ε of k Gaussian by zCDP", True, composed),
-        Comparison("OpenDP", "ε of k Gaussian, ours exact", False, exact),
+        Comparison("OpenDP", "ε of k Gaussian by zCDP", True, partial(gaussians, exact=False)),
+        Comparison("OpenDP", "ε of k Gaussian, ours exact", False, partial(gaussians, exact=True)),
     ]
 
 
@@ -145,8 +153,7 @@ def accounting_comparisons() -> list[Comparison]:
 
     def gaussian(rng: np.random.Generator) -> Pair:
         e, d = _strength(rng), _small(rng)
-        ours = Gaussian.calibrated(_moved(1.0, "l2"), epsilon=e, delta=d).sd
-        return ours, float(dp_accounting.gaussian_mechanism.get_sigma_gaussian(e, d))
+        return _analytic(e, d), float(dp_accounting.gaussian_mechanism.get_sigma_gaussian(e, d))
 
     def laplaces(rng: np.random.Generator) -> Pair:
         e, k, d = _strength(rng, 0.05, 0.5), int(rng.integers(2, 60)), _small(rng)
@@ -208,26 +215,17 @@ def stored_comparisons(path: Path) -> Iterator[tuple[str, str, bool, list[Pair]]
     found = json.loads(path.read_text(encoding="utf-8"))
     rows, peer = found["rows"], f"diffprivlib {found['version']}"
 
-    def laplace(e: float, s: float) -> float:
-        return Laplace.calibrated(_moved(s, "l1"), epsilon=e).scale
-
     def classical(e: float, d: float, s: float) -> float:
         return Gaussian.calibrated(_moved(s, "l2"), epsilon=e, delta=d, method="classical").sd
-
-    def analytic(e: float, d: float, s: float) -> float:
-        return Gaussian.calibrated(_moved(s, "l2"), epsilon=e, delta=d).sd
 
     def bounded(e: float, s: float, w: float) -> float:
         return BoundedLaplace.calibrated(_moved(s, "l1"), Bounds(0, w), epsilon=e).scale
 
-    def geometric(e: float, s: float) -> float:
-        return DiscreteLaplace.calibrated(_moved(s, "l1"), epsilon=e).scale
-
     for key, words, ours in (
-        ("laplace", "Laplace scale for ε", laplace),
-        ("geometric", "discrete Laplace scale for ε", geometric),
+        ("laplace", "Laplace scale for ε", _laplace),
+        ("geometric", "discrete Laplace scale for ε", _geometric),
         ("gaussian_classical", "classical Gaussian sd for (ε, δ)", classical),
-        ("gaussian_analytic", "analytic Gaussian sd for (ε, δ)", analytic),
+        ("gaussian_analytic", "analytic Gaussian sd for (ε, δ)", _analytic),
         ("bounded", "bounded Laplace scale for ε", bounded),
     ):
         yield peer, words, True, [(ours(*row[:-1]), row[-1]) for row in rows[key]]
