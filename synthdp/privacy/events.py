@@ -223,16 +223,10 @@ class Approximate(_Bounded):
 
 
 @dataclass(frozen=True)
-class TotalVariation(_Bounded):
+class TotalVariation(Approximate):
     """(ε, δ)-DP and total variation at most η: the DP-TV region, η ∈ [δ, δ + (1−δ)·tanh(ε/2)]."""
 
-    epsilon: float
-    delta: float
     eta: float
-
-    def basic(self) -> tuple[float, float]:
-        """Return (ε, δ)."""
-        return self.epsilon, self.delta
 
     def _loss(self, grid: float) -> Any:
         return losses.atoms(self.epsilon, self.delta, self.eta, grid)

@@ -137,10 +137,10 @@ def promised(event: events.Event) -> Tradeoff:
             return discrete_gaussian(sd, sensitivity)
         case events.Pure(epsilon):
             return pure(epsilon)
-        case events.Approximate(epsilon, delta):
-            return approximate(epsilon, delta)
         case events.TotalVariation(epsilon, delta, eta):
             return dp_tv(epsilon, delta, eta)
+        case events.Approximate(epsilon, delta):
+            return approximate(epsilon, delta)
         case events.RandomisedResponse(epsilon, levels):
             return randomised_response(epsilon, levels)
         case events.ZeroConcentrated(rho, xi):
