@@ -132,10 +132,10 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "check": "synthdp.cli.commands:check",
         "run": "synthdp.cli.commands:run",
         "evaluate": "synthdp.cli.commands:evaluate",
-        "analyse": "synthdp.cli.analysing:analyse",
+        "analyse": "synthdp.cli.releases:analyse",
         "dp": "synthdp.cli.private:app",
-        "verify": "synthdp.cli.commands:verify",
-        "sign": "synthdp.cli.commands:sign",
+        "verify": "synthdp.cli.releases:verify",
+        "sign": "synthdp.cli.releases:sign",
         "schema": "synthdp.cli.commands:schema",
     },
 }

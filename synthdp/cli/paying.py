@@ -1,6 +1,6 @@
 """What every ``synthdp dp`` command shares: reading the column, paying the ledger, showing and writing the release."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +60,7 @@ def conclude(
     out: Path | None,
 ) -> None:
     """Make the release, show it, and say to the curator alone what it must not say."""
-    if out is not None and out.suffix.lower() != ".json":
-        raise InputError(f"--out {out}: must be a .json file.")
+    terminal.check_ending(out, ".json")
     book = ledger_of(file, ledger, cap, cap_delta, adjacency)
     payment = None if book is None else Payment(book)
     result = release(adjacency=adjacency, level=level, ledger=payment)
@@ -89,10 +88,7 @@ def _write(result: "Released | ReleasedTable", out: Path) -> None:
         "guarantee": result.guarantee(),
         "notes": list(result.notes),
     }
-    try:
-        out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError:
-        raise InputError(f"--out {out}: the file cannot be written.") from None
+    terminal.write(out, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
 
 
 def ledger_of(file: Path, ledger: Path | None, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger | None":
@@ -119,40 +115,22 @@ def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adj
     return book
 
 
-def read_table(file: Path) -> "pd.DataFrame":
-    """Return the confidential table."""
+def read_columns(file: Path, names: Sequence[str]) -> "list[pd.Series]":
+    """Return columns of the confidential table, or say that one is not there, and which is spelt nearly so."""
     from synthdp.table import io
 
-    return io.read(file)
+    frame = io.read(file)
+    for name in names:
+        if name not in frame.columns:
+            import difflib
 
-
-def read_column(file: Path, name: str) -> "pd.Series":
-    """Return one column of the confidential table."""
-    return column_of(read_table(file), file, name)
-
-
-def column_of(frame: "pd.DataFrame", file: Path, name: str) -> "pd.Series":
-    """Return a column, or say that there is none, and which is spelt nearly so."""
-    if name not in frame.columns:
-        import difflib
-
-        near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
-        raise InputError(
-            f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
-        )
-    return frame[name]
+            near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
+            raise InputError(
+                f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
+            )
+    return [frame[name] for name in names]
 
 
 def pair(text: str | None) -> Any:
     """Return bounds as numbers; None and ``data`` stay as they are."""
-    if text is None or text == "data":
-        return text
-    return numbers(text, "--bounds")
-
-
-def numbers(text: str, option: str) -> list[float]:
-    """Return numbers from text separated by commas."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option}: must be numbers separated by commas.") from None
+    return text if text == "data" else terminal.numbers(text, "--bounds")

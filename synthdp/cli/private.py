@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from synthdp.cli import terminal
-from synthdp.cli.paying import account_lines, column_of, conclude, numbers, open_ledger, pair, read_column, read_table
-from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, guarded
+from synthdp.cli.command import guarded
+from synthdp.cli.paying import account_lines, conclude, open_ledger, pair, read_columns
+from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
 from synthdp.errors import InputError
 
 app = typer.Typer(
@@ -30,35 +31,22 @@ Examples:
   synthdp dp ledger survey.csv --ledger survey.ledger            what was spent, what is left""",
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file.", show_default=False)]
-OneColumn = Annotated[str, typer.Option(metavar="NAME", help="The column.", show_default=False)]
-Columns = Annotated[
-    list[str], typer.Option(metavar="NAME", help="A column (repeat; the response comes first).", show_default=False)
-]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LOW,HIGH", help="Lowest and highest possible value, known without the data.", show_default=False
-    ),
-]
-ManyBounds = Annotated[
-    list[str] | None,
-    typer.Option(metavar="LOW,HIGH", help="Bounds of each column, in the same order.", show_default=False),
-]
-Epsilon = Annotated[float, typer.Option(metavar="E", help="Privacy budget of the release.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file.")]
+OneColumn = Annotated[str, option("NAME", "The column.")]
+Columns = Annotated[list[str], option("NAME", "A column (repeat; the response comes first).")]
+Bounds = Annotated[str | None, option("LOW,HIGH", "Lowest and highest possible value, known without the data.")]
+ManyBounds = Annotated[list[str] | None, option("LOW,HIGH", "Bounds of each column, in the same order.")]
+Epsilon = Annotated[float, option("E", "Privacy budget of the release.")]
 Delta = Annotated[float, typer.Option(metavar="D", help="0 for Laplace noise, above 0 for Gaussian noise.")]
 AdjacencyName = Annotated[
     str, typer.Option(metavar="NAME", help="replace (the number of records is public) or add_remove.")
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Coverage of the interval.")]
-Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the release as JSON.", show_default=False)]
-Equals = Annotated[
-    str | None,
-    typer.Option(metavar="VALUE", help="Count this value. [default: every value present]", show_default=False),
-]
-Probability = Annotated[float, typer.Option(metavar="P", help="Which quantile.", show_default=False)]
-Edges = Annotated[str | None, typer.Option(metavar="NUMBERS", help="Edges of the bins: 0,10,20.", show_default=False)]
-Levels = Annotated[str | None, typer.Option(metavar="LEVELS", help="Or the levels: north,south.", show_default=False)]
+Out = Annotated[Path | None, option("FILE", "Also write the release as JSON.")]
+Equals = Annotated[str | None, option("VALUE", "Count this value. [default: every value present]")]
+Probability = Annotated[float, option("P", "Which quantile.")]
+Edges = Annotated[str | None, option("NUMBERS", "Edges of the bins: 0,10,20.")]
+Levels = Annotated[str | None, option("LEVELS", "Or the levels: north,south.")]
 Release = Callable[..., Any]
 
 
@@ -100,8 +88,7 @@ def _of_column(statistic: str, file: Path, column: str, *given: Any, **options: 
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        limits = {"bounds": pair(options["bounds"])} if "bounds" in options else {}
-        return getattr(dp, statistic)(read_column(file, column), *given, **{**options, **limits}, **common)
+        return getattr(dp, statistic)(*read_columns(file, [column]), *given, **options, **common)
 
     return release
 
@@ -109,19 +96,19 @@ def _of_column(statistic: str, file: Path, column: str, *given: Any, **options: 
 @_statistic
 def mean(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
     """Release a mean with its interval."""
-    return _of_column("mean", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+    return _of_column("mean", file, column, epsilon=epsilon, bounds=pair(bounds), delta=delta)
 
 
 @_statistic
 def sum(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
     """Release the sum of a column."""
-    return _of_column("sum", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+    return _of_column("sum", file, column, epsilon=epsilon, bounds=pair(bounds), delta=delta)
 
 
 @_statistic
 def variance(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
     """Release a variance with its interval."""
-    return _of_column("variance", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+    return _of_column("variance", file, column, epsilon=epsilon, bounds=pair(bounds), delta=delta)
 
 
 @_statistic
@@ -133,7 +120,7 @@ def count(file: File, column: OneColumn, epsilon: Epsilon, equals: Equals = None
 @_statistic
 def median(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None) -> Release:
     """Release a median: the quantile at 1/2."""
-    return _of_column("quantile", file, column, 0.5, epsilon=epsilon, bounds=bounds)
+    return _of_column("quantile", file, column, 0.5, epsilon=epsilon, bounds=pair(bounds))
 
 
 @_statistic
@@ -141,19 +128,14 @@ def quantile(
     file: File, column: OneColumn, probability: Probability, epsilon: Epsilon, bounds: Bounds = None
 ) -> Release:
     """Release a quantile with its interval."""
-    return _of_column("quantile", file, column, probability, epsilon=epsilon, bounds=bounds)
+    return _of_column("quantile", file, column, probability, epsilon=epsilon, bounds=pair(bounds))
 
 
 @_statistic
 def histogram(file: File, column: OneColumn, epsilon: Epsilon, edges: Edges = None, levels: Levels = None) -> Release:
     """Release the counts of fixed cells."""
-
-    def release(**common: Any) -> Any:
-        cells = None if edges is None else numbers(edges, "--edges")
-        names = None if levels is None else [part.strip() for part in levels.split(",")]
-        return _of_column("histogram", file, column, epsilon=epsilon, edges=cells, levels=names)(**common)
-
-    return release
+    names = None if levels is None else [part.strip() for part in levels.split(",")]
+    return _of_column("histogram", file, column, epsilon=epsilon, edges=numbers(edges, "--edges"), levels=names)
 
 
 def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str] | None, **price: Any) -> Release:
@@ -162,8 +144,7 @@ def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str]
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        frame = read_table(file)
-        values = [column_of(frame, file, name) for name in column]
+        values = read_columns(file, column)
         limits = [pair(text) for text in bounds or ()]
         if len(limits) != len(column):
             raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
@@ -191,7 +172,7 @@ def ols(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None
 @guarded
 def show_ledger(
     file: File,
-    ledger: Annotated[Path, typer.Option(metavar="FILE", help="The ledger of these data.", show_default=False)],
+    ledger: Annotated[Path, option("FILE", "The ledger of these data.")],
     cap: Cap = None,
     cap_delta: CapDelta = 0.0,
     adjacency: AdjacencyName = "replace",

@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synthdp.table.coded import FOREIGN, codes, numbers
 from synthdp.table.io.narrowing import LARGEST_EXACT
-from synthdp.table.microdata import MISSING, codes, numbers
 from synthdp.table.schema import Column, Kind, Level, Role, Schema
 
 Sort = Literal["whole", "number", "truth", "text", "date", "moment"]
@@ -187,10 +187,10 @@ def _longest(texts: Sequence[Any]) -> int:
 
 def _levels(series: pd.Series, stored: Stored) -> Any | None:
     """Return levels by name; values that are no level (the missing codes of a survey) stay as they are."""
-    places = codes(series, stored.column)
+    places = codes(series, stored.column, foreign=FOREIGN)
     words = pa.array(stored.spelled() if stored.sort != "whole" else [int(w) for w in stored.spelled()], stored.type)
-    found = words.take(pa.array(places, mask=places == MISSING))
-    others = (places == MISSING) & series.notna().to_numpy()
+    found = words.take(pa.array(places, mask=places < 0))
+    others = places == FOREIGN
     if not others.any():
         return found
     given = series[others]
