@@ -39,7 +39,7 @@ def making_of(config: Config, plan: Plan, jobs: int, advance: Callable[[int, int
 
     return Making(
         intruder=informed_intruder(plan, remake),
-        refit=refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs),
+        refit=refitting(config.synthesis, plan, jobs=jobs),
         shadows=PlanShadows(config.synthesis, plan, config.groups),
         jobs=jobs,
         advance=advance,

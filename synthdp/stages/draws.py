@@ -11,7 +11,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import Refit
 from synthdp.parallel import Advance
 from synthdp.seeding import Streams
-from synthdp.synthesis.making import Repaired, complete, finish, make, repair
+from synthdp.synthesis.making import Repaired, finish, make
 from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.microdata import Codes, Microdata
 from synthdp.table.schema import Schema
@@ -111,7 +111,7 @@ class Draws:
     def refit(self) -> Refit:
         """Return a function that fits the mechanism to some of the records and makes copies."""
         if self.mechanism is None:
-            return refitting(self.config.synthesis, self.plan, repaired=self.config.synthesis.repair)
+            return refitting(self.config.synthesis, self.plan)
         mechanism = self.mechanism
 
         def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
@@ -151,7 +151,7 @@ def part_of(plan: Plan, rows: Codes) -> Plan:
     return replace(plan, data=_some(plan.data, rows), tags=plan.tags.of(rows), whole=whole)
 
 
-def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int = 1) -> Refit:
+def refitting(method: Method, plan: Plan, *, jobs: int = 1) -> Refit:
     """Return a function that fits the method to some of the records and makes copies.
 
     Parameters
@@ -160,8 +160,6 @@ def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int =
         As configured; where it makes fewer than 5 copies of one original, 5 are made.
     plan
         Of the whole file.
-    repaired
-        Whether copies are repaired, as ``synthesis.repair`` asks.
 
     Notes
     -----
@@ -173,9 +171,7 @@ def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int =
     def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
         part = part_of(plan, rows)
         made = make(method, part, streams=Streams(int(rng.integers(2**63))), jobs=jobs)
-        if not repaired:
-            return made.copies
-        return complete(replace(made, copies=repair(part.released, made.copies).copies), part).copies
+        return finish(method, made, part)[0].copies
 
     return refit
 

@@ -13,7 +13,7 @@ import pandas as pd
 from synthdp.arrays import Booleans
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import violated
-from synthdp.synthesis.making import complete, make, repair, visible
+from synthdp.synthesis.making import finish, make, visible
 from synthdp.synthesis.plan import Method, Plan
 from synthdp.table import applies
 from synthdp.table.derived import recompute
@@ -52,9 +52,7 @@ class PlanShadows:
         seen = visible(whole)
         plan = replace(self.plan, data=seen, tags=tag(whole, self.groups), whole=None if seen is whole else whole)
         made = make(self.method, plan, streams=Streams(int(rng.integers(2**63))))
-        if self.method.repair:
-            made = complete(replace(made, copies=repair(whole, made.copies).copies), plan)
-        return made.copies
+        return finish(self.method, made, plan)[0].copies
 
     def lawful(self, rows: Codes, donors: Codes) -> Booleans:
         """Return which pairs keep the constraints, and have values only where columns apply."""

@@ -8,6 +8,7 @@ pandas writes a changed column elsewhere (copy on write), where it is found to b
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -20,9 +21,8 @@ from synthdp.table.schema import Column, Kind, Level
 MISSING: Literal[-1] = -1
 FOREIGN: Literal[-2] = -2
 """A value that is no level; callers see it only where they ask for it."""
-# whole numbers this close together are coded by a table, and so many tables are kept
-NARROW, MOST_TABLES = 1000, 1000
-_TABLES: dict[tuple[tuple[Level, ...], int, int], Codes] = {}
+# whole numbers this close together are coded by a table
+NARROW = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -246,29 +246,24 @@ def _positions(series: pd.Series, column: Column) -> Codes:
         low, high = int(values.min()), int(values.max())
         if high - low < NARROW and max(-low, high) < 2**53:
             place: Codes = values.astype(np.int64) - low
-            return np.asarray(_table(column, low, high)[place], dtype=np.int64)
-    return _looked_up(series, column)
+            return np.asarray(_table(column.levels, low, high)[place], dtype=np.int64)
+    return _looked_up(series, column.levels)
 
 
-def _table(column: Column, low: int, high: int) -> Codes:
+@lru_cache(maxsize=1000)
+def _table(levels: tuple[Level, ...], low: int, high: int) -> Codes:
     """Return the positions of all whole numbers from low to high: files are coded many times."""
-    key = (column.levels, low, high)
-    found = _TABLES.get(key)  # another thread may empty it at any time
-    if found is None:
-        if len(_TABLES) > MOST_TABLES:
-            _TABLES.clear()
-        found = _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
-    return found
+    return _looked_up(pd.Series(np.arange(low, high + 1)), levels)
 
 
-def _looked_up(series: pd.Series, column: Column) -> Codes:
+def _looked_up(series: pd.Series, levels: tuple[Level, ...]) -> Codes:
     place, values = pd.factorize(series)
     given = pd.Series(np.asarray(values, dtype=object), dtype=object)
-    levels = _as_numbers(column.levels, series)
-    if levels is not None:
-        found = pd.Index(levels).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
+    compared = _as_numbers(levels, series)
+    if compared is not None:
+        found = pd.Index(compared).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
     else:
-        text = pd.Index([str(level) for level in column.levels], dtype=object)
+        text = pd.Index([str(level) for level in levels], dtype=object)
         found = text.get_indexer(pd.Index([_spelt(value) for value in given], dtype=object))
     # a missing value has place -1, which is the end
     return np.append(np.where(found < 0, FOREIGN, found), MISSING).astype(np.int64)[place]

@@ -33,7 +33,7 @@ from synthdp.stages.publishing import publish, row_orders
 from synthdp.synthesis import sampler
 from synthdp.synthesis.making import finish, make, repair
 from synthdp.table import expressions, io
-from synthdp.table.complexity import MOST_TERMS, check_terms
+from synthdp.table.vocabulary import MOST_TERMS, check_terms
 
 CONFIG = """
 data: {path: data.csv}
@@ -328,7 +328,7 @@ def test_the_number_of_terms_is_bounded_from_above(formula, terms):
     """The bound against what patsy expands (without its constant)."""
     import patsy
 
-    from synthdp.table.complexity import _expanded
+    from synthdp.table.vocabulary import _expanded
 
     assert len(patsy.ModelDesc.from_formula(formula).rhs_termlist) - 1 == terms
     assert terms <= _expanded(formula) - 1 <= 2 * terms
