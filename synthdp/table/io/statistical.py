@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from synthdp.errors import InputError
 from synthdp.table.io import memory
-from synthdp.table.io.delimited import LARGEST_EXACT, check_names
-from synthdp.table.io.gathering import Gathered, assemble, watch
+from synthdp.table.io.gathering import Gathered, assemble, check_names, watch
 from synthdp.table.io.labels import CALENDARS, Code, Dialect, Family, Labels, Table, inside_any
+from synthdp.table.io.narrowing import LARGEST_EXACT
 
 # the reader's name in pyreadstat, whose file it is, whether the reader tells user-missing codes
 READERS: dict[str, tuple[str, Family, bool]] = {

@@ -524,7 +524,7 @@ def test_escaped_text_comes_back(tmp_path):
         frame, format="csv", escape_formulas=True
     )
     shown = pd.DataFrame({"'=a": pd.Categorical(["'=x", "y"])})
-    from synthdp.table.io.delimited import unescaped
+    from synthdp.table.io.text import unescaped
 
     assert unescaped(shown)["=a"].tolist() == ["=x", "y"]
 
