@@ -4,18 +4,24 @@ Only typer is imported here, so that ``--help`` answers at once.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from synthdp.cli import terminal
 from synthdp.cli.command import guarded
-from synthdp.cli.paying import account_lines, conclude, open_ledger, pair, read_columns
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
 from synthdp.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synthdp.dp import Released, ReleasedTable
+    from synthdp.privacy.ledger import Account, Entry, Ledger
+
+UNCHARGED = "not charged to any ledger; --ledger FILE keeps track of what was spent."
 app = typer.Typer(
     name="dp",
     no_args_is_help=True,
@@ -182,3 +188,123 @@ def show_ledger(
     book = open_ledger(file, ledger, cap, cap_delta, adjacency)
     for line in account_lines(book.account()):
         terminal.show(line)
+
+
+class Payment:
+    """The ledger of these data, and the charge that was made."""
+
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+        self.entry: Entry | None = None
+
+    def charge(self, what: str, **price: Any) -> "Entry":
+        """Charge the ledger, and remember the charge."""
+        self.entry = self._ledger.charge(what, **price)
+        return self.entry
+
+    def attach(self, file: Path) -> None:
+        """Write the hash of the released file beside its charge."""
+        if self.entry is not None:
+            self._ledger.attach(self.entry, file)
+
+
+def account_lines(account: "Account") -> list[str]:
+    """Return the charges, what was spent and what is left."""
+    (epsilon, delta), (left, left_delta) = account.spent(), account.left()
+    lines = [
+        f"{entry.number:>4}  {entry.when}  ε {entry.epsilon:g}, δ {entry.delta:g}  {entry.what}"
+        f"{'' if entry.source == 'secure' else f' ({entry.source})'}"
+        for entry in account.entries
+    ]
+    return [
+        *lines,
+        f"spent: ε {epsilon:g}, δ {delta:g} of ε {account.epsilon:g}, δ {account.delta:g} ({account.adjacency})",
+        f"left:  ε {left:g}, δ {left_delta:g}",
+    ]
+
+
+def conclude(
+    release: Callable[..., "Released | ReleasedTable"],
+    file: Path,
+    adjacency: str,
+    level: float,
+    ledger: Path | None,
+    cap: float | None,
+    cap_delta: float,
+    out: Path | None,
+) -> None:
+    """Make the release, show it, and say to the curator alone what it must not say."""
+    terminal.check_ending(out, ".json")
+    book = ledger_of(file, ledger, cap, cap_delta, adjacency)
+    payment = None if book is None else Payment(book)
+    result = release(adjacency=adjacency, level=level, ledger=payment)
+    terminal.show(repr(result))
+    for line in result.confidential:
+        terminal.say(f"confidential, not covered by ε: {line}.")
+    if payment is None and result.epsilon is not None:
+        terminal.say(UNCHARGED)
+    if out is not None:
+        _write(result, out)
+        if payment is not None:
+            payment.attach(out)
+
+
+def _write(result: "Released | ReleasedTable", out: Path) -> None:
+    import json
+
+    content = {
+        "statistic": result.statistic,
+        "terms": result.table().reset_index().to_dict(orient="records"),
+        "level": result.level,
+        "epsilon": result.epsilon,
+        "delta": result.delta,
+        "adjacency": result.adjacency,
+        "guarantee": result.guarantee(),
+        "notes": list(result.notes),
+    }
+    terminal.write(out, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
+
+
+def ledger_of(file: Path, ledger: Path | None, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger | None":
+    """Return the ledger that was asked for, if one was."""
+    if ledger is not None:
+        return open_ledger(file, ledger, cap, cap_delta, adjacency)
+    if cap is not None:
+        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
+    return None
+
+
+def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":
+    """Return the ledger of a file, started where a cap is given."""
+    from synthdp.privacy.guarantees import adjacency_of
+    from synthdp.privacy.ledger import Ledger, fingerprint
+
+    try:
+        book = Ledger(path, fingerprint(file))
+    except OSError:
+        raise InputError(f"{file}: the file cannot be read.") from None
+    if cap is not None:
+        book.create(epsilon=cap, delta=cap_delta, adjacency=adjacency_of(adjacency))
+    book.account()
+    return book
+
+
+def read_columns(file: Path, names: Sequence[str]) -> "list[pd.Series]":
+    """Return columns of the confidential table, or say that one is not there, and which is spelt nearly so."""
+    from synthdp.table import io
+
+    frame = io.read(file)
+    for name in names:
+        if name not in frame.columns:
+            import difflib
+
+            near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
+            raise InputError(
+                f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
+            )
+    return [frame[name] for name in names]
+
+
+def pair(text: str | None) -> Any:
+    """Return bounds as numbers; None and ``data`` stay as they are."""
+    return text if text == "data" else terminal.numbers(text, "--bounds")

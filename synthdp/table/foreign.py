@@ -21,9 +21,9 @@ from synthdp.table.schema import NUMERIC_COARSENINGS, Column, Kind, Level, Role,
 NO_LABELS = Labels()
 
 
-def by_order(column: Column, series: Sequence[pd.Series], *, declared: bool) -> list[Codes] | None:
+def by_order(column: Column, series: Sequence[pd.Series]) -> list[Codes] | None:
     """Return codes 0…K − 1 or 1…K as positions in the declared levels, or None when they cannot be that."""
-    if not declared or not all(pd.api.types.is_numeric_dtype(one) for one in series):
+    if not all(pd.api.types.is_numeric_dtype(one) for one in series):
         return None
     values = [np.asarray(one.to_numpy(dtype=np.float64, na_value=np.nan)) for one in series]
     present = np.concatenate([one[~np.isnan(one)] for one in values])
@@ -158,7 +158,8 @@ def harmonise(
         for (_, frame), series in zip(given, made, strict=True):
             frame[column.name] = series
     if not findings.problems:
-        frames = [_complete(frame, data) for frame in frames]
+        complete = len(data.schema.columns)
+        frames = [frame if frame.shape[1] == complete else derived.recompute(frame, data) for frame in frames]
     return frames, findings
 
 
@@ -183,12 +184,6 @@ def _with_columns(file: File, data: Microdata, findings: Findings) -> pd.DataFra
         shown = ", ".join(more[:5]) + (f" and {len(more) - 5} more" if len(more) > 5 else "")
         findings.remark(file.name, f"columns that the original is not judged by were left out: {shown}.")
     return frame[[name for name in names if name in frame.columns]].reset_index(drop=True)
-
-
-def _complete(frame: pd.DataFrame, data: Microdata) -> pd.DataFrame:
-    if frame.shape[1] < len(data.schema.columns):
-        frame = derived.recompute(frame, data)
-    return frame[list(data.schema.names())]
 
 
 def _number(column: Column, variable: Variable, file: str, series: pd.Series, findings: Findings) -> pd.Series:
@@ -218,10 +213,10 @@ def _coarse(column: Column, variable: Variable, file: str, series: pd.Series, fi
     update = dict.fromkeys(("rare", "kind", "levels", "derived")) | {"recode": recode or None}
     made, _ = coarsen(series.to_frame(), {column.name: variable.model_copy(update=update)})
     changed = numbers(made[column.name], column) != numbers(series, column)
-    number = int((changed & series.notna().to_numpy()).sum())
-    if not number:
+    if not (changed & series.notna().to_numpy()).any():
         return series
-    findings.remark(file, f"{column.name} was made coarser as the original was ({_settings(variable)}).")
+    said = ", ".join(step for step in ("recode", *NUMERIC_COARSENINGS) if getattr(variable, step) is not None)
+    findings.remark(file, f"{column.name} was made coarser as the original was ({said}).")
     return made[column.name]
 
 
@@ -231,10 +226,6 @@ def _occurring(recode: Mapping[Level, Level], series: pd.Series) -> dict[Level, 
         return {}
     present = {canonical(value) for value in pd.unique(series.dropna())}
     return {old: new for old, new in recode.items() if canonical(old) in present}
-
-
-def _settings(variable: Variable) -> str:
-    return ", ".join(step for step in ("recode", *NUMERIC_COARSENINGS) if getattr(variable, step) is not None)
 
 
 def _spell(
@@ -252,7 +243,8 @@ def _spell(
     # no value at all is a level
     lost = [number for number, found in enumerate(places) if (found == FOREIGN).any() and not (found >= 0).any()]
     if lost:
-        ordered = by_order(column, [series[number] for number in lost], declared=_ordered(variable, original))
+        declared = variable.levels is not None or isinstance(original.dtype, pd.CategoricalDtype)
+        ordered = by_order(column, [series[number] for number in lost]) if declared else None
         for place, number in enumerate(lost):
             if ordered is None:
                 findings.problems.append(_unknown(column, given[number][0].name, series[number]))
@@ -265,17 +257,14 @@ def _spell(
         outside = found == FOREIGN
         if outside.any() and (found >= 0).any():
             # levels that were too rare in the original have become one
-            group = [str(level) for level in column.levels].index(OTHER) if _grouped(column, variable) else FOREIGN
+            names = [str(level) for level in column.levels]
+            group = names.index(OTHER) if variable.rare is not None and OTHER in names else FOREIGN
             what = f"as {OTHER!r}, as the rare levels of the original do" if group >= 0 else "as a level of their own"
             number = int(outside.sum())
             findings.remark(file.name, f"{column.name}: {number} values outside the levels count {what}.")
             found = np.where(outside, group, found)
         made.append(_as_original(found, column, one, original))
     return made
-
-
-def _grouped(column: Column, variable: Variable) -> bool:
-    return variable.rare is not None and OTHER in map(str, column.levels)
 
 
 def _unknown(column: Column, file: str, series: pd.Series) -> str:
@@ -285,10 +274,6 @@ def _unknown(column: Column, file: str, series: pd.Series) -> str:
             "levels in the order of the codes (from 0 or from 1, the last one occurring), or write the levels."
         )
     return f"{file}: no value of {column.name} is a level of the original; write them as the original does, or recode."
-
-
-def _ordered(variable: Variable, original: pd.Series) -> bool:
-    return variable.levels is not None or isinstance(original.dtype, pd.CategoricalDtype)
 
 
 def _as_original(found: Codes, column: Column, series: pd.Series, original: pd.Series) -> pd.Series:

@@ -184,10 +184,7 @@ def _missing(found: Any) -> dict[str, tuple[tuple[Code, Code], ...]]:
 
 
 def _codes(series: pd.Series, user: pd.Series) -> pd.Series:
-    codes = series.where(user)
-    if pd.api.types.is_numeric_dtype(series):
-        return codes.astype("float64")
-    return codes.astype(object)
+    return series.where(user).astype("float64" if pd.api.types.is_numeric_dtype(series) else object)
 
 
 def _code(value: Any) -> Code:

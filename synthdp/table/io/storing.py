@@ -10,7 +10,7 @@ day in a column of dates) do these values decide. They are public then, so the t
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -157,17 +157,14 @@ def _categorical(column: Column, given: Sequence[pd.Series]) -> Stored | None:
         sort = "whole"
     if sort != "text":
         return Stored(column, sort, TYPES[sort])
-    texts: list[Any] = [str(level) for level in levels]
-    if not column.levels_public:
-        # a long level that no copy holds would tell that somebody has it
-        texts = [text for series in given for text in pd.unique(series.dropna().astype(object))]
-    return Stored(column, "text", TYPES["text"], width=_longest(texts))
+    # a long level that no copy holds would tell that somebody has it
+    width = _longest(levels) if column.levels_public else _longest_of(given)
+    return Stored(column, "text", TYPES["text"], width)
 
 
 def _date(column: Column, given: Sequence[pd.Series]) -> Stored | None:
     if not all(pd.api.types.is_datetime64_any_dtype(series) for series in given):
-        texts = [text for series in given for text in pd.unique(series.dropna().astype(object))]
-        return Stored(column, "text", TYPES["text"], width=_longest(texts))
+        return Stored(column, "text", TYPES["text"], _longest_of(given))
     kinds = [pa.array(series.iloc[:0]).type for series in given]
     zones = {kind.tz for kind in kinds}
     if len(zones) > 1:
@@ -181,8 +178,12 @@ def _date(column: Column, given: Sequence[pd.Series]) -> Stored | None:
     return stored
 
 
-def _longest(texts: Sequence[Any]) -> int:
+def _longest(texts: Iterable[object]) -> int:
     return max((len(str(text).encode()) for text in texts), default=1)
+
+
+def _longest_of(given: Sequence[pd.Series]) -> int:
+    return _longest(text for series in given for text in pd.unique(series.dropna().astype(object)))
 
 
 def _levels(series: pd.Series, stored: Stored) -> Any | None:

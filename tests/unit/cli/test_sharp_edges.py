@@ -26,8 +26,7 @@ from synthdp.masking.evidence import Axis, GaussianEvidence, LevelEvidence
 from synthdp.privacy.ledger import Ledger, fingerprint
 from synthdp.release.reading import read_public
 from synthdp.seeding import Streams
-from synthdp.stages.intake import load as load_data
-from synthdp.stages.intake import prepare
+from synthdp.stages.intake import Source, prepare
 from synthdp.stages.planning import plan_of
 from synthdp.stages.publishing import publish, row_orders
 from synthdp.synthesis import sampler
@@ -167,7 +166,7 @@ def test_data_that_cannot_be_read_for_an_error_of_the_disk_end_in_4(folder, endi
 
 def released(config, out):
     """Make a release without a gate, which is not what these tests are about."""
-    data = load_data(config)
+    data = Source.of(config).data
     streams = Streams(2**70)
     made = make(config.synthesis, plan_of(config, data), streams=streams)
     with release.prepare_out(out, resume=False):
