@@ -15,7 +15,7 @@ from shared import table
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.masking.gaussian import Gaussian
-from synthdp.stages.shadows import PlanShadows
+from synthdp.stages.draws import PlanShadows
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.plan import Plan, Synthesizer
 from synthdp.synthesis.sequential import Sequential

@@ -23,9 +23,9 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.shadow import evaluate_shadow
 from synthdp.evaluation.risk.shadow.game import vulnerable
 from synthdp.evaluation.risk.shadow.measure import Refit
+from synthdp.stages.draws import FrameShadows, PlanShadows
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
-from synthdp.stages.shadows import FrameShadows, PlanShadows
 from synthdp.synthesis.plan import Plan
 from synthdp.table.microdata import Codes, Microdata, resolve
 from synthdp.table.schema import Variable

@@ -13,18 +13,17 @@ from typer.core import TyperCommand
 
 from synthdp import __version__
 from synthdp.cli import terminal
-from synthdp.cli.command import command
-from synthdp.cli.paying import UNCHARGED, ledger_of
-from synthdp.cli.terminal import INTERRUPTED, Cap, CapDelta, LedgerFile, Log, ReleaseFolder
+from synthdp.cli.command import INTERRUPTED, command
+from synthdp.cli.private import UNCHARGED, ledger_of
+from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, Quiet, option
 from synthdp.errors import GateRefused, InputError
 
 if TYPE_CHECKING:
     from synthdp.pipeline import Outcome
 
-ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The config file (YAML).", show_default=False)]
+ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The config file (YAML).")]
 Out = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Where the results go: an empty or new folder. [default: synthdp-out/<time>]"),
+    Path | None, option("DIR", "Where the results go: an empty or new folder. [default: synthdp-out/<time>]")
 ]
 Seed = Annotated[
     int | None,
@@ -35,7 +34,6 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: --set synthesis.copies=10 (repeatable)."),
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Processes to use; the results do not depend on it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show errors only.")]
 
 app = typer.Typer(
     name="synthdp",
@@ -113,7 +111,7 @@ Examples:
   synthdp init survey.csv -o config.yaml --method cart    trees: gaps, dates and thousands of levels too"""
 )
 def init(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The confidential file.", show_default=False)],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The confidential file.")],
     out: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The config to write. [default: DATA's name with .yaml]"),
@@ -165,8 +163,7 @@ def run(
     study: Annotated[bool, typer.Option("--study", help="For simulations: any seed, and no public files.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in --out.")] = False,
     accept_risk: Annotated[
-        list[str] | None,
-        typer.Option(metavar='"NAME: REASON"', help="Publish although this risk is over its limit; goes on record."),
+        list[str] | None, option('"NAME: REASON"', "Publish although this risk is over its limit; goes on record.")
     ] = None,
     ledger: LedgerFile = None,
     cap: Cap = None,
@@ -217,12 +214,7 @@ Examples:
 )
 def evaluate(
     config: ConfigFile,
-    synthetic: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE [FILE ...]", help="Synthetic files, or the folder of a release.", show_default=False
-        ),
-    ],
+    synthetic: Annotated[list[Path], option("FILE [FILE ...]", "Synthetic files, or the folder of a release.")],
     out: Out = None,
     seed: Seed = None,
     set_: Set = None,
@@ -237,70 +229,6 @@ def evaluate(
     with terminal.progress(quiet=quiet) as progress:
         outcome = pipeline.evaluate(settings, synthetic=synthetic, out=_folder(out), progress=progress)
     _show(outcome, quiet=quiet)
-
-
-@command(
-    epilog="""\b
-Examples:
-  synthdp verify results
-  synthdp verify results/public
-  synthdp verify results --key agency.pub.pem            who signed it?"""
-)
-def verify(
-    folder: ReleaseFolder,
-    key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The signer's public key (PEM): check SHA256SUMS.sig too."),
-    ] = None,
-    quiet: Quiet = False,
-    log: Log = None,
-) -> None:
-    """Check that a release is complete and unchanged."""
-    from synthdp import release
-
-    problems = release.verify(folder, key=key)
-    if problems:
-        raise InputError(*problems)
-    if not quiet:
-        terminal.show(f"{folder}: complete and unchanged.")
-        for line in (*release.standing(folder, key=key), *release.signed(folder)):
-            terminal.show(line)
-
-
-@command(
-    epilog="""\b
-Examples:
-  synthdp sign --new-key agency.pem                       makes agency.pem (keep it) and agency.pub.pem (give it out)
-  synthdp sign results --key agency.pem                   writes results/public/SHA256SUMS.sig
-  synthdp verify results --key agency.pub.pem             what a data user does"""
-)
-def sign(
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="public/, or the folder that holds it.", show_default=False)
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The private key (PEM), readable by its owner only.")
-    ] = None,
-    new_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Make a pair of keys instead, the private one in FILE.")
-    ] = None,
-    quiet: Quiet = False,
-    log: Log = None,
-) -> None:
-    """Sign a release, so that nobody else can replace its checksums."""
-    from synthdp import release
-
-    if new_key is not None:
-        if folder is not None or key is not None:
-            raise InputError("sign: --new-key takes no other arguments; sign with the key afterwards.")
-        private, public = release.new_key(new_key)
-        made = f"{private}: the private key; keep it safe, away from releases. {public}: give this one to data users."
-    elif folder is None or key is None:
-        raise InputError("sign: needs the folder of a release and --key FILE, or --new-key FILE.")
-    else:
-        made = f"{release.sign(folder, key)}: signed."
-    if not quiet:
-        terminal.show(made)
 
 
 @command(

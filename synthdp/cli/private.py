@@ -4,17 +4,24 @@ Only typer is imported here, so that ``--help`` answers at once.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from synthdp.cli import terminal
-from synthdp.cli.paying import account_lines, column_of, conclude, numbers, open_ledger, pair, read_column, read_table
-from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, guarded
+from synthdp.cli.command import guarded
+from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
 from synthdp.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synthdp.dp import Released, ReleasedTable
+    from synthdp.privacy.ledger import Account, Entry, Ledger
+
+UNCHARGED = "not charged to any ledger; --ledger FILE keeps track of what was spent."
 app = typer.Typer(
     name="dp",
     no_args_is_help=True,
@@ -30,35 +37,22 @@ Examples:
   synthdp dp ledger survey.csv --ledger survey.ledger            what was spent, what is left""",
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file.", show_default=False)]
-OneColumn = Annotated[str, typer.Option(metavar="NAME", help="The column.", show_default=False)]
-Columns = Annotated[
-    list[str], typer.Option(metavar="NAME", help="A column (repeat; the response comes first).", show_default=False)
-]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LOW,HIGH", help="Lowest and highest possible value, known without the data.", show_default=False
-    ),
-]
-ManyBounds = Annotated[
-    list[str] | None,
-    typer.Option(metavar="LOW,HIGH", help="Bounds of each column, in the same order.", show_default=False),
-]
-Epsilon = Annotated[float, typer.Option(metavar="E", help="Privacy budget of the release.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file.")]
+OneColumn = Annotated[str, option("NAME", "The column.")]
+Columns = Annotated[list[str], option("NAME", "A column (repeat; the response comes first).")]
+Bounds = Annotated[str | None, option("LOW,HIGH", "Lowest and highest possible value, known without the data.")]
+ManyBounds = Annotated[list[str] | None, option("LOW,HIGH", "Bounds of each column, in the same order.")]
+Epsilon = Annotated[float, option("E", "Privacy budget of the release.")]
 Delta = Annotated[float, typer.Option(metavar="D", help="0 for Laplace noise, above 0 for Gaussian noise.")]
 AdjacencyName = Annotated[
     str, typer.Option(metavar="NAME", help="replace (the number of records is public) or add_remove.")
 ]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="Coverage of the interval.")]
-Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the release as JSON.", show_default=False)]
-Equals = Annotated[
-    str | None,
-    typer.Option(metavar="VALUE", help="Count this value. [default: every value present]", show_default=False),
-]
-Probability = Annotated[float, typer.Option(metavar="P", help="Which quantile.", show_default=False)]
-Edges = Annotated[str | None, typer.Option(metavar="NUMBERS", help="Edges of the bins: 0,10,20.", show_default=False)]
-Levels = Annotated[str | None, typer.Option(metavar="LEVELS", help="Or the levels: north,south.", show_default=False)]
+Out = Annotated[Path | None, option("FILE", "Also write the release as JSON.")]
+Equals = Annotated[str | None, option("VALUE", "Count this value. [default: every value present]")]
+Probability = Annotated[float, option("P", "Which quantile.")]
+Edges = Annotated[str | None, option("NUMBERS", "Edges of the bins: 0,10,20.")]
+Levels = Annotated[str | None, option("LEVELS", "Or the levels: north,south.")]
 Release = Callable[..., Any]
 
 
@@ -100,8 +94,7 @@ def _of_column(statistic: str, file: Path, column: str, *given: Any, **options: 
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        limits = {"bounds": pair(options["bounds"])} if "bounds" in options else {}
-        return getattr(dp, statistic)(read_column(file, column), *given, **{**options, **limits}, **common)
+        return getattr(dp, statistic)(*read_columns(file, [column]), *given, **options, **common)
 
     return release
 
@@ -109,19 +102,19 @@ def _of_column(statistic: str, file: Path, column: str, *given: Any, **options: 
 @_statistic
 def mean(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
     """Release a mean with its interval."""
-    return _of_column("mean", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+    return _of_column("mean", file, column, epsilon=epsilon, bounds=pair(bounds), delta=delta)
 
 
 @_statistic
 def sum(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
     """Release the sum of a column."""
-    return _of_column("sum", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+    return _of_column("sum", file, column, epsilon=epsilon, bounds=pair(bounds), delta=delta)
 
 
 @_statistic
 def variance(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None, delta: Delta = 0.0) -> Release:
     """Release a variance with its interval."""
-    return _of_column("variance", file, column, epsilon=epsilon, bounds=bounds, delta=delta)
+    return _of_column("variance", file, column, epsilon=epsilon, bounds=pair(bounds), delta=delta)
 
 
 @_statistic
@@ -133,7 +126,7 @@ def count(file: File, column: OneColumn, epsilon: Epsilon, equals: Equals = None
 @_statistic
 def median(file: File, column: OneColumn, epsilon: Epsilon, bounds: Bounds = None) -> Release:
     """Release a median: the quantile at 1/2."""
-    return _of_column("quantile", file, column, 0.5, epsilon=epsilon, bounds=bounds)
+    return _of_column("quantile", file, column, 0.5, epsilon=epsilon, bounds=pair(bounds))
 
 
 @_statistic
@@ -141,19 +134,14 @@ def quantile(
     file: File, column: OneColumn, probability: Probability, epsilon: Epsilon, bounds: Bounds = None
 ) -> Release:
     """Release a quantile with its interval."""
-    return _of_column("quantile", file, column, probability, epsilon=epsilon, bounds=bounds)
+    return _of_column("quantile", file, column, probability, epsilon=epsilon, bounds=pair(bounds))
 
 
 @_statistic
 def histogram(file: File, column: OneColumn, epsilon: Epsilon, edges: Edges = None, levels: Levels = None) -> Release:
     """Release the counts of fixed cells."""
-
-    def release(**common: Any) -> Any:
-        cells = None if edges is None else numbers(edges, "--edges")
-        names = None if levels is None else [part.strip() for part in levels.split(",")]
-        return _of_column("histogram", file, column, epsilon=epsilon, edges=cells, levels=names)(**common)
-
-    return release
+    names = None if levels is None else [part.strip() for part in levels.split(",")]
+    return _of_column("histogram", file, column, epsilon=epsilon, edges=numbers(edges, "--edges"), levels=names)
 
 
 def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str] | None, **price: Any) -> Release:
@@ -162,8 +150,7 @@ def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str]
     def release(**common: Any) -> Any:
         from synthdp import dp
 
-        frame = read_table(file)
-        values = [column_of(frame, file, name) for name in column]
+        values = read_columns(file, column)
         limits = [pair(text) for text in bounds or ()]
         if len(limits) != len(column):
             raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
@@ -191,7 +178,7 @@ def ols(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None
 @guarded
 def show_ledger(
     file: File,
-    ledger: Annotated[Path, typer.Option(metavar="FILE", help="The ledger of these data.", show_default=False)],
+    ledger: Annotated[Path, option("FILE", "The ledger of these data.")],
     cap: Cap = None,
     cap_delta: CapDelta = 0.0,
     adjacency: AdjacencyName = "replace",
@@ -201,3 +188,123 @@ def show_ledger(
     book = open_ledger(file, ledger, cap, cap_delta, adjacency)
     for line in account_lines(book.account()):
         terminal.show(line)
+
+
+class Payment:
+    """The ledger of these data, and the charge that was made."""
+
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+        self.entry: Entry | None = None
+
+    def charge(self, what: str, **price: Any) -> "Entry":
+        """Charge the ledger, and remember the charge."""
+        self.entry = self._ledger.charge(what, **price)
+        return self.entry
+
+    def attach(self, file: Path) -> None:
+        """Write the hash of the released file beside its charge."""
+        if self.entry is not None:
+            self._ledger.attach(self.entry, file)
+
+
+def account_lines(account: "Account") -> list[str]:
+    """Return the charges, what was spent and what is left."""
+    (epsilon, delta), (left, left_delta) = account.spent(), account.left()
+    lines = [
+        f"{entry.number:>4}  {entry.when}  ε {entry.epsilon:g}, δ {entry.delta:g}  {entry.what}"
+        f"{'' if entry.source == 'secure' else f' ({entry.source})'}"
+        for entry in account.entries
+    ]
+    return [
+        *lines,
+        f"spent: ε {epsilon:g}, δ {delta:g} of ε {account.epsilon:g}, δ {account.delta:g} ({account.adjacency})",
+        f"left:  ε {left:g}, δ {left_delta:g}",
+    ]
+
+
+def conclude(
+    release: Callable[..., "Released | ReleasedTable"],
+    file: Path,
+    adjacency: str,
+    level: float,
+    ledger: Path | None,
+    cap: float | None,
+    cap_delta: float,
+    out: Path | None,
+) -> None:
+    """Make the release, show it, and say to the curator alone what it must not say."""
+    terminal.check_ending(out, ".json")
+    book = ledger_of(file, ledger, cap, cap_delta, adjacency)
+    payment = None if book is None else Payment(book)
+    result = release(adjacency=adjacency, level=level, ledger=payment)
+    terminal.show(repr(result))
+    for line in result.confidential:
+        terminal.say(f"confidential, not covered by ε: {line}.")
+    if payment is None and result.epsilon is not None:
+        terminal.say(UNCHARGED)
+    if out is not None:
+        _write(result, out)
+        if payment is not None:
+            payment.attach(out)
+
+
+def _write(result: "Released | ReleasedTable", out: Path) -> None:
+    import json
+
+    content = {
+        "statistic": result.statistic,
+        "terms": result.table().reset_index().to_dict(orient="records"),
+        "level": result.level,
+        "epsilon": result.epsilon,
+        "delta": result.delta,
+        "adjacency": result.adjacency,
+        "guarantee": result.guarantee(),
+        "notes": list(result.notes),
+    }
+    terminal.write(out, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
+
+
+def ledger_of(file: Path, ledger: Path | None, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger | None":
+    """Return the ledger that was asked for, if one was."""
+    if ledger is not None:
+        return open_ledger(file, ledger, cap, cap_delta, adjacency)
+    if cap is not None:
+        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
+    return None
+
+
+def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":
+    """Return the ledger of a file, started where a cap is given."""
+    from synthdp.privacy.guarantees import adjacency_of
+    from synthdp.privacy.ledger import Ledger, fingerprint
+
+    try:
+        book = Ledger(path, fingerprint(file))
+    except OSError:
+        raise InputError(f"{file}: the file cannot be read.") from None
+    if cap is not None:
+        book.create(epsilon=cap, delta=cap_delta, adjacency=adjacency_of(adjacency))
+    book.account()
+    return book
+
+
+def read_columns(file: Path, names: Sequence[str]) -> "list[pd.Series]":
+    """Return columns of the confidential table, or say that one is not there, and which is spelt nearly so."""
+    from synthdp.table import io
+
+    frame = io.read(file)
+    for name in names:
+        if name not in frame.columns:
+            import difflib
+
+            near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
+            raise InputError(
+                f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
+            )
+    return [frame[name] for name in names]
+
+
+def pair(text: str | None) -> Any:
+    """Return bounds as numbers; None and ``data`` stay as they are."""
+    return text if text == "data" else terminal.numbers(text, "--bounds")

@@ -1,29 +1,20 @@
-"""What the person at the terminal sees.
-
-Progress, results, the shared arguments, and how a command ends: a sentence and an exit code, never a traceback.
-"""
+"""What the person at the terminal sees: progress, results, and the arguments that commands share."""
 
 import codecs
-import errno
-import functools
 import io
 import logging
-import os
 import shutil
-import signal
 import sys
 import textwrap
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synthdp import __version__
-from synthdp.errors import InputError, SynthdpError, Unfinished
+from synthdp.errors import InputError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -182,151 +173,38 @@ def show_summary(rows: Sequence[tuple[str, str]]) -> None:
             show(wrapped(value, indent="  - "))
 
 
-ReleaseFolder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="public/, or the folder that holds it.", show_default=False)
-]
-Log = Annotated[Path | None, typer.Option(metavar="FILE", help="Append a log to this file; it holds no data values.")]
-LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", metavar="FILE", help="Charge this budget ledger.", show_default=False)
-]
-Cap = Annotated[
-    float | None, typer.Option(metavar="E", help="Start the ledger, with this total epsilon.", show_default=False)
-]
+def option(metavar: str, what: str) -> Any:
+    """Return an option of a command that is typed as text: what stands for its value, and its help."""
+    return typer.Option(metavar=metavar, help=what, show_default=False)
+
+
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="DIR", help="public/, or the folder that holds it.")]
+Log = Annotated[Path | None, option("FILE", "Append a log to this file; it holds no data values.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show errors only.")]
+LedgerFile = Annotated[Path | None, option("FILE", "Charge this budget ledger.")]
+Cap = Annotated[float | None, option("E", "Start the ledger, with this total epsilon.")]
 CapDelta = Annotated[float, typer.Option(metavar="D", help="Total delta of a new ledger.")]
 
 
-P = ParamSpec("P")
-BUG, INTERRUPTED = 1, 130
-
-
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Return a command that ends with a sentence and an exit code, whatever happens inside."""
-
-    @functools.wraps(command)
-    def ending(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            with _terminable(), _logging(kwargs.get("log")), _quiet_warnings():
-                try:
-                    command(*args, **kwargs)
-                except typer.Exit:
-                    raise
-                except BrokenPipeError:  # the reader of our output has seen enough
-                    _discard_output()
-                except BaseException as error:
-                    _end(error)
-        except SynthdpError as error:  # from opening the log
-            _end(error)
-
-    return ending
-
-
-def _end(error: BaseException) -> NoReturn:
-    """Say what went wrong and leave; an unforeseen error shows its place, as its message may quote the data."""
-    if isinstance(error, SynthdpError):
-        for line in str(error).splitlines():
-            say(line)
-        log.error("%s: %s", type(error).__name__, error)
-        raise typer.Exit(error.exit_code) from None
-    _log_frames(error)
-    if isinstance(error, KeyboardInterrupt):
-        say("interrupted.")
-        raise typer.Exit(INTERRUPTED) from None
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        _discard_output()  # what is left of it would be tried again, and fail again, when Python ends
-        say("the output cannot be written: the disk is full.")
-        raise typer.Exit(Unfinished.exit_code) from None
-    if isinstance(error, OSError):
-        named = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        why = os.strerror(error.errno) if error.errno is not None else type(error).__name__
-        say(f"{named}the system could not do this ({why}); try again.")
-        raise typer.Exit(Unfinished.exit_code) from None
-    if isinstance(error, MemoryError):
-        say("not enough memory for this job; use fewer --jobs, fewer copies, or a larger machine.")
-        raise typer.Exit(Unfinished.exit_code) from None
-    say(f"a bug in synthdp: {type(error).__name__} in {_place(error)}. Please report it.")
-    raise typer.Exit(BUG) from None
-
-
-def _discard_output() -> None:
-    with suppress(OSError):  # a test's output has no number
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _frames(error: BaseException) -> Iterator[tuple[str, int, str]]:
-    step = error.__traceback__
-    while step is not None:
-        yield str(step.tb_frame.f_globals.get("__name__", "?")), step.tb_lineno, step.tb_frame.f_code.co_name
-        step = step.tb_next
-
-
-def _place(error: BaseException) -> str:
-    """Return the innermost line of our own code the error passed through."""
-    ours = [(module, line) for module, line, _ in _frames(error) if module.split(".")[0] == "synthdp"]
-    module, line = ours[-1]
-    return f"{module}:{line}"
-
-
-def _log_frames(error: BaseException) -> None:
-    seen: BaseException | None = error
-    while seen is not None:
-        log.error("%s, from", type(seen).__name__)
-        for module, line, function in _frames(seen):
-            log.error("  %s:%d %s", module, line, function)
-        seen = seen.__cause__ or seen.__context__
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C: things are put in order before we leave."""
-
-    def stop(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
+def numbers(text: str | None, option: str) -> list[float] | None:
+    """Return the numbers that an option lists, separated by commas; None where it is not given."""
+    if text is None:
+        return None
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"{option}: must be numbers separated by commas.") from None
 
 
-class _LogFile(logging.FileHandler):
-    """A log that nobody misses when its disk is full: the work goes on, and no traceback is shown."""
+def check_ending(out: Path | None, ending: str) -> None:
+    """Refuse a file of ``--out`` whose name has another ending."""
+    if out is not None and out.suffix.lower() != ending:
+        raise InputError(f"--out {out}: must be a {ending} file.")
 
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Leave the line out."""
 
-
-@contextmanager
-def _logging(path: object) -> Iterator[None]:
-    if not isinstance(path, Path):
-        yield
-        return
+def write(out: Path, data: bytes) -> None:
+    """Write the file that ``--out`` names."""
     try:
-        if path.is_fifo():  # opening it would wait for a reader
-            raise OSError
-        handler = _LogFile(path, encoding="utf-8")
+        out.write_bytes(data)
     except OSError:
-        raise InputError(f"--log {path}: the file cannot be written.") from None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    try:
-        log.info("synthdp %s", __version__)
-        yield
-    finally:
-        log.removeHandler(handler)
-        with suppress(OSError):
-            handler.close()
-
-
-@contextmanager
-def _quiet_warnings() -> Iterator[None]:
-    """Keep the warnings of libraries, which may quote the data, off the screen; the log says where they came from."""
-
-    def show(_message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
-        log.warning("%s at %s:%d", category.__name__, Path(filename).name, lineno)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield
+        raise InputError(f"--out {out}: the file cannot be written.") from None

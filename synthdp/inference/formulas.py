@@ -20,10 +20,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.table.complexity import check_length, check_terms, shortened
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Column, Schema
-from synthdp.table.vocabulary import ANALYSES, FUNCTIONS
+from synthdp.table.vocabulary import ANALYSES, FUNCTIONS, check_length, check_terms, shortened
 
 CONTEXT = {"np": np, **FUNCTIONS}
 Positions = npt.NDArray[np.int64]

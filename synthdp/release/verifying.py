@@ -33,7 +33,7 @@ from synthdp.release.reading import (
 from synthdp.release.shelf import row_hashes
 from synthdp.release.signing import form_problems, sign_sums, signature_problems
 from synthdp.table import io
-from synthdp.table.microdata import MISSING, codes, numbers
+from synthdp.table.coded import FOREIGN, codes, numbers
 from synthdp.table.schema import Column, Kind, Role, Schema
 
 _ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
@@ -125,9 +125,9 @@ def _copy_problems(path: Path, copy: pd.DataFrame, release: Mapping[str, Any], s
 
 def _strange(series: pd.Series, column: Column) -> int:
     """Return how many values are no level of the column, or no number where the column holds numbers."""
-    given = series.notna().to_numpy()
     if column.kind.categorical:
-        return int((given & (codes(series, column) == MISSING)).sum()) if column.levels else 0
+        return int((codes(series, column, foreign=FOREIGN) == FOREIGN).sum()) if column.levels else 0
+    given = series.notna().to_numpy()
     if column.kind is Kind.DATE:  # formats write dates in too many ways
         return 0
     try:

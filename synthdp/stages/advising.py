@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from synthdp.config import Config, parse
+from synthdp.config import Config
 from synthdp.config.settings import AnyMask
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.gate import Verdict
@@ -21,13 +21,13 @@ from synthdp.stages.kept_advice import (
     Advice,
     Possible,
     Trial,
-    are_keys,
     as_text,
     exposed_keys,
     given_settings,
+    kept_keys,
     least_change,
     options_for,
-    they_are,
+    reworded,
     undecided_columns,
 )
 from synthdp.stages.planning import plan_of
@@ -196,7 +196,7 @@ def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial
     keys = [column.name for column in data.schema.kept() if column.key]
     left = MOST_TRIALS - len(tried)
     if keys:
-        why = f"{said}: {', '.join(keys)} {are_keys(keys)} kept, so {they_are(keys)} known exactly."
+        why = f"{said}: {kept_keys(keys)}, so {'they are' if len(keys) > 1 else 'it is'} known exactly."
         # coarser keys are still known exactly: replaced first
         options = {name: options_for(config, data, name, keys, possible)[::-1] for name in keys}
         options = {name: [o for o in some if o != GONE] + [GONE] for name, some in options.items()}
@@ -208,7 +208,8 @@ def _to_blame(config: Config, data: Microdata, tried: list[Config], trial: Trial
         found = trial(wide)
         tried.append(wide)
         if found is not None and found.passed:
-            change = _synthesis(config, {"copies": 2}) + (masks_text(wide) if _masked(config) else "")
+            change = as_text({"synthesis": _synthesis(config, {"copies": 2})})
+            change += masks_text(wide) if _masked(config) else ""
             return Advice(f"{said} with {copies} copies: fewer let less through.", change, len(tried), found)
     kept = [column.name for column in data.schema.kept()]
     told = f" The kept columns {', '.join(kept[:5])} tell the model who is who: replace or drop some." if kept else ""
@@ -220,8 +221,8 @@ def _other_model(config: Config, trial: Trial) -> Advice:
     name = config.synthesis.association or config.synthesis.method
     if name == "regression":
         return _tighter(config, trial)
-    change = {"model": {"method": "regression"}}
-    changed = _with(config, change)
+    block = _synthesis(config, {"model": {"method": "regression"}})
+    changed = reworded(config, "synthesis", block)
     found = trial(changed) if changed is not None else None
     why = f"Model {name} memorises: it passes on values of the records it was fitted to."
     if found is None:
@@ -229,24 +230,24 @@ def _other_model(config: Config, trial: Trial) -> Advice:
         return Advice(
             f"{why} Replace it by a model that draws from a distribution, such as regression or copula.", trials=tried
         )
-    return Advice(why, _synthesis(config, change), 1, found)
+    return Advice(why, as_text({"synthesis": block}), 1, found)
 
 
-def _synthesis(config: Config, change: Mapping[str, Any]) -> str:
-    """Return the whole block of the synthesis with something changed, for the same reason."""
-    return as_text({"synthesis": {**given_settings(config.synthesis), "method": config.synthesis.method, **change}})
+def _synthesis(config: Config, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole block of the synthesis with something changed."""
+    return {**given_settings(config.synthesis), "method": config.synthesis.method, **change}
 
 
 def _tighter(config: Config, trial: Trial) -> Advice:
     """Return regressions with a tighter prior: with nearly a parameter a record they repeat what they have seen."""
     why = "Model regression has so many parameters for so few records that it repeats combinations it has seen"
-    said = config.model_dump(mode="json", exclude_unset=True).get("synthesis", {}).get("model") or {}
+    said = given_settings(config.synthesis).get("model") or {}
     for tried, prior in enumerate(PRIORS, start=1):
-        model = {"method": "regression", **said, "prior_sd": prior}
-        changed = _with(config, {"model": model})
+        block = _synthesis(config, {"model": {"method": "regression", **said, "prior_sd": prior}})
+        changed = reworded(config, "synthesis", block)
         found = trial(changed) if changed is not None else None
         if found is not None and found.passed:
-            return Advice(f"{why}; a tighter prior helps.", _synthesis(config, {"model": model}), tried, found)
+            return Advice(f"{why}; a tighter prior helps.", as_text({"synthesis": block}), tried, found)
     return Advice(f"{why}. Group rare levels (rare: 20), keep fewer columns, or use model: copula.", "", len(PRIORS))
 
 
@@ -272,27 +273,14 @@ def widened(config: Config, factor: float, schema: Schema) -> Config:
 
 def masks_text(config: Config) -> str:
     """Return the masks of a config as it would say them."""
-    shown: dict[str, Any] = {"masks": {name: _plain(mask) for name, mask in config.masks.items()}}
-    if config.masks_by_group:
-        shown["masks_by_group"] = {
-            group: {name: _plain(mask) for name, mask in block.items()}
-            for group, block in config.masks_by_group.items()
-        }
-    return as_text({name: block for name, block in shown.items() if block})
 
+    def block(masks: Mapping[str, AnyMask]) -> dict[str, Any]:
+        return {name: {**given_settings(mask), "method": mask.method} for name, mask in masks.items()}
 
-def _plain(mask: Any) -> dict[str, Any]:
-    return dict(mask.model_dump(mode="json", exclude_unset=True) | {"method": mask.method})
+    groups = {group: block(masks) for group, masks in config.masks_by_group.items()}
+    shown = {"masks": block(config.masks), "masks_by_group": groups}
+    return as_text({name: said for name, said in shown.items() if said})
 
 
 def _masked(config: Config) -> bool:
     return config.synthesis.mask_drawn is not None and bool(config.masks or config.masks_by_group)
-
-
-def _with(config: Config, change: Mapping[str, Any]) -> Config | None:
-    raw = config.model_dump(mode="json", exclude_unset=True)
-    block = {key: value for key, value in raw.get("synthesis", {}).items() if key not in change}
-    try:
-        return parse(raw | {"synthesis": block | {"method": config.synthesis.method, **change}})
-    except SynthdpError:
-        return None

@@ -42,8 +42,7 @@ def align(
     copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(Path(rows), paths, copies)
-    laid = _laid(config, data, copies, found, aligned=rows != "none", design=design_of(paths))
-    return replace(laid, groups=groups)
+    return _laid(config, data, copies, found, groups=groups, aligned=rows != "none", design=design_of(paths))
 
 
 def lay_beside(
@@ -59,7 +58,7 @@ def lay_beside(
     aligned = config.evaluation.rows != "none" if aligned is None else aligned
     files = [File(f"copy {number}", table) for number, table in enumerate(tables, start=1)]
     copies, found = _checked(config, data, files, io.Labels(), same_length=aligned)
-    return replace(_laid(config, data, copies, found, aligned=aligned, design=design), groups=groups)
+    return _laid(config, data, copies, found, groups=groups, aligned=aligned, design=design)
 
 
 def _laid(
@@ -68,6 +67,7 @@ def _laid(
     copies: Sequence[pd.DataFrame],
     found: Findings,
     *,
+    groups: pd.Series | None,
     aligned: bool,
     design: Design | None,
 ) -> Comparison:
@@ -77,6 +77,7 @@ def _laid(
         tuple(copies),
         data.schema,
         aligned=aligned,
+        groups=groups,
         cautions=found.cautions,
         holdout=held_out(config, data),
     )

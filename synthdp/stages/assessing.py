@@ -14,10 +14,9 @@ from synthdp.evaluation.measures import measure
 from synthdp.release.held import Earlier
 from synthdp.release.metrics import Metrics
 from synthdp.seeding import Streams
-from synthdp.stages.draws import Copies, Draws, beside, refitting
+from synthdp.stages.draws import Copies, Draws, PlanShadows, beside, refitting
 from synthdp.stages.informed_intruder import informed_intruder
 from synthdp.stages.judging import origins, published_before
-from synthdp.stages.shadows import PlanShadows
 from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.plan import Plan
 
@@ -39,7 +38,7 @@ def making_of(config: Config, plan: Plan, jobs: int, advance: Callable[[int, int
 
     return Making(
         intruder=informed_intruder(plan, remake),
-        refit=refitting(config.synthesis, plan, repaired=config.synthesis.repair, jobs=jobs),
+        refit=refitting(config.synthesis, plan, jobs=jobs),
         shadows=PlanShadows(config.synthesis, plan, config.groups),
         jobs=jobs,
         advance=advance,

@@ -1,4 +1,10 @@
-"""The mechanism drawn as often as anybody asks: the copies that go out, draws for the gate, and fits to halves."""
+"""The mechanism drawn as often as anybody asks: the copies that go out, draws for the gate, and fits to other files.
+
+Those are halves of the file, whose levels, bounds and risk groups stay those of the whole; and, for
+``membership_shadow``, files made of some records and of parts of others, where what is learnt from the records is
+learnt anew: risk groups, bounds that were taken from the data, the model. Levels stay as they are in the codebook, also
+where no record of a fit has one.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,17 +12,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.memorised import Refit
 from synthdp.parallel import Advance
 from synthdp.seeding import Streams
-from synthdp.synthesis.making import Repaired, complete, finish, make, repair
+from synthdp.synthesis.constraints import violated
+from synthdp.synthesis.making import Repaired, finish, make, visible
 from synthdp.synthesis.plan import Method, Plan, Release
-from synthdp.table.microdata import Codes, Microdata
-from synthdp.table.schema import Schema
+from synthdp.table import applies
+from synthdp.table.derived import recompute
+from synthdp.table.microdata import Codes, Microdata, numbers
+from synthdp.table.schema import Column, Role, Schema
+from synthdp.tagging.groups import Neighbours, Rules, tag
 
 Mechanism = Callable[[Plan, Streams], Release]
+Maker = Callable[[pd.DataFrame, np.random.Generator], Sequence[pd.DataFrame]]
 
 # cells held at once: draws that share a fit are made together as far as they fit into about 400 MB
 MOST_CELLS = 5 * 10**7
@@ -111,7 +123,7 @@ class Draws:
     def refit(self) -> Refit:
         """Return a function that fits the mechanism to some of the records and makes copies."""
         if self.mechanism is None:
-            return refitting(self.config.synthesis, self.plan, repaired=self.config.synthesis.repair)
+            return refitting(self.config.synthesis, self.plan)
         mechanism = self.mechanism
 
         def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
@@ -151,7 +163,7 @@ def part_of(plan: Plan, rows: Codes) -> Plan:
     return replace(plan, data=_some(plan.data, rows), tags=plan.tags.of(rows), whole=whole)
 
 
-def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int = 1) -> Refit:
+def refitting(method: Method, plan: Plan, *, jobs: int = 1) -> Refit:
     """Return a function that fits the method to some of the records and makes copies.
 
     Parameters
@@ -160,8 +172,6 @@ def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int =
         As configured; where it makes fewer than 5 copies of one original, 5 are made.
     plan
         Of the whole file.
-    repaired
-        Whether copies are repaired, as ``synthesis.repair`` asks.
 
     Notes
     -----
@@ -173,12 +183,118 @@ def refitting(method: Method, plan: Plan, *, repaired: bool = False, jobs: int =
     def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
         part = part_of(plan, rows)
         made = make(method, part, streams=Streams(int(rng.integers(2**63))), jobs=jobs)
-        if not repaired:
-            return made.copies
-        return complete(replace(made, copies=repair(part.released, made.copies).copies), part).copies
+        return finish(method, made, part)[0].copies
 
     return refit
 
 
 def _some(data: Microdata, rows: Codes) -> Microdata:
     return Microdata(data.frame.iloc[rows].reset_index(drop=True), data.schema)
+
+
+@dataclass(frozen=True, repr=False)
+class PlanShadows:
+    """Fits a synthesizer to some records of a plan: what ``evaluate_shadow`` asks for.
+
+    Parameters
+    ----------
+    method
+        The synthesizer, its number of copies included: ``method.model_copy(update={"copies": 1})`` is quicker, and
+        finds less where every copy says something new of a record.
+    plan
+        What the release is made from.
+    groups
+        How its records were put into risk groups.
+    """
+
+    method: Method
+    plan: Plan
+    groups: Neighbours | Rules | None = None
+
+    def __repr__(self) -> str:
+        return f"PlanShadows({type(self.method).__name__}, {len(self.plan.data)} records)"
+
+    def __call__(self, rows: Codes, donors: Codes, *, rng: np.random.Generator) -> tuple[pd.DataFrame, ...]:
+        """Return the copies of a file made of these records."""
+        whole = self._file(rows, donors)
+        seen = visible(whole)
+        plan = replace(self.plan, data=seen, tags=tag(whole, self.groups), whole=None if seen is whole else whole)
+        made = make(self.method, plan, streams=Streams(int(rng.integers(2**63))))
+        return finish(self.method, made, plan)[0].copies
+
+    def lawful(self, rows: Codes, donors: Codes) -> Booleans:
+        """Return which pairs keep the constraints, and have values only where columns apply."""
+        frame = _joined(self.plan.released, rows, donors)
+        found = ~np.asarray(violated(frame, self.plan.constraints), dtype=np.bool_)
+        for column in self.plan.released.schema.columns:
+            if column.applies_when is not None:
+                # a value where it applies, and nowhere else, whoever's value it is
+                whose = donors if column.role is Role.REPLACE else rows
+                own = self.plan.released.frame.iloc[whose].reset_index(drop=True)
+                found &= applies.holds(column, frame) == applies.holds(column, own)
+        return found
+
+    def _file(self, rows: Codes, donors: Codes) -> Microdata:
+        data = self.plan.released
+        frame = _joined(data, rows, donors)
+        return Microdata(
+            frame, Schema(columns=tuple(_learnt(column, frame[column.name]) for column in data.schema.columns))
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class FrameShadows:
+    """Lets any function from a table to tables be played against.
+
+    Parameters
+    ----------
+    make
+        Takes a table and a generator and returns copies.
+    data
+        The original, with its schema.
+
+    Examples
+    --------
+    >>> from synthdp.table.microdata import resolve
+    >>> from synthdp.table.schema import Variable
+    >>> data = resolve(pd.DataFrame({"x": [1.0, 2.5, 4.0]}), {"x": Variable(role="replace")})
+    >>> shadows = FrameShadows(lambda frame, rng: [frame], data)
+    >>> shadows(np.array([2, 0]), np.array([2, 1]), rng=np.random.default_rng(1))[0]["x"].tolist()
+    [4.0, 2.5]
+    """
+
+    make: Maker
+    data: Microdata
+
+    def __repr__(self) -> str:
+        return f"FrameShadows({len(self.data)} records)"
+
+    def __call__(self, rows: Codes, donors: Codes, *, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
+        """Return the copies of a file made of these records."""
+        return self.make(_joined(self.data, rows, donors), rng)
+
+    def lawful(self, rows: Codes, donors: Codes) -> Booleans:
+        """Return that any pair will do."""
+        return np.ones(len(rows), dtype=np.bool_)
+
+
+def _joined(data: Microdata, rows: Codes, donors: Codes) -> pd.DataFrame:
+    """Return the records with the replaced columns of others, and what is derived from both."""
+    frame = data.frame.iloc[rows].reset_index(drop=True)
+    if np.array_equal(rows, donors):
+        return frame
+    for column in data.schema.columns:
+        if column.role is Role.REPLACE:
+            frame[column.name] = data.frame[column.name].iloc[donors].to_numpy()
+    return recompute(frame, data) if data.schema.derived() else frame
+
+
+def _learnt(column: Column, series: pd.Series) -> Column:
+    """Return a column with what was taken from the data taken from these records instead."""
+    if column.bounds is None or column.bounds_public:
+        return column
+    values = numbers(series, column)
+    known = values[np.isfinite(values)]
+    if not len(known) or known.min() == known.max():
+        return column
+    return column.model_copy(update={"bounds": (float(known.min()), float(known.max()))})

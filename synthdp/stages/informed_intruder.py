@@ -31,6 +31,7 @@ Nobody's own record teaches the intruder: everyone is scored with what was learn
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -79,7 +80,8 @@ def informed_intruder(plan: Plan, remake: Remake) -> Informed:
 
     def attack(comparison: Comparison, *, rng: np.random.Generator, targets: Codes | None = None) -> LikelihoodRisk:
         again = make_again(plan, remake, len(comparison.copies), rng=rng)
-        return evaluate_bayes(comparison, learn(plan, comparison.copies, again, rng=rng), rng=rng, targets=targets)
+        learnt = teach(plan, again, rng=rng)
+        return evaluate_bayes(comparison, learnt.reading(plan, comparison.copies), rng=rng, targets=targets)
 
     return attack
 
@@ -127,8 +129,6 @@ class Posterior:
         Of records and of rows.
     laws
         ``laws[fold][group][key]`` was learnt without the records of the fold.
-    memory, divided
-        What laws read in the rows, and the rows of each group: targets come a few at a time.
     """
 
     keys: tuple[Key, ...]
@@ -136,8 +136,7 @@ class Posterior:
     folds: Codes
     groups: Codes
     laws: tuple[tuple[tuple[Law, ...], ...], ...]
-    memory: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, compare=False)
-    divided: dict[int, Codes] = field(default_factory=dict, compare=False)
+    _memory: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, init=False, compare=False)
 
     def __repr__(self) -> str:
         return f"Posterior({len(self.shown)} rows, {len(self.keys)} keys)"
@@ -146,11 +145,11 @@ class Posterior:
         """Return the log posterior of the targets' keys given the rows: O(targets · rows) for each key."""
         found = np.zeros((len(targets), len(rows)))
         whole = len(rows) == len(self.shown) and np.array_equal(rows, np.arange(len(rows)))
-        local = None if whole else self._local()
+        local = None if whole else self._local
         for fold in np.unique(self.folds[targets]):
             mine = np.flatnonzero(self.folds[targets] == fold)
             people = targets[mine]
-            for group, members in self._members().items():
+            for group, members in self._members.items():
                 theirs = members if whole else np.flatnonzero(self.groups[rows] == group)
                 if not len(theirs):
                     continue
@@ -168,24 +167,24 @@ class Posterior:
 
     def _read(self, fold: int, group: int) -> list[Floats]:
         """Return what each law reads in the rows of a group, and keep it while there is room."""
-        if (fold, group) not in self.memory:
-            if sum(read.size for kept in self.memory.values() for read in kept) > MOST_KEPT:
-                self.memory.clear()
-            members = self._members()[group]
+        if (fold, group) not in self._memory:
+            if sum(read.size for kept in self._memory.values() for read in kept) > MOST_KEPT:
+                self._memory.clear()
+            members = self._members[group]
             shown = self.shown if len(members) == len(self.shown) else self.shown[members]
-            self.memory[fold, group] = [law.read(shown) for law in self.laws[fold][group]]
-        return self.memory[fold, group]
+            self._memory[fold, group] = [law.read(shown) for law in self.laws[fold][group]]
+        return self._memory[fold, group]
 
+    @cached_property
     def _members(self) -> dict[int, Codes]:
-        """Return the rows of each group."""
-        if not self.divided:
-            self.divided.update({int(group): np.flatnonzero(self.groups == group) for group in np.unique(self.groups)})
-        return self.divided
+        """The rows of each group."""
+        return {int(group): np.flatnonzero(self.groups == group) for group in np.unique(self.groups)}
 
+    @cached_property
     def _local(self) -> Codes:
-        """Return the place of each row within its group."""
+        """The place of each row within its group."""
         place = np.empty(len(self.groups), dtype=np.int64)
-        for members in self._members().values():
+        for members in self._members.values():
             place[members] = np.arange(len(members))
         return place
 
@@ -214,27 +213,13 @@ class Learnt:
         return Posterior(self.keys, shown, self.folds, groups, self.laws)
 
 
-def learn(
-    plan: Plan,
-    copies: Sequence[pd.DataFrame],
-    again: Sequence[Sequence[pd.DataFrame]],
-    *,
-    rng: np.random.Generator,
-) -> Posterior:
-    """Learn from other draws what the rows of these copies say about the true keys.
+def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random.Generator) -> Learnt:
+    """Learn what rows say about the true keys: O(n p²) for p features, from at most 100,000 pairs.
 
     Parameters
     ----------
-    copies
-        What the intruder holds: one release of the plan, or several together, row i made from record i.
     again
-        The same number of copies, drawn anew, as often as there are entries.
-    """
-    return teach(plan, again, rng=rng).reading(plan, copies)
-
-
-def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random.Generator) -> Learnt:
-    """Learn what rows say about the true keys: O(n p²) for p features, from at most 100,000 pairs.
+        As many copies as the intruder holds, drawn as often as there are entries.
 
     Raises
     ------
@@ -251,14 +236,13 @@ def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random
     shown = [np.hstack([kept[some], shown_by(copies, plan.data, some)]) for copies in again]
     if ruled_by(plan):
         places, teachers = told_apart(plan, [classes_of(plan, copies, some) for copies in again])
-        records = np.tile(some, len(again))
-        by_group = [_laws(keys, [np.vstack(shown)], records, here, folds, rng) for here in teachers]
-        laws = tuple(tuple(tuple(law[fold] for law in learnt) for learnt in by_group) for fold in range(FOLDS))
-        return Learnt(keys, kept, folds, np.zeros(n, dtype=np.int64), laws, places)
-    groups, teachers = _groups(plan)
-    by_group = [_laws(keys, shown, some, here[some], folds, rng) for here in teachers]
+        groups, records, shown = np.zeros(n, dtype=np.int64), np.tile(some, len(again)), [np.vstack(shown)]
+    else:
+        groups, members = _groups(plan)
+        places, records, teachers = None, some, [here[some] for here in members]
+    by_group = [_laws(keys, shown, records, here, folds, rng) for here in teachers]
     laws = tuple(tuple(tuple(law[fold] for law in learnt) for learnt in by_group) for fold in range(FOLDS))
-    return Learnt(keys, kept, folds, groups, laws)
+    return Learnt(keys, kept, folds, groups, laws, places)
 
 
 def _laws(

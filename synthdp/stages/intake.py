@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, get_args
 
 import pandas as pd
 
@@ -45,11 +45,6 @@ class Source:
         return self.data.frame if self.table is None else self.table.frame
 
 
-def load(config: Config) -> Microdata:
-    """Return the checked records of the config's data file."""
-    return Source.of(config).data
-
-
 def read(config: Config) -> io.Table:
     """Return the config's data file as it is, with its labels and user-missing codes; dropped columns are not read."""
     return io.read_table(config.data.path, dialect(config), drop=dropped(config))
@@ -63,13 +58,7 @@ def dropped(config: Config) -> list[str]:
 def dialect(config: Config) -> io.Dialect:
     """Return how the confidential file is written."""
     data = config.data
-    return io.Dialect(
-        encoding=data.encoding,
-        decimal=data.decimal,
-        separator=data.separator,
-        dates=data.dates,
-        row_names=data.row_names,
-    )
+    return io.Dialect(data.encoding, data.decimal, data.separator, data.dates, data.row_names)
 
 
 def prepare(frame: pd.DataFrame, config: Config, *, unread: Sequence[str] = ()) -> Microdata:
@@ -120,12 +109,8 @@ def _design_problems(names: Sequence[str], config: Config) -> list[str]:
 
 
 def _design(config: Config) -> dict[Part, str]:
-    named: dict[Part, str | None] = {
-        "weights": config.data.weights,
-        "strata": config.data.strata,
-        "cluster": config.data.cluster,
-    }
-    return {part: name for part, name in named.items() if name is not None}
+    parts: tuple[Part, ...] = get_args(Part)
+    return {part: name for part in parts if (name := getattr(config.data, part)) is not None}
 
 
 def _with_design(data: Microdata, config: Config) -> Microdata:

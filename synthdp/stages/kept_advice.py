@@ -81,7 +81,7 @@ def exposed_keys(config: Config, data: Microdata, trial: Trial, possible: Possib
     free = [name for name in keys if data.schema[name].design is None]
     options = {name: options_for(config, data, name, keys, possible) for name in free}
     why = (
-        f"{', '.join(keys)} {are_keys(keys)} kept: anyone alone with {'them' if len(keys) > 1 else 'it'} is found with "
+        f"{kept_keys(keys)}: anyone alone with {'them' if len(keys) > 1 else 'it'} is found with "
         "certainty. Coarsen what is too detailed, replace it, or drop it."
     )
     return least_change(config, why, options, trial, possible, first=nobody_alone(config, data, options))
@@ -112,7 +112,9 @@ def options_for(
     """Return what can be done to a kept key, the least first; coarser and replaced only where the method can."""
     found: list[Mapping[str, Any]] = []
     rare = {"rare": COMMON} if data.schema[name].kind is Kind.NOMINAL else {}
-    for settings in (_coarser(data, name, among) or rare, {"role": "replace"}):
+    # None where nothing would leave clearly fewer records unique
+    less = coarser(data, name, among)
+    for settings in (rare if less is None else _settings(less.setting), {"role": "replace"}):
         changed = _declared(config, {name: {**settings, "key": True}}) if settings else None
         if changed is not None and possible(changed):
             found.append({**settings, "key": True})
@@ -164,11 +166,15 @@ def _failing(verdict: Verdict | None) -> float:
 
 def _declared(config: Config, change: Mapping[str, Mapping[str, Any]]) -> Config | None:
     """Return a config that says more of some columns; None where that is no config."""
-    raw = config.model_dump(mode="json", exclude_unset=True)
-    given = raw.get("variables", {})
+    given = given_settings(config).get("variables", {})
     new = {name: dict(GONE) if more == GONE else {**given.get(name, {}), **more} for name, more in change.items()}
+    return reworded(config, "variables", given | new)
+
+
+def reworded(config: Config, section: str, said: Mapping[str, Any]) -> Config | None:
+    """Return a config that says something else in one section; None where that is no config."""
     try:
-        return parse(raw | {"variables": given | new})
+        return parse({**given_settings(config), section: said})
     except SynthdpError:
         return None
 
@@ -183,20 +189,9 @@ def given_settings(settings: Any) -> dict[str, Any]:
     return dict(settings.model_dump(mode="json", exclude_unset=True))
 
 
-def are_keys(keys: Sequence[str]) -> str:
-    """Return the verb for one key or several."""
-    return "are keys and" if len(keys) > 1 else "is a key and"
-
-
-def they_are(keys: Sequence[str]) -> str:
-    """Return the pronoun for one key or several."""
-    return "they are" if len(keys) > 1 else "it is"
-
-
-def _coarser(data: Microdata, name: str, among: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that make a column coarser; empty where none would leave clearly fewer records unique."""
-    found = coarser(data, name, among)
-    return {} if found is None else _settings(found.setting)
+def kept_keys(keys: Sequence[str]) -> str:
+    """Return the beginning of a sentence about one kept key or several."""
+    return f"{', '.join(keys)} {'are keys and' if len(keys) > 1 else 'is a key and'} kept"
 
 
 def _settings(text: str) -> dict[str, Any]:

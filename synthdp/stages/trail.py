@@ -2,12 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from synthdp import release
 from synthdp.config import Config
@@ -162,7 +160,9 @@ def begin(
             yield replace(trail, ended=trail._left())
             return
         register, cautions = _register_of(config, out)
-        with _holding(register, source.frame, waiting) as held:
+        # from looking for earlier releases to recording this one
+        session = nullcontext() if register is None else register.session(source.frame, waiting=waiting)
+        with session as held:
             trail = replace(trail, held=held, cautions=cautions)
             if config.synthesis.private and (out / "public").is_dir():
                 yield replace(trail, ended=trail._published())
@@ -171,16 +171,6 @@ def begin(
             earlier = held.earlier(plan.released, run=manifest.run) if held is not None else ()
             bill.pay(manifest.run)
             yield replace(trail, earlier=tuple(earlier))
-
-
-@contextmanager
-def _holding(register: Register | None, frame: pd.DataFrame, waiting: Callable[[str], None]) -> Iterator[Held | None]:
-    """Hold the data from looking for earlier releases to recording this one; None where no register is kept."""
-    if register is None:
-        yield None
-        return
-    with register.session(frame, waiting=waiting) as held:
-        yield held
 
 
 def _register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, ...]]:

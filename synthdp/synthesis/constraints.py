@@ -27,6 +27,7 @@ from synthdp.arrays import Booleans
 from synthdp.errors import InputError, Unfinished
 from synthdp.imputation.model import Task
 from synthdp.table import expressions
+from synthdp.table.coded import first_row
 from synthdp.table.expressions import ARITHMETIC, COMPARISONS, FUNCTIONS
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column, Kind
@@ -60,7 +61,7 @@ def problems(data: Microdata, constraints: Sequence[str]) -> list[str]:
         if broken.any():
             found.append(
                 f"{where}: {int(broken.sum())} records of the data break it; first at row "
-                f"{int(np.flatnonzero(broken)[0]) + 1}. Correct the data, or loosen the constraint."
+                f"{first_row(broken)}. Correct the data, or loosen the constraint."
             )
     return found
 

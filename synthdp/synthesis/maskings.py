@@ -238,9 +238,7 @@ def _exchanged(data: Microdata, column: Column, keep: float, rng: np.random.Gene
 
 
 def _levels(codes: Codes, column: Column, data: Microdata) -> pd.Series:
-    like = data.frame[column.name]
-    shown = decode(np.maximum(codes, 0), column, like)
-    return shown if (codes != MISSING).all() else shown.where(codes != MISSING)
+    return decode(codes, column, data.frame[column.name])
 
 
 def _written(values: Floats, column: Column, data: Microdata) -> pd.Series:

@@ -8,7 +8,7 @@ A kept column may depend on kept columns only: if a column of its condition were
 would stand where it does not apply, or its gaps would reveal the true value of the column that was replaced.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
@@ -17,6 +17,7 @@ import pandas as pd
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.table import derived, expressions
+from synthdp.table.coded import first_row
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Role, Schema
 
@@ -35,15 +36,19 @@ def holds(column: Column, frame: pd.DataFrame) -> Booleans:
     """
     if column.applies_when is None:
         return np.ones(len(frame), dtype=bool)
+    return _condition(column, frame).to_numpy(dtype=bool)
+
+
+def _condition(column: Column, frame: pd.DataFrame) -> pd.Series:
     for source in column.applies_through:
         frame = frame.assign(**{source.name: derived.computed(source, frame)})
-    return expressions.evaluate(column.applies_when, frame).to_numpy(dtype=bool)
+    return expressions.evaluate(str(column.applies_when), frame)
 
 
 def conditional(schema: Schema) -> tuple[Column, ...]:
     """Return the columns that do not apply to everyone, each after those its condition names."""
-    found = {column.name: column for column in schema.columns if column.applies_when is not None}
-    return tuple(found[name] for name in _sorted(list(found), found))
+    found = [column for column in schema.columns if column.applies_when is not None]
+    return tuple(schema[name] for name in visits(found))
 
 
 def needs(column: Column) -> set[str]:
@@ -63,8 +68,12 @@ def visits(columns: Sequence[Column]) -> tuple[str, ...]:
     >>> visits((a, Column(name="b", kind="count", role="replace", key=False)))
     ('b', 'a')
     """
-    by_name = {column.name: column for column in columns}
-    return tuple(_sorted(list(by_name), by_name))
+    left, done = {column.name: column for column in columns}, list[str]()
+    while left:
+        ready = next((name for name in left if not needs(left[name]) & set(left) - {name}), next(iter(left)))
+        del left[ready]
+        done.append(ready)
+    return tuple(done)
 
 
 def touched(schema: Schema) -> set[str]:
@@ -127,17 +136,7 @@ def problems(data: Microdata) -> list[str]:
 
 def _wording(column: Column, schema: Schema) -> list[str]:
     where = f"variables.{column.name}.applies_when"
-    try:
-        named = expressions.names(str(column.applies_when))
-    except InputError as error:
-        return [f"{where}: {error}"]
-    unknown = sorted(named - set(schema.names()))
-    found = []
-    if unknown:
-        found.append(
-            f"{where}: may name released columns only, found {', '.join(unknown)}; "
-            "a column that is dropped or absent cannot be used."
-        )
+    named, found = derived.named(str(column.applies_when), where, schema)
     if column.name in named:
         found.append(f"{where}: names {column.name} itself; a column cannot decide whether it applies.")
     clusters = sorted(name for name in named if name in schema and schema[name].design == "cluster")
@@ -189,9 +188,7 @@ def _conflict(column: Column, schema: Schema) -> str | None:
 def _difference(column: Column, frame: pd.DataFrame) -> str | None:
     """Return how a condition differs from the gaps of its column, or None."""
     try:
-        for source in column.applies_through:
-            frame = frame.assign(**{source.name: derived.computed(source, frame)})
-        value = expressions.evaluate(str(column.applies_when), frame)
+        value = _condition(column, frame)
     except InputError as error:
         return str(error)
     if not pd.api.types.is_bool_dtype(value.dtype):
@@ -201,7 +198,7 @@ def _difference(column: Column, frame: pd.DataFrame) -> str | None:
     if wrong.any():
         return (
             f"{int(wrong.sum())} records have a value where the condition is false; first at row "
-            f"{int(np.flatnonzero(wrong)[0]) + 1}. Correct the condition, or the data."
+            f"{first_row(wrong)}. Correct the condition, or the data."
         )
     known = int((present & applies).sum())
     if column.role is Role.REPLACE and known < FEWEST_RECORDS:
@@ -209,13 +206,3 @@ def _difference(column: Column, frame: pd.DataFrame) -> str | None:
             f"at least {FEWEST_RECORDS} records with a value are required to learn from, found {known}; set role: drop."
         )
     return None
-
-
-def _sorted(names: Iterable[str], columns: dict[str, Column]) -> list[str]:
-    """Return names in the order given, but each after those of them that its condition names."""
-    left, done = list(names), list[str]()
-    while left:
-        ready = next((name for name in left if not needs(columns[name]) & set(left) - {name}), left[0])
-        left.remove(ready)
-        done.append(ready)
-    return done

@@ -9,12 +9,12 @@ with the original included, knows the coarser column only.
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pandas.tseries.api import guess_datetime_format
 
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.microdata import Floats
+from synthdp.table.coded import days
 from synthdp.table.schema import COARSENINGS, NUMERIC_COARSENINGS, Kind, Level, Period, Role, Variable
 
 OTHER = "other"
@@ -92,7 +92,7 @@ def _same(value: object, old: Level, *, numeric: bool) -> bool:
         return False
 
 
-def period_start(days: Floats, period: Period, *, nearest: bool = False) -> Floats:
+def period_start(moments: Floats, period: Period, *, nearest: bool = False) -> Floats:
     """Return the first day of the period that each day (since 1970) lies in, or the first day ``nearest`` to it.
 
     Examples
@@ -100,16 +100,16 @@ def period_start(days: Floats, period: Period, *, nearest: bool = False) -> Floa
     >>> period_start(np.array([0.0, 30.0, 31.0, np.nan]), "month").tolist()
     [0.0, 0.0, 31.0, nan]
     """
-    known = np.isfinite(days)
-    day = np.floor(np.where(known, days, 0.0)).astype("int64").astype("datetime64[D]")
+    known = np.isfinite(moments)
+    day = np.floor(np.where(known, moments, 0.0)).astype("int64").astype("datetime64[D]")
     months = day.astype("datetime64[M]").astype(np.int64) // MONTHS[period] * MONTHS[period]
     start, following = (_first_day(months + step) for step in (0, MONTHS[period]))
     if nearest:
-        start = np.where(following - days < days - start, following, start)
+        start = np.where(following - moments < moments - start, following, start)
     return np.asarray(np.where(known, start, np.nan), dtype=np.float64)
 
 
-def _first_day(months: npt.NDArray[np.int64]) -> Floats:
+def _first_day(months: Codes) -> Floats:
     return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.float64)
 
 
@@ -128,10 +128,7 @@ def _coarse_dates(
         problems.append(f"{needs}values that are not; say in data.dates how they are written.")
         return series, variable
     zone = dates.dt.tz
-    local = dates if zone is None else dates.dt.tz_localize(None)
-    # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
-    moments = local.to_numpy("datetime64[us]")
-    start = period_start((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), period)
+    start = period_start(days(dates), period)
     first = np.where(np.isfinite(start), start, 0.0).astype(np.int64).astype("datetime64[D]").astype("datetime64[us]")
     rounded = pd.DatetimeIndex(np.where(np.isfinite(start), first, np.datetime64("NaT", "us")))
     made = pd.Series(rounded, index=series.index, name=series.name)

@@ -8,6 +8,7 @@ pandas writes a changed column elsewhere (copy on write), where it is found to b
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,12 +18,11 @@ import pandas as pd
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.table.schema import Column, Kind, Level
 
-MISSING = -1
-# a value that is no level; callers see it only where they ask for it
-_FOREIGN = -2
-# whole numbers this close together are coded by a table, and so many tables are kept
-NARROW, MOST_TABLES = 1000, 1000
-_TABLES: dict[tuple[tuple[Level, ...], int, int], Codes] = {}
+MISSING: Literal[-1] = -1
+FOREIGN: Literal[-2] = -2
+"""A value that is no level; callers see it only where they ask for it."""
+# whole numbers this close together are coded by a table
+NARROW = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -188,25 +188,36 @@ def numbers(series: pd.Series, column: Column) -> Floats:
         return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
-    dates = _dates(series)
+    return days(_dates(series))
+
+
+def days(dates: pd.Series) -> Floats:
+    """Return dates as days since 1970 by the clock of their zone; missing is NaN."""
     # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
-    moments = (dates if dates.dt.tz is None else dates.dt.tz_localize(None)).to_numpy("datetime64[us]")
+    moments = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
     return np.asarray((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
 
 
-def codes(series: pd.Series, column: Column) -> Codes:
-    """Return a categorical series as positions in the column's levels; missing or foreign is -1. O(n)."""
-    return np.maximum(_positions(series, column), MISSING)
+def codes(series: pd.Series, column: Column, *, foreign: Literal[-1, -2] = MISSING) -> Codes:
+    """Return a categorical series as positions in the column's levels; missing is -1, and so is foreign. O(n)."""
+    return np.maximum(_positions(series, column), foreign)
+
+
+def first_row(rows: Booleans) -> int:
+    """Return the first of the rows that are marked, as people count them: messages name it."""
+    return int(rows.argmax()) + 1
 
 
 def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
-    """Return positions in the levels as values of the same dtype as the original series."""
+    """Return positions in the levels as values of the same dtype as the original series; -1 is missing."""
     levels = np.asarray(column.levels, dtype=object)
     if pd.api.types.is_bool_dtype(like.dtype):  # the text "False" would be cast to True
         for truth, position in zip((False, True), codes(pd.Series([False, True]), column), strict=True):
             if position != MISSING:
                 levels[position] = truth
-    return pd.Series(levels[positions], index=like.index, name=like.name).astype(like.dtype)
+    found = pd.Series(levels[positions], index=like.index, name=like.name).astype(like.dtype)
+    missing = positions == MISSING
+    return found.mask(missing) if missing.any() else found
 
 
 def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:
@@ -235,32 +246,27 @@ def _positions(series: pd.Series, column: Column) -> Codes:
         low, high = int(values.min()), int(values.max())
         if high - low < NARROW and max(-low, high) < 2**53:
             place: Codes = values.astype(np.int64) - low
-            return np.asarray(_table(column, low, high)[place], dtype=np.int64)
-    return _looked_up(series, column)
+            return np.asarray(_table(column.levels, low, high)[place], dtype=np.int64)
+    return _looked_up(series, column.levels)
 
 
-def _table(column: Column, low: int, high: int) -> Codes:
+@lru_cache(maxsize=1000)
+def _table(levels: tuple[Level, ...], low: int, high: int) -> Codes:
     """Return the positions of all whole numbers from low to high: files are coded many times."""
-    key = (column.levels, low, high)
-    found = _TABLES.get(key)  # another thread may empty it at any time
-    if found is None:
-        if len(_TABLES) > MOST_TABLES:
-            _TABLES.clear()
-        found = _TABLES[key] = _looked_up(pd.Series(np.arange(low, high + 1)), column)
-    return found
+    return _looked_up(pd.Series(np.arange(low, high + 1)), levels)
 
 
-def _looked_up(series: pd.Series, column: Column) -> Codes:
+def _looked_up(series: pd.Series, levels: tuple[Level, ...]) -> Codes:
     place, values = pd.factorize(series)
     given = pd.Series(np.asarray(values, dtype=object), dtype=object)
-    levels = _as_numbers(column.levels, series)
-    if levels is not None:
-        found = pd.Index(levels).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
+    compared = _as_numbers(levels, series)
+    if compared is not None:
+        found = pd.Index(compared).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
     else:
-        text = pd.Index([str(level) for level in column.levels], dtype=object)
+        text = pd.Index([str(level) for level in levels], dtype=object)
         found = text.get_indexer(pd.Index([_spelt(value) for value in given], dtype=object))
     # a missing value has place -1, which is the end
-    return np.append(np.where(found < 0, _FOREIGN, found), MISSING).astype(np.int64)[place]
+    return np.append(np.where(found < 0, FOREIGN, found), MISSING).astype(np.int64)[place]
 
 
 def _spelt(value: object) -> str:

@@ -11,9 +11,11 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 import pandas as pd
 
+from synthdp.arrays import Codes
 from synthdp.errors import InputError
 from synthdp.table import expressions
-from synthdp.table.microdata import MISSING, Codes, Microdata, codes, decode, numbers
+from synthdp.table.coded import MISSING, codes, decode, first_row, numbers
+from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Schema
 
 # data are written with 15 digits or more, and sums of a formula may be taken in another order
@@ -26,16 +28,7 @@ def problems(data: Microdata) -> list[str]:
     """Return why formulas do not give the derived columns of the data, one sentence each; counts and rows, no value."""
     found: list[str] = []
     for column in data.schema.derived():
-        try:
-            unknown = sorted(expressions.names(str(column.derived)) - set(data.schema.names()))
-        except InputError as error:
-            found.append(f"variables.{column.name}.derived: {error}")
-            continue
-        if unknown:
-            found.append(
-                f"variables.{column.name}.derived: may name released columns only, found {', '.join(unknown)}; "
-                "a column that is dropped or absent cannot be used."
-            )
+        found += named(str(column.derived), f"variables.{column.name}.derived", data.schema)[1]
     if found:
         return found
     try:
@@ -48,6 +41,21 @@ def problems(data: Microdata) -> list[str]:
         why = _difference(column, data)
         found += [f"variables.{column.name}.derived: {why}"] if why is not None else []
     return found
+
+
+def named(text: str, where: str, schema: Schema) -> tuple[set[str], list[str]]:
+    """Return the columns that a formula or a condition names, and what is wrong with naming them."""
+    try:
+        found = expressions.names(text)
+    except InputError as error:
+        return set(), [f"{where}: {error}"]
+    unknown = sorted(found - set(schema.names()))
+    if not unknown:
+        return found, []
+    return found, [
+        f"{where}: may name released columns only, found {', '.join(unknown)}; "
+        "a column that is dropped or absent cannot be used."
+    ]
 
 
 def recompute(frame: pd.DataFrame, data: Microdata) -> pd.DataFrame:
@@ -108,30 +116,22 @@ def _difference(column: Column, data: Microdata) -> str | None:
     if differs.any():
         return (
             f"the formula differs from the column in {int(differs.sum())} records; "
-            f"first at row {_first(differs)}. Correct the formula, or set role: drop."
+            f"first at row {first_row(differs)}. Correct the formula, or set role: drop."
         )
     alone = present != made
     if alone.mean() > MOST_ONE_SIDED:
         return (
             f"in {int(alone.sum())} records only one of formula and column has a value; "
-            f"first at row {_first(alone)}. Correct the formula, or set role: drop."
+            f"first at row {first_row(alone)}. Correct the formula, or set role: drop."
         )
     return None
-
-
-def _first(rows: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> int:
-    return int(np.flatnonzero(rows)[0]) + 1
 
 
 def _released(column: Column, frame: pd.DataFrame, like: pd.Series) -> pd.Series:
     value = expressions.evaluate(str(column.derived), frame)
     like = pd.Series(index=frame.index, dtype=like.dtype, name=like.name) if len(like) != len(frame) else like
     if column.kind.categorical:
-        positions = _positions(column, value)
-        missing = positions == MISSING
-        plain = decode(np.where(missing, 0, positions), column, like)
-        plain.index = frame.index
-        return plain.mask(missing) if missing.any() else plain
+        return decode(_positions(column, value), column, like).set_axis(frame.index)
     number = value.astype(np.float64)
     if column.decimals is not None:
         number = number.round(column.decimals)

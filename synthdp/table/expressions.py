@@ -16,6 +16,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.table.complexity import shortened
+from synthdp.table.vocabulary import shortened
 
 ARITHMETIC: Mapping[type[ast.AST], Callable[[pd.Series, pd.Series], pd.Series]] = {
     ast.Add: operator.add,
@@ -54,14 +55,10 @@ FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
 SPECIAL: Mapping[str, tuple[int, int]] = {"round": (1, 2), "where": (3, 3), "cut": (2, 3), "isnull": (1, 1)}
 MOST_DIGITS = 15
 LONGEST = 1_000_000
-NODES: frozenset[type[ast.AST]] = (
-    frozenset(ARITHMETIC)
-    | frozenset(COMPARISONS)
-    | {
-        *(ast.Name, ast.Constant, ast.List, ast.Load, ast.Call, ast.Compare, ast.In, ast.NotIn),
-        *(ast.BinOp, ast.UnaryOp, ast.USub, ast.Not, ast.BoolOp, ast.And, ast.Or),
-    }
-)
+NODES: frozenset[type[ast.AST]] = frozenset({
+    *ARITHMETIC, *COMPARISONS, ast.Name, ast.Constant, ast.List, ast.Load, ast.Call, ast.Compare, ast.In, ast.NotIn,
+    ast.BinOp, ast.UnaryOp, ast.USub, ast.Not, ast.BoolOp, ast.And, ast.Or,
+})  # fmt: skip
 DEEPEST = 150
 QUOTED_OR_TICKED = re.compile(r"""("[^"]*"|'[^']*')|`([^`]*)`""")
 
@@ -108,7 +105,7 @@ def names(text: str) -> set[str]:
 def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
     """Return the checked syntax tree, and the columns in back ticks by the word that stands for each."""
     if len(text) > LONGEST:
-        raise InputError(f"expression {shortened(text)}: has more than {LONGEST:,} characters; split it.")
+        raise _error(text, f"has more than {LONGEST:,} characters; split it")
     quoted: dict[str, str] = {}
 
     def word(found: re.Match[str]) -> str:
@@ -124,12 +121,14 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
         for node in ast.walk(tree):
             _check(text, node)
     except RecursionError:
-        raise InputError(f"expression {shortened(text)}: is nested too deeply; split it.") from None
+        raise _error(text, "is nested too deeply; split it") from None
     except (SyntaxError, ValueError, MemoryError):
-        raise InputError(
-            f"expression {shortened(text)}: cannot be read; write for example age > 85 and sex == 'F'."
-        ) from None
+        raise _error(text, "cannot be read; write for example age > 85 and sex == 'F'") from None
     return tree, quoted
+
+
+def _error(text: str, problem: str) -> InputError:
+    return InputError(f"expression {shortened(text)}: {problem}.")
 
 
 def _depth(tree: ast.AST) -> int:
@@ -145,7 +144,7 @@ def _check(text: str, node: ast.AST) -> None:
     if type(node) not in NODES or not plain:
         what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
         allowed = "use comparisons, and, or, not, + - * / **"
-        raise InputError(f"expression {shortened(text)}: {shortened(what)} is not allowed; {allowed}.")
+        raise _error(text, f"{shortened(what)} is not allowed; {allowed}")
     if isinstance(node, ast.Call):
         _check_call(text, node)
 
@@ -154,17 +153,17 @@ def _check_call(text: str, node: ast.Call) -> None:
     name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
     known = [*FUNCTIONS, *SPECIAL]
     if name not in known:
-        raise InputError(f"expression {shortened(text)}: no function {shortened(name)}; there are {', '.join(known)}.")
+        raise _error(text, f"no function {shortened(name)}; there are {', '.join(known)}")
     fewest, most = SPECIAL[name] if name in SPECIAL else (FUNCTIONS[name][0],) * 2
     if node.keywords or not fewest <= len(node.args) <= most:
         wanted = f"{fewest}" if fewest == most else f"{fewest} or {most}"
-        raise InputError(f"expression {shortened(text)}: {name} takes {wanted} value{'s' * (most > 1)} in parentheses.")
+        raise _error(text, f"{name} takes {wanted} value{'s' * (most > 1)} in parentheses")
     if name == "round" and len(node.args) == 2 and _constant(node.args[1]) not in range(-MOST_DIGITS, MOST_DIGITS + 1):
-        raise InputError(f"expression {shortened(text)}: round takes a whole number of digits, as in round(x, 2).")
+        raise _error(text, "round takes a whole number of digits, as in round(x, 2)")
     if name == "cut":
         _check_cut(text, node)
     if name == "isnull" and not isinstance(node.args[0], ast.Name):
-        raise InputError(f"expression {shortened(text)}: isnull takes the name of a column.")
+        raise _error(text, "isnull takes the name of a column")
 
 
 def _check_cut(text: str, node: ast.Call) -> None:
@@ -172,12 +171,10 @@ def _check_cut(text: str, node: ast.Call) -> None:
     breaks = [_constant(part) for part in lists[0]]
     numbers = [_float(value) for value in breaks if isinstance(value, int | float)]
     if not numbers or len(numbers) < len(breaks) or sorted(set(numbers)) != numbers:
-        raise InputError(
-            f"expression {shortened(text)}: cut takes a list of increasing numbers, as in cut(x, [25, 35])."
-        )
+        raise _error(text, "cut takes a list of increasing numbers, as in cut(x, [25, 35])")
     labels = [_constant(part) for part in lists[-1]]
     if len(lists) == 2 and (len(labels) != len(breaks) + 1 or not all(isinstance(label, str) for label in labels)):
-        raise InputError(f"expression {shortened(text)}: cut takes one label in quotes more than breaks.")
+        raise _error(text, "cut takes one label in quotes more than breaks")
 
 
 def _constant(node: ast.expr) -> bool | int | float | str | None:
@@ -198,13 +195,13 @@ def _float(value: object) -> float:
         return float("inf")
 
 
+@dataclass(frozen=True, repr=False)
 class _Evaluation:
     """One expression on one table; every value is a series of booleans, floats, dates or text."""
 
-    def __init__(self, text: str, frame: pd.DataFrame, quoted: Mapping[str, str]) -> None:
-        self._text = text
-        self._frame = frame
-        self._quoted = quoted
+    _text: str
+    _frame: pd.DataFrame
+    _quoted: Mapping[str, str]
 
     def value(self, node: ast.expr) -> pd.Series:
         match node:
@@ -229,7 +226,9 @@ class _Evaluation:
             case ast.Call(func=ast.Name(id="isnull"), args=[ast.Name(id=word)]):
                 return self._column(word).isna()
             case ast.Call(func=ast.Name(id="where"), args=[condition, left, right]):
-                return self._where(self._condition(condition), self.value(left), self.value(right))
+                where = self._condition(condition)
+                one, other = self._alike(self.value(left), self.value(right), "where gives", " or ", "values")
+                return one.where(where, other)
             case ast.Call(func=ast.Name(id="round"), args=[number, *digits]):
                 return self._number(number).round(int(float(str(_constant(digits[0])))) if digits else 0)
             case ast.Call(func=ast.Name(id="cut"), args=[number, breaks, *labels]):
@@ -239,7 +238,7 @@ class _Evaluation:
         raise self._error("a list may only follow 'in'")
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"expression {shortened(self._text)}: {problem}.")
+        return _error(self._text, problem)
 
     def _column(self, word: str) -> pd.Series:
         name = self._quoted.get(word, word)
@@ -287,22 +286,21 @@ class _Evaluation:
     def _compare(self, relation: Callable[..., pd.Series], left: pd.Series, right: pd.Series) -> pd.Series:
         if left.isna().all() or right.isna().all():  # nothing tells what sort such a column is
             return pd.Series(False, index=left.index)
-        sorts = {_sort(left), _sort(right)}
-        if sorts == {"condition", "number"}:
-            left, right = left.astype(np.float64), right.astype(np.float64)
-        elif sorts == {"date", "text"}:
+        if {_sort(left), _sort(right)} == {"date", "text"}:
             left, right = self._dates(left), self._dates(right)
-        elif len(sorts) > 1:
-            raise self._error(f"compares {' with '.join(sorted(sorts))}; both sides must be of one sort")
+        left, right = self._alike(left, right, "compares", " with ", "sides")
         return relation(left, right).astype(bool) & left.notna() & right.notna()
 
-    def _where(self, condition: pd.Series, left: pd.Series, right: pd.Series) -> pd.Series:
+    def _alike(
+        self, left: pd.Series, right: pd.Series, does: str, joined: str, called: str
+    ) -> tuple[pd.Series, pd.Series]:
+        """Return two values of one sort; conditions beside numbers are 0 and 1."""
         sorts = {_sort(left), _sort(right)}
         if sorts == {"condition", "number"}:
-            left, right = left.astype(np.float64), right.astype(np.float64)
-        elif len(sorts) > 1:
-            raise self._error(f"where gives {' or '.join(sorted(sorts))}; both values must be of one sort")
-        return left.where(condition, right)
+            return left.astype(np.float64), right.astype(np.float64)
+        if len(sorts) > 1:
+            raise self._error(f"{does} {joined.join(sorted(sorts))}; both {called} must be of one sort")
+        return left, right
 
     def _dates(self, value: pd.Series) -> pd.Series:
         try:
@@ -335,9 +333,8 @@ def _simplified(column: pd.Series) -> pd.Series:
         return pd.Series(column.dt.tz_localize(None))
     if pd.api.types.is_bool_dtype(column.dtype) and not column.hasnans:
         return column.astype(bool)
-    if (
-        pd.api.types.is_numeric_dtype(column.dtype) or column.isna().all()
-    ):  # with missing values booleans are 0, 1 and missing
+    # with missing values booleans are 0, 1 and missing
+    if pd.api.types.is_numeric_dtype(column.dtype) or column.isna().all():
         return pd.Series(column.to_numpy(np.float64, na_value=np.nan), index=column.index)
     return column.astype(object).map(str, na_action="ignore")
 

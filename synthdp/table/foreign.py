@@ -10,19 +10,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Codes
 from synthdp.table import derived
 from synthdp.table.coarsening import OTHER, coarsen
+from synthdp.table.coded import FOREIGN, MISSING, codes, decode, numbers
 from synthdp.table.io.labels import Labels
-from synthdp.table.microdata import MISSING, Codes, Microdata, codes, decode, numbers
+from synthdp.table.microdata import Microdata
 from synthdp.table.schema import NUMERIC_COARSENINGS, Column, Kind, Level, Role, Variable
 
-__all__ = ["NO_LABELS", "Booleans", "File", "Findings", "by_order", "canonical", "harmonise", "positions"]
+NO_LABELS = Labels()
 
 
-def by_order(column: Column, series: Sequence[pd.Series], *, declared: bool) -> list[Codes] | None:
+def by_order(column: Column, series: Sequence[pd.Series]) -> list[Codes] | None:
     """Return codes 0…K − 1 or 1…K as positions in the declared levels, or None when they cannot be that."""
-    if not declared or not all(pd.api.types.is_numeric_dtype(one) for one in series):
+    if not all(pd.api.types.is_numeric_dtype(one) for one in series):
         return None
     values = [np.asarray(one.to_numpy(dtype=np.float64, na_value=np.nan)) for one in series]
     present = np.concatenate([one[~np.isnan(one)] for one in values])
@@ -34,23 +35,23 @@ def by_order(column: Column, series: Sequence[pd.Series], *, declared: bool) -> 
 
 
 def positions(column: Column, variable: Variable, series: pd.Series, own: Labels, labels: Labels) -> Codes:
-    """Return the level of each value, by any of the ways it may be written.
+    """Return the level of each value, by any of the ways it may be written; -2 where it is none.
 
     Parameters
     ----------
     own, labels
         The value labels of the file and of the original.
     """
-    found = codes(series, column)
-    outside = (found == MISSING) & series.notna().to_numpy()
+    found = codes(series, column, foreign=FOREIGN)
+    outside = found == FOREIGN
     if not outside.any():
         return found
     place, distinct = pd.factorize(series)
     known = _names(column, variable, labels)
     texts = {canonical(code): text for code, text in own.values.get(column.name, {}).items()}
-    settled = np.full(len(distinct) + 1, MISSING, dtype=np.int64)
+    settled = np.full(len(distinct) + 1, FOREIGN, dtype=np.int64)
     for number in np.unique(place[outside]):
-        settled[number] = next((known[name] for name in _spellings(distinct[number], texts) if name in known), MISSING)
+        settled[number] = next((known[name] for name in _spellings(distinct[number], texts) if name in known), FOREIGN)
     return np.where(outside, settled[place], found)
 
 
@@ -85,9 +86,6 @@ def canonical(value: object) -> str:
     except ValueError:
         return text.casefold()
     return repr(number) if np.isfinite(number) and abs(number) < 2**53 else text.casefold()
-
-
-NO_LABELS = Labels()
 
 
 @dataclass
@@ -160,7 +158,8 @@ def harmonise(
         for (_, frame), series in zip(given, made, strict=True):
             frame[column.name] = series
     if not findings.problems:
-        frames = [_complete(frame, data) for frame in frames]
+        complete = len(data.schema.columns)
+        frames = [frame if frame.shape[1] == complete else derived.recompute(frame, data) for frame in frames]
     return frames, findings
 
 
@@ -185,12 +184,6 @@ def _with_columns(file: File, data: Microdata, findings: Findings) -> pd.DataFra
         shown = ", ".join(more[:5]) + (f" and {len(more) - 5} more" if len(more) > 5 else "")
         findings.remark(file.name, f"columns that the original is not judged by were left out: {shown}.")
     return frame[[name for name in names if name in frame.columns]].reset_index(drop=True)
-
-
-def _complete(frame: pd.DataFrame, data: Microdata) -> pd.DataFrame:
-    if frame.shape[1] < len(data.schema.columns):
-        frame = derived.recompute(frame, data)
-    return frame[list(data.schema.names())]
 
 
 def _number(column: Column, variable: Variable, file: str, series: pd.Series, findings: Findings) -> pd.Series:
@@ -220,10 +213,10 @@ def _coarse(column: Column, variable: Variable, file: str, series: pd.Series, fi
     update = dict.fromkeys(("rare", "kind", "levels", "derived")) | {"recode": recode or None}
     made, _ = coarsen(series.to_frame(), {column.name: variable.model_copy(update=update)})
     changed = numbers(made[column.name], column) != numbers(series, column)
-    number = int((changed & series.notna().to_numpy()).sum())
-    if not number:
+    if not (changed & series.notna().to_numpy()).any():
         return series
-    findings.remark(file, f"{column.name} was made coarser as the original was ({_settings(variable)}).")
+    said = ", ".join(step for step in ("recode", *NUMERIC_COARSENINGS) if getattr(variable, step) is not None)
+    findings.remark(file, f"{column.name} was made coarser as the original was ({said}).")
     return made[column.name]
 
 
@@ -233,10 +226,6 @@ def _occurring(recode: Mapping[Level, Level], series: pd.Series) -> dict[Level, 
         return {}
     present = {canonical(value) for value in pd.unique(series.dropna())}
     return {old: new for old, new in recode.items() if canonical(old) in present}
-
-
-def _settings(variable: Variable) -> str:
-    return ", ".join(step for step in ("recode", *NUMERIC_COARSENINGS) if getattr(variable, step) is not None)
 
 
 def _spell(
@@ -251,13 +240,11 @@ def _spell(
     original = data.frame[column.name]
     places = [positions(column, variable, frame[column.name], file.labels, labels) for file, frame in given]
     series = [frame[column.name] for _, frame in given]
-    lost = [
-        number
-        for number, (found, one) in enumerate(zip(places, series, strict=True))
-        if one.notna().any() and not (found != MISSING).any()
-    ]
+    # no value at all is a level
+    lost = [number for number, found in enumerate(places) if (found == FOREIGN).any() and not (found >= 0).any()]
     if lost:
-        ordered = by_order(column, [series[number] for number in lost], declared=_ordered(variable, original))
+        declared = variable.levels is not None or isinstance(original.dtype, pd.CategoricalDtype)
+        ordered = by_order(column, [series[number] for number in lost]) if declared else None
         for place, number in enumerate(lost):
             if ordered is None:
                 findings.problems.append(_unknown(column, given[number][0].name, series[number]))
@@ -267,20 +254,17 @@ def _spell(
                 findings.remark(given[number][0].name, sentence)
     made = []
     for (file, _), found, one in zip(given, places, series, strict=True):
-        outside = (found == MISSING) & one.notna().to_numpy()
-        if outside.any() and (found != MISSING).any():
+        outside = found == FOREIGN
+        if outside.any() and (found >= 0).any():
             # levels that were too rare in the original have become one
-            group = [str(level) for level in column.levels].index(OTHER) if _grouped(column, variable) else MISSING
+            names = [str(level) for level in column.levels]
+            group = names.index(OTHER) if variable.rare is not None and OTHER in names else FOREIGN
             what = f"as {OTHER!r}, as the rare levels of the original do" if group >= 0 else "as a level of their own"
             number = int(outside.sum())
             findings.remark(file.name, f"{column.name}: {number} values outside the levels count {what}.")
-            found, outside = np.where(outside, group, found), outside & (group < 0)
-        made.append(_as_original(found, column, one, original, outside))
+            found = np.where(outside, group, found)
+        made.append(_as_original(found, column, one, original))
     return made
-
-
-def _grouped(column: Column, variable: Variable) -> bool:
-    return variable.rare is not None and OTHER in map(str, column.levels)
 
 
 def _unknown(column: Column, file: str, series: pd.Series) -> str:
@@ -292,17 +276,14 @@ def _unknown(column: Column, file: str, series: pd.Series) -> str:
     return f"{file}: no value of {column.name} is a level of the original; write them as the original does, or recode."
 
 
-def _ordered(variable: Variable, original: pd.Series) -> bool:
-    return variable.levels is not None or isinstance(original.dtype, pd.CategoricalDtype)
-
-
-def _as_original(found: Codes, column: Column, series: pd.Series, original: pd.Series, outside: Booleans) -> pd.Series:
+def _as_original(found: Codes, column: Column, series: pd.Series, original: pd.Series) -> pd.Series:
     """Return the levels as the original writes them; values that are no level stay as they are."""
-    if outside.all() or (series.dtype == original.dtype and np.array_equal(found, codes(series, column))):
+    outside, same = found == FOREIGN, codes(series, column, foreign=FOREIGN)
+    if outside.all() or (series.dtype == original.dtype and np.array_equal(found, same)):
         return series
     like = original.iloc[np.zeros(len(found), dtype=np.int64)].set_axis(series.index)
     made = decode(np.maximum(found, 0), column, like)
     if outside.any():
         made = made.astype(object).where(~outside, series.astype(object))
-    missing = (found == MISSING) & ~outside
+    missing = found == MISSING
     return made.mask(missing) if missing.any() else made

@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import MISSING, Coded, coded, codes, decode, numbers
+from synthdp.table.coded import FOREIGN, MISSING, Coded, coded, codes, decode, first_row, numbers
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 __all__ = ["MISSING", "Codes", "Floats", "Microdata", "codes", "decode", "numbers", "resolve"]
@@ -137,12 +137,11 @@ def _step(variable: Variable, name: str) -> str:
 def _resolve_levels(series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]) -> Column:
     levels = variable.levels or _levels_of(series)
     column = column.model_copy(update={"levels": levels})
-    found = codes(series, column)
-    outside = (found == MISSING) & series.notna().to_numpy()
+    found = codes(series, column, foreign=FOREIGN)
+    outside = found == FOREIGN
     if outside.any():
-        first = int(np.flatnonzero(outside)[0]) + 1
         problems.append(
-            f"{where}: {int(outside.sum())} values outside the levels; first at row {first}. "
+            f"{where}: {int(outside.sum())} values outside the levels; first at row {first_row(outside)}. "
             "Add them to levels, or recode."
         )
     if column.kind is Kind.BINARY and len(levels) != 2:
@@ -161,9 +160,9 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
         return column
     bad = ~np.isfinite(values) & series.notna().to_numpy()
     if bad.any():
-        first = int(np.flatnonzero(bad)[0]) + 1
         problems.append(
-            f"{where}: {column.kind} needs finite numbers, found {int(bad.sum())} other values; first at row {first}."
+            f"{where}: {column.kind} needs finite numbers, found {int(bad.sum())} other values; "
+            f"first at row {first_row(bad)}."
         )
         return column
     present = values[np.isfinite(values)]
@@ -174,9 +173,8 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
     if bounds is not None:
         outside = (values < bounds[0]) | (values > bounds[1])
         if outside.any():
-            first = int(np.flatnonzero(outside)[0]) + 1
             problems.append(
-                f"{where}: {int(outside.sum())} values outside the bounds; first at row {first}. "
+                f"{where}: {int(outside.sum())} values outside the bounds; first at row {first_row(outside)}. "
                 "Widen the bounds, or recode."
             )
     if variable.transform != "none" and bounds is None:

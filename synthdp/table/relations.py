@@ -26,25 +26,6 @@ from scipy.special import gammaln
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column, Schema
 
-__all__ = [
-    "EXACT_R2",
-    "FEWEST_RECORDS",
-    "FEWEST_STEPS",
-    "LOG_CHANCE",
-    "MOST_TRIPLES",
-    "NEAR_CORRELATION",
-    "NEAR_R2",
-    "NEAR_UNIQUE",
-    "Relation",
-    "RelationKind",
-    "Values",
-    "correlation",
-    "find",
-    "formulas",
-    "refused",
-    "relate",
-]
-
 RelationKind = Literal["monotone", "coarsening", "function", "determines", "formula", "near-copy"]
 
 FEWEST_RECORDS = 30

@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.table.complexity import check_length, check_terms, shortened
 from synthdp.table.microdata import Floats
-from synthdp.table.vocabulary import FUNCTIONS, MODELS
+from synthdp.table.vocabulary import FUNCTIONS, MODELS, check_length, check_terms, shortened
 
 
 @dataclass(frozen=True)

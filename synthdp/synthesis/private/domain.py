@@ -15,7 +15,7 @@ import pandas as pd
 from synthdp.imputation.cells import ISO_DATE, write
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.io import quoted_numbers, spelled
-from synthdp.table.microdata import Codes, Floats, Microdata, decode
+from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, decode
 from synthdp.table.schema import Column, Kind
 
 MOST_STEPS = 2**40
@@ -95,11 +95,8 @@ class Axis:
 
     def labels(self, cells: Codes, like: pd.Series) -> pd.Series:
         """Return cells of a categorical column as its levels."""
-        like = self.like(like)
-        if not self.missing:
-            return decode(cells, self.column, like)
-        shown = decode(np.where(cells == self.plain, 0, cells), self.column, like)
-        return shown.where(cells != self.plain)
+        positions = np.where(cells == self.plain, MISSING, cells) if self.missing else cells
+        return decode(positions, self.column, self.like(like))
 
     def _grid(self) -> tuple[float, float]:
         low, high = self.column.bounds or (0.0, 1.0)

@@ -5,13 +5,12 @@ rows of the wrong length are errors instead of missing values. Messages name fil
 messages of the parsers quote the data, so they are not passed on.
 """
 
-from synthdp.table.io.delimited import LARGEST_EXACT, MISSING_TEXTS
-from synthdp.table.io.formats import FORMATS, Contents, Format, format_like
+from synthdp.table.io.delimited import MISSING_TEXTS
+from synthdp.table.io.formats import FORMATS, Contents, Format, digest, encode, format_like, read, read_table, write
 from synthdp.table.io.labels import Dialect, Labels, Table, published, restored
 from synthdp.table.io.memory import TooLarge
-from synthdp.table.io.reading import digest, read, read_table
+from synthdp.table.io.narrowing import LARGEST_EXACT
 from synthdp.table.io.storing import Stored, quoted_numbers, spelled, storage
-from synthdp.table.io.writing import encode, write
 
 __all__ = [
     "FORMATS",

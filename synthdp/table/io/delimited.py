@@ -1,11 +1,4 @@
-r"""Text files.
-
-CSV and TSV, read predictably and in batches; text that a spreadsheet would take for a formula is escaped.
-
-Excel, LibreOffice and Google Sheets run a cell that starts with ``=``, ``+``, ``-`` or ``@`` as a formula, whatever
-quotation marks surround it in the file; a tab, a carriage return or a line feed before it is skipped by some. A
-quotation mark ``'`` before the text stops that. Text that already starts with such marks gets one more, so that taking
-one away gives back exactly what was there. Numbers are not touched: a spreadsheet reads ``-5`` as the number it is.
+"""Text whose values stand between separators, read predictably and in batches.
 
 A column is the narrowest type that keeps all its values; nothing is taken for a date unless the config says so. Every
 batch is narrowed as soon as it is parsed, so a file may be larger than the memory its table needs.
@@ -14,64 +7,22 @@ batch is narrowed as soon as it is parsed, so a file may be larger than the memo
 import csv
 import io
 import itertools
-import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 from synthdp.errors import InputError
 from synthdp.table.io import memory
-from synthdp.table.io.gathering import Gathered, assemble, watch
+from synthdp.table.io.gathering import Gathered, assemble, check_names, watch
 from synthdp.table.io.labels import Dialect
-from synthdp.table.io.narrowing import LARGEST_EXACT, Allowed, comma_marks, typed
+from synthdp.table.io.narrowing import Allowed, comma_marks, typed
 from synthdp.table.io.streams import TextStream
-
-__all__ = ["LARGEST_EXACT", "MISSING_TEXTS", "check_names", "escaped", "read_delimited", "unescaped"]
-
-_DANGEROUS = r"\A('*[=+\-@\t\r\n])"
-_ESCAPED = re.compile(r"\A'('*[=+\-@\t\r\n])")
-
-
-def escaped(column: Any) -> Any:
-    """Return an Arrow column of text in which no value starts a formula.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> escaped(pa.array(["=1+1", "plain", "'@x"])).to_pylist()
-    ["'=1+1", 'plain', "''@x"]
-    """
-    return pc.replace_substring_regex(column, _DANGEROUS, r"'\1")
-
-
-def unescaped(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as it was before `escaped`, column names too. Cost O(n), and a search per distinct text."""
-    found = {str(name): _plain(series) for name, series in frame.items()}
-    return frame.assign(**found).set_axis([_word(str(name)) for name in frame.columns], axis=1)
-
-
-def _word(text: str) -> str:
-    return _ESCAPED.sub(r"\1", text)
-
-
-def _plain(series: pd.Series) -> pd.Series:
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        return series.cat.rename_categories(lambda word: _word(word) if isinstance(word, str) else word)
-    if not (pd.api.types.is_string_dtype(series.dtype) or series.dtype == object):
-        return series
-    words = {word: _word(word) for word in series.dropna().unique() if isinstance(word, str)}
-    if all(word == plain for word, plain in words.items()):
-        return series
-    return series.map(words, na_action="ignore").astype(series.dtype)
-
 
 # As pandas takes them for missing, without "None", which is an answer in many questionnaires.
 MISSING_TEXTS = (
@@ -289,30 +240,3 @@ def _header(path: Path, data: bytes, separator: str, *, row_names: bool) -> tupl
         raise InputError(f"{path}: data.row_names is for files whose first column has no name; leave it out.")
     check_names(path, names[1:] if row_names else names)
     return names, reader.line_num
-
-
-def check_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse names that are absent, occur twice, or are the values of the first record."""
-    problems = []
-    for position, name in enumerate(names, start=1):
-        if not name.strip() or name.startswith("__index_level_"):
-            problems.append(
-                f"{path}: column {position} has no name; name it, or remove it if it holds row numbers "
-                "(write.csv(..., row.names = FALSE) in R, to_csv(index=False) in pandas)"
-                f"{', or set data.row_names: true' if position == 1 and not name.strip() else ''}."
-            )
-    repeated = sorted(name for name, count in Counter(names).items() if count > 1 and name.strip())
-    problems += [f"{path}: the column name {name!r} occurs more than once; rename one." for name in repeated]
-    # without this, the values of the first record would be published as column names
-    if not problems and all(_is_number(name) for name in names):
-        problems = [f"{path}: the first line holds numbers instead of column names; add a line with names."]
-    if problems:
-        raise InputError(*problems)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

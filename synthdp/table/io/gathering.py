@@ -6,6 +6,7 @@ alike. Numbers are never held in fewer than 64 bits: a float of 32 would change 
 overflow silently in the first square of a formula. They are written to their final place at once.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synthdp.errors import InputError
 from synthdp.table.io import memory
 
 PLAIN_PEAK = 1.5  # memory for putting a plain table together over its bytes; measured 1.1
@@ -176,6 +178,33 @@ class Gathered:
         while chunks:
             texts.append(chunks.pop(0).cast(pa.large_string()))
         return _series(pa.chunked_array(texts, pa.large_string()))
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse names that are absent, occur twice, or are the values of the first record."""
+    problems = []
+    for position, name in enumerate(names, start=1):
+        if not name.strip() or name.startswith("__index_level_"):
+            problems.append(
+                f"{path}: column {position} has no name; name it, or remove it if it holds row numbers "
+                "(write.csv(..., row.names = FALSE) in R, to_csv(index=False) in pandas)"
+                f"{', or set data.row_names: true' if position == 1 and not name.strip() else ''}."
+            )
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1 and name.strip())
+    problems += [f"{path}: the column name {name!r} occurs more than once; rename one." for name in repeated]
+    # without this, the values of the first record would be published as column names
+    if not problems and all(_is_number(name) for name in names):
+        problems = [f"{path}: the first line holds numbers instead of column names; add a line with names."]
+    if problems:
+        raise InputError(*problems)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def largest(columns: Iterable[Gathered], done: float) -> list[str]:

@@ -95,11 +95,8 @@ def _size(size: float) -> str:
 
 
 def _free() -> int | None:
-    try:
-        lines = MEMINFO.read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+    kilobytes = _entry(MEMINFO, "MemAvailable:")
+    return None if kilobytes is None else kilobytes * 1024
 
 
 def _addresses() -> int | None:
@@ -149,13 +146,14 @@ def _left(folder: Path) -> int | None:
             continue
         if limit.isdigit() and int(limit) < _NO_LIMIT:
             # pages of files that were read are given back when they are needed
-            return max(int(limit) - used + _stat(folder / "memory.stat", cached), 0)
+            return max(int(limit) - used + (_entry(folder / "memory.stat", cached) or 0), 0)
     return None
 
 
-def _stat(path: Path, name: str) -> int:
+def _entry(path: Path, name: str) -> int | None:
+    """Return the number that stands beside a name in a file of the system's."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), 0)
+        return None
+    return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), None)

@@ -4,7 +4,7 @@ A batch is turned into numbers at once, and what its texts allow is noted. What 
 type, exactly as if they had been one: all whole numbers, all numbers, all truth values, or text.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -56,19 +56,9 @@ class Allowed:
     comma_numbers: bool = True
 
     def __and__(self, other: "Allowed") -> "Allowed":
-        return Allowed(
-            empty=self.empty and other.empty,
-            gaps=self.gaps or other.gaps,
-            integers=self.integers and other.integers,
-            numbers=self.numbers and other.numbers,
-            truths=self.truths and other.truths,
-            coded=self.coded or other.coded,
-            long=self.long or other.long,
-            inexact=self.inexact or other.inexact,
-            points=self.points or other.points,
-            commas=self.commas or other.commas,
-            comma_numbers=self.comma_numbers and other.comma_numbers,
-        )
+        # what every value must be is true at first, and stays so while both say it; of the rest, one of them is enough
+        pairs = zip(fields(self), astuple(self), astuple(other), strict=True)
+        return Allowed(*((one and two) if field.default else (one or two) for field, one, two in pairs))
 
     def type(self) -> TextType:
         """Return the type that keeps all values."""

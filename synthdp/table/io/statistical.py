@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from synthdp.errors import InputError
 from synthdp.table.io import memory
-from synthdp.table.io.delimited import LARGEST_EXACT, check_names
-from synthdp.table.io.gathering import Gathered, assemble, watch
+from synthdp.table.io.gathering import Gathered, assemble, check_names, watch
 from synthdp.table.io.labels import CALENDARS, Code, Dialect, Family, Labels, Table, inside_any
+from synthdp.table.io.narrowing import LARGEST_EXACT
 
 # the reader's name in pyreadstat, whose file it is, whether the reader tells user-missing codes
 READERS: dict[str, tuple[str, Family, bool]] = {
@@ -184,10 +184,7 @@ def _missing(found: Any) -> dict[str, tuple[tuple[Code, Code], ...]]:
 
 
 def _codes(series: pd.Series, user: pd.Series) -> pd.Series:
-    codes = series.where(user)
-    if pd.api.types.is_numeric_dtype(series):
-        return codes.astype("float64")
-    return codes.astype(object)
+    return series.where(user).astype("float64" if pd.api.types.is_numeric_dtype(series) else object)
 
 
 def _code(value: Any) -> Code:

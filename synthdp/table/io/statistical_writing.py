@@ -4,6 +4,7 @@ import re
 import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from synthdp.errors import InputError
-from synthdp.table.io.delimited import LARGEST_EXACT
-from synthdp.table.io.formats import Contents
+from synthdp.table.io.formats import Contents, Format
 from synthdp.table.io.labels import CALENDARS, Code, Family, Labels
+from synthdp.table.io.narrowing import LARGEST_EXACT
+from synthdp.table.io.statistical import read_statistical
 from synthdp.table.io.storing import Stored
 from synthdp.table.schema import Role
 
@@ -229,3 +231,43 @@ def _range(bounds: tuple[Code, Code]) -> Any:
 def _cut(text: str, longest: int) -> str:
     """Return a text that is not longer than a format allows, in bytes and without half a letter at the end."""
     return text.encode()[:longest].decode(errors="ignore")
+
+
+def _statistical(
+    name: StatisticalFormat, endings: tuple[str, ...], *, python: str, r: str, stata: str, lettered: bool = False
+) -> Format:
+    return Format(
+        name=name,
+        endings=endings,
+        read=read_statistical,
+        write=partial(encode_statistical, format=name),
+        python=python,
+        r=r,
+        stata=stata,
+        lettered=lettered,
+        refuses=partial(name_problems, format=name),
+    )
+
+
+DTA = _statistical(
+    "dta",
+    (".dta",),
+    python="read_stata(path, convert_categoricals=False)",
+    r="haven::read_dta(file)",
+    stata='use "`file\'", clear',
+    lettered=True,
+)
+SAV = _statistical(
+    "sav",
+    (".sav", ".zsav", ".por"),
+    python="read_spss(path, convert_categoricals=False)",
+    r="haven::read_sav(file)",
+    stata='import spss using "`file\'", clear',
+)
+XPT = _statistical(
+    "xpt",
+    (".xpt", ".sas7bdat"),
+    python='read_sas(path, encoding="utf-8")',
+    r="haven::read_xpt(file)",
+    stata='import sasxport5 "`file\'", clear',
+)

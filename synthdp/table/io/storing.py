@@ -10,7 +10,7 @@ day in a column of dates) do these values decide. They are public then, so the t
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synthdp.table.coded import FOREIGN, codes, numbers
 from synthdp.table.io.narrowing import LARGEST_EXACT
-from synthdp.table.microdata import MISSING, codes, numbers
 from synthdp.table.schema import Column, Kind, Level, Role, Schema
 
 Sort = Literal["whole", "number", "truth", "text", "date", "moment"]
@@ -157,17 +157,14 @@ def _categorical(column: Column, given: Sequence[pd.Series]) -> Stored | None:
         sort = "whole"
     if sort != "text":
         return Stored(column, sort, TYPES[sort])
-    texts: list[Any] = [str(level) for level in levels]
-    if not column.levels_public:
-        # a long level that no copy holds would tell that somebody has it
-        texts = [text for series in given for text in pd.unique(series.dropna().astype(object))]
-    return Stored(column, "text", TYPES["text"], width=_longest(texts))
+    # a long level that no copy holds would tell that somebody has it
+    width = _longest(levels) if column.levels_public else _longest_of(given)
+    return Stored(column, "text", TYPES["text"], width)
 
 
 def _date(column: Column, given: Sequence[pd.Series]) -> Stored | None:
     if not all(pd.api.types.is_datetime64_any_dtype(series) for series in given):
-        texts = [text for series in given for text in pd.unique(series.dropna().astype(object))]
-        return Stored(column, "text", TYPES["text"], width=_longest(texts))
+        return Stored(column, "text", TYPES["text"], _longest_of(given))
     kinds = [pa.array(series.iloc[:0]).type for series in given]
     zones = {kind.tz for kind in kinds}
     if len(zones) > 1:
@@ -181,16 +178,20 @@ def _date(column: Column, given: Sequence[pd.Series]) -> Stored | None:
     return stored
 
 
-def _longest(texts: Sequence[Any]) -> int:
+def _longest(texts: Iterable[object]) -> int:
     return max((len(str(text).encode()) for text in texts), default=1)
+
+
+def _longest_of(given: Sequence[pd.Series]) -> int:
+    return _longest(text for series in given for text in pd.unique(series.dropna().astype(object)))
 
 
 def _levels(series: pd.Series, stored: Stored) -> Any | None:
     """Return levels by name; values that are no level (the missing codes of a survey) stay as they are."""
-    places = codes(series, stored.column)
+    places = codes(series, stored.column, foreign=FOREIGN)
     words = pa.array(stored.spelled() if stored.sort != "whole" else [int(w) for w in stored.spelled()], stored.type)
-    found = words.take(pa.array(places, mask=places == MISSING))
-    others = (places == MISSING) & series.notna().to_numpy()
+    found = words.take(pa.array(places, mask=places < 0))
+    others = places == FOREIGN
     if not others.any():
         return found
     given = series[others]

@@ -26,14 +26,13 @@ from synthdp.masking.evidence import Axis, GaussianEvidence, LevelEvidence
 from synthdp.privacy.ledger import Ledger, fingerprint
 from synthdp.release.reading import read_public
 from synthdp.seeding import Streams
-from synthdp.stages.intake import load as load_data
-from synthdp.stages.intake import prepare
+from synthdp.stages.intake import Source, prepare
 from synthdp.stages.planning import plan_of
 from synthdp.stages.publishing import publish, row_orders
 from synthdp.synthesis import sampler
 from synthdp.synthesis.making import finish, make, repair
 from synthdp.table import expressions, io
-from synthdp.table.complexity import MOST_TERMS, check_terms
+from synthdp.table.vocabulary import MOST_TERMS, check_terms
 
 CONFIG = """
 data: {path: data.csv}
@@ -167,7 +166,7 @@ def test_data_that_cannot_be_read_for_an_error_of_the_disk_end_in_4(folder, endi
 
 def released(config, out):
     """Make a release without a gate, which is not what these tests are about."""
-    data = load_data(config)
+    data = Source.of(config).data
     streams = Streams(2**70)
     made = make(config.synthesis, plan_of(config, data), streams=streams)
     with release.prepare_out(out, resume=False):
@@ -328,7 +327,7 @@ def test_the_number_of_terms_is_bounded_from_above(formula, terms):
     """The bound against what patsy expands (without its constant)."""
     import patsy
 
-    from synthdp.table.complexity import _expanded
+    from synthdp.table.vocabulary import _expanded
 
     assert len(patsy.ModelDesc.from_formula(formula).rhs_termlist) - 1 == terms
     assert terms <= _expanded(formula) - 1 <= 2 * terms
@@ -524,7 +523,7 @@ def test_escaped_text_comes_back(tmp_path):
         frame, format="csv", escape_formulas=True
     )
     shown = pd.DataFrame({"'=a": pd.Categorical(["'=x", "y"])})
-    from synthdp.table.io.delimited import unescaped
+    from synthdp.table.io.text import unescaped
 
     assert unescaped(shown)["=a"].tolist() == ["=x", "y"]
 

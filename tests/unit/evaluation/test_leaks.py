@@ -22,7 +22,6 @@ from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
 from synthdp.evaluation.leaks.pairing import beside
 from synthdp.stages.intake import Source, prepare
-from synthdp.stages.intake import load as read
 from synthdp.table import io
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Schema, Variable
@@ -59,7 +58,7 @@ CLEAN = {
 def make(out, *overrides):
     config = load(EXAMPLE, [f"seed={SEED}", *OPEN, *overrides])
     pipeline.run(config, out=out)
-    return read(config)
+    return Source.of(config).data
 
 
 def found_in(out, data, **more):

@@ -244,7 +244,10 @@ def test_copies_are_repaired_where_the_config_asks() -> None:
     narrow["sex"] = {"method": "shifted_normal", "alpha": 8}
     config = parse({"data": {"path": "x.csv"}, "variables": VARIABLES, "masks": narrow})
     plan = plan_of(config, prepare(people(60), config))
-    plain, repaired = (refitting(config.synthesis, plan, repaired=how)(np.arange(60), rng(7)) for how in (False, True))
+    plain, repaired = (
+        refitting(config.synthesis.model_copy(update={"repair": how}), plan)(np.arange(60), rng(7))
+        for how in (False, True)
+    )
     assert any(not one["age"].equals(other["age"]) for one, other in zip(plain, repaired, strict=True))
     assert list(repaired[0].columns) == list(plan.data.frame.columns)
 

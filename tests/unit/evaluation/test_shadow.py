@@ -22,7 +22,7 @@ from synthdp.evaluation.risk.shadow.questions import Coder, ask, compare, near
 from synthdp.evaluation.risk.shadow.scores import Sheet
 from synthdp.evaluation.risk.shadow.trial import PENALTIES, Rounds, evidence, found_at, learn, mean_auc
 from synthdp.stages import assessing
-from synthdp.stages.shadows import FrameShadows, PlanShadows
+from synthdp.stages.draws import FrameShadows, PlanShadows
 from synthdp.synthesis.imputed import Mi
 from synthdp.synthesis.making import visible
 from synthdp.synthesis.plan import Plan

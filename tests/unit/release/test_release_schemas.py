@@ -14,7 +14,7 @@ from synthdp import release
 from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.seeding import Streams
-from synthdp.stages.intake import load
+from synthdp.stages.intake import Source
 from synthdp.stages.planning import plan_of
 from synthdp.stages.publishing import publish, row_orders
 from synthdp.synthesis.making import make
@@ -111,7 +111,7 @@ def made(tmp_path_factory):
     def copies(method, change):
         if (method, change) not in found:
             config = settings(method, change, tmp_path_factory.mktemp("data"))
-            data = load(config)
+            data = Source.of(config).data
             plan = plan_of(config, data)
             # other noise for every file: the schema may not follow from what was drawn either
             streams = Streams(2**70 + CHANGES.index(change))
@@ -346,7 +346,7 @@ def test_dp_needs_the_types_of_derived_columns_and_the_form_of_dates(tmp_path):
     dates = config.data.model_copy(update={"dates": {}})
     config = config.model_copy(update={"variables": variables, "data": dates})
     with pytest.raises(InputError) as caught:
-        plan_of(config, load(config))
+        plan_of(config, Source.of(config).data)
     told = str(caught.value)
     assert told.count("needs the levels of a derived column declared") == 2
     assert "variables.born: a DP method must know how dates are written; name the column in data.dates" in told
@@ -357,7 +357,7 @@ def test_text_dates_of_dp_are_written_in_one_form(tmp_path):
     config = settings("dp_margins", "none", tmp_path)
     frame.to_csv(config.data.path, index=False)
     config = config.model_copy(update={"data": config.data.model_copy(update={"dates": {}})})
-    made = make(config.synthesis, plan_of(config, load(config)), streams=Streams(3))
+    made = make(config.synthesis, plan_of(config, Source.of(config).data), streams=Streams(3))
     assert made.copies[0]["born"].str.fullmatch(r"\d{4}-\d\d-\d\d").all()
 
 
@@ -367,6 +367,6 @@ def test_the_number_of_records_is_said_to_be_public(made, tmp_path):
     assert told["records"] == RECORDS
     config = settings("dp_margins", "none", tmp_path)
     private = config.synthesis.model_copy(update={"adjacency": "add_remove"})
-    data = load(config)
+    data = Source.of(config).data
     with pytest.raises(InputError, match=r"synthesis\.adjacency: copies have as many records as the original"):
         plan_of(config.model_copy(update={"synthesis": private}), data)

@@ -36,7 +36,7 @@ def lay(folder, *copies, rows=None, names=None, **blocks):
     for name, copy in zip(names, copies, strict=True):
         (folder / name).parent.mkdir(exist_ok=True)
         io.write(copy, folder / name, format="csv")
-    return alignment.align(config, intake.load(config), [folder / name for name in names], groups=None)
+    return alignment.align(config, intake.Source.of(config).data, [folder / name for name in names], groups=None)
 
 
 def refusal(*args, **kwargs):
@@ -47,7 +47,7 @@ def refusal(*args, **kwargs):
 
 
 def test_a_file_becomes_checked_records(folder):
-    data = intake.load(settings(folder))
+    data = intake.Source.of(settings(folder)).data
     assert data.schema.names() == ("age", "town")
     assert repr(data) == "Microdata(4 records x 2 columns)"
 
@@ -136,7 +136,7 @@ def test_values_of_another_kind(tmp_path):
     io.write(original.assign(age=days, day=[SECRET] * 4), tmp_path / "copy.parquet", format="parquet")
     config = parse({"data": {"path": tmp_path / "original.parquet"}})
     with pytest.raises(InputError) as caught:
-        alignment.align(config, intake.load(config), [tmp_path / "copy.parquet"], groups=None)
+        alignment.align(config, intake.Source.of(config).data, [tmp_path / "copy.parquet"], groups=None)
     where = tmp_path / "copy.parquet"
     assert caught.value.problems == (
         f"{where}: age is continuous and needs numbers, found values that are not.",
@@ -156,7 +156,7 @@ def test_the_folder_of_a_release_is_not_aligned(folder):
     assert lay(folder, COPY, COPY, names=names, rows="aligned").aligned
     config = settings(folder)
     for given in ("out", "out/public"):
-        found = alignment.align(config, intake.load(config), [folder / given], groups=None)
+        found = alignment.align(config, intake.Source.of(config).data, [folder / given], groups=None)
         assert len(found.copies) == 2
         assert not found.aligned
 
@@ -164,7 +164,7 @@ def test_the_folder_of_a_release_is_not_aligned(folder):
 def test_a_folder_without_a_release(folder):
     config = settings(folder)
     with pytest.raises(InputError) as caught:
-        alignment.align(config, intake.load(config), [folder], groups=None)
+        alignment.align(config, intake.Source.of(config).data, [folder], groups=None)
     assert str(caught.value) == f"{folder}: a file or the folder of a release is required, found neither."
 
 

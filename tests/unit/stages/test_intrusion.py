@@ -20,7 +20,7 @@ from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
-from synthdp.stages.informed_intruder import Posterior, informed_intruder, learn, learnt_intruder, make_again, teach
+from synthdp.stages.informed_intruder import Posterior, informed_intruder, learnt_intruder, make_again, teach
 from synthdp.stages.intake import prepare
 from synthdp.stages.learnt_laws import Line, Logit, classes_of, lines, logits, told_apart
 from synthdp.stages.planning import plan_of
@@ -69,7 +69,8 @@ def built(config: Config, frame: pd.DataFrame, seed: int = 7) -> tuple[Plan, Com
 
 def learnt(plan: Plan, comparison: Comparison, remake: Any) -> Posterior:
     draw = rng()
-    return learn(plan, comparison.copies, make_again(plan, remake, len(comparison.copies), rng=draw), rng=draw)
+    again = make_again(plan, remake, len(comparison.copies), rng=draw)
+    return teach(plan, again, rng=draw).reading(plan, comparison.copies)
 
 
 def closed_form(frame: pd.DataFrame, comparison: Comparison, sd: float, mask_draw: str) -> GaussianChannel:

@@ -24,7 +24,7 @@ from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
 from synthdp.stages.draws import Draws
 from synthdp.stages.gating import judge, judge_copies
-from synthdp.stages.intake import load as read
+from synthdp.stages.intake import Source
 from synthdp.stages.planning import plan_of
 from synthdp.table import io
 from synthdp.table.microdata import resolve
@@ -603,6 +603,6 @@ def test_nothing_shows_values(finished):
 @pytest.mark.slow
 def test_the_example_passes_its_own_gate_with_a_secret_seed():
     settings = load(EXAMPLE)
-    plan = plan_of(settings, read(settings))
+    plan = plan_of(settings, Source.of(settings).data)
     # the verdict is on the mechanism, so seeds hardly matter
     assert judge(Draws(settings, plan, Streams(fresh_seed()), jobs=2)).verdict.judgement == "passed"

@@ -27,7 +27,7 @@ from synthdp.config import parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.table import io
-from synthdp.table.io import delimited, gathering, memory, reading, statistical
+from synthdp.table.io import columnar, delimited, gathering, memory, statistical
 
 ROOT = Path(__file__).parents[3]
 SEED = 2**90 + 17
@@ -40,7 +40,7 @@ def small_batches(monkeypatch):
     """Make every reader take many batches of a small file."""
     monkeypatch.setattr(delimited, "BLOCK", 256)
     monkeypatch.setattr(delimited, "BLOCKS", 2)
-    monkeypatch.setattr(reading, "BATCH", 7)
+    monkeypatch.setattr(columnar, "BATCH", 7)
     monkeypatch.setattr(statistical, "CELLS", 40)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthdp.errors import InputError
-from synthdp.table.complexity import shortened
 from synthdp.table.expressions import evaluate, names
+from synthdp.table.vocabulary import shortened
 
 KNOWN = "abs, log, exp, sqrt, floor, ceil, min, max, round, where, cut, isnull"
 FRAME = pd.DataFrame(

@@ -18,7 +18,7 @@ from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.table import io
-from synthdp.table.io import memory, reading
+from synthdp.table.io import memory, text
 
 SECRET = "Zebulon"
 SEED = 2**90 + 11
@@ -408,7 +408,7 @@ def test_memory_that_runs_out_all_the_same(tmp_path, monkeypatch):
     def fail(*_args, **_settings):
         raise MemoryError(SECRET)
 
-    monkeypatch.setattr(reading, "read_delimited", fail)
+    monkeypatch.setattr(text, "read_delimited", fail)
     with pytest.raises(InputError, match="too large for the memory of this machine; set role: drop for columns"):
         io.read(written(tmp_path, "a,b\n1,2\n"))
 
