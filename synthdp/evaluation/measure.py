@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from synthdp.arrays import Floats
 from synthdp.evaluation.blocks import Block
 from synthdp.evaluation.comparison import Comparison
 
@@ -42,6 +43,25 @@ class Finding(Protocol):
 
     def section(self) -> Any:
         """Return the measure's section of metrics.json: figures about the file, none about a record."""
+        ...
+
+
+class Identified(Finding, Protocol):
+    """What the gate reads of one identity attack: an array of all records each, NaN for those not attacked."""
+
+    @property
+    def individual(self) -> Floats:
+        """The probability given to each record's own row."""
+        ...
+
+    @property
+    def confidence(self) -> Floats:
+        """The probability given to the row the intruder points at; NaN where they make no claim."""
+        ...
+
+    @property
+    def right(self) -> Floats:
+        """The probability that the claim is right: one over the ties that hold the own row, else 0."""
         ...
 
 

@@ -13,8 +13,7 @@ from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.assessment import Assessment, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.averages import Averages
-from synthdp.evaluation.gate.inquiry import Inquiry
+from synthdp.evaluation.gate.inquiry import Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE, LIMITS, own_limits
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import EARLIER, Check, check

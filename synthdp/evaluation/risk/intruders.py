@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
+from synthdp.evaluation.risk.identity import Claims, IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
 from synthdp.table.coded import MISSING, coded
 from synthdp.table.schema import Column, Kind, Schema, Settings
@@ -68,21 +68,10 @@ LARGEST = ("max_individual",)
 
 
 @dataclass(frozen=True, repr=False)
-class IntruderRisk:
+class IntruderRisk(Claims):
     """What an intruder of the user's own achieves: means over what they may remember and which copies they hold."""
 
-    individual: Floats
-    confidence: Floats
-    right: Floats
     figures: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        return f"IntruderRisk({len(self.individual)} targets)"
-
-    @property
-    def true_match_mask(self) -> Booleans:
-        """Whether the intruder's only best match is right, record by record, whatever they remember."""
-        return np.asarray(self.right == 1.0)
 
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json."""

@@ -12,7 +12,7 @@ import pandas as pd
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, require_columns, require_targets
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest, stack
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, require_outsiders, residual, roc, tpr_at, wilson
 from synthdp.table.coded import coded
@@ -195,7 +195,7 @@ DIGITS = 12
 
 
 def evaluate_membership(
-    comparison: Comparison, *, holdout: pd.DataFrame | None, rng: np.random.Generator, most: int = MOST_TARGETS
+    comparison: Comparison, *, holdout: pd.DataFrame | None, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Test membership by the distance to the closest row of any copy.
 
@@ -247,9 +247,8 @@ def evaluate_membership(
     order = rng.permutation(len(outside))
     reference, tested = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     rows = sum(len(copy) for copy in comparison.copies)
-    limit = min(most, max(FEWEST_TARGETS, MOST_DISTANCES // max(1, rows)))
-    members = _sample(np.arange(len(comparison.original)), limit, rng)
-    tested = _sample(tested, limit, rng)
+    limit = min(MOST_TARGETS, max(FEWEST_TARGETS, MOST_DISTANCES // max(1, rows)))
+    members, tested = some(len(comparison.original), limit, rng=rng), some(tested, limit, rng=rng)
     replaced = list(comparison.schema.replaced())
     sets = {"all": columns} | ({"replaced": replaced} if replaced and len(replaced) < len(columns) else {})
     attacks: list[dict[str, Any]] = []
@@ -303,9 +302,10 @@ def _closer(records: Sequence[Records], limit: int, rng: np.random.Generator) ->
     original, *copies, outside = records
     size = min(len(original), len(outside))
     rows = stack(copies)
-    rows = rows.take(_sample(np.arange(len(rows)), limit, rng))
-    to_members = _distance(rows, original.take(_sample(np.arange(len(original)), size, rng)), rng)
-    to_others = _distance(rows, outside.take(_sample(np.arange(len(outside)), size, rng)), rng)
+    rows = rows.take(some(len(rows), limit, rng=rng))
+    to_members, to_others = (
+        _distance(rows, file.take(some(len(file), size, rng=rng)), rng) for file in (original, outside)
+    )
     nearer = (to_members < to_others - 1e-12) + 0.5 * (np.abs(to_members - to_others) <= 1e-12)
     return wilson(float(nearer.sum()), len(nearer))
 
@@ -313,7 +313,3 @@ def _closer(records: Sequence[Records], limit: int, rng: np.random.Generator) ->
 def _distance(targets: Records, rows: Records, rng: np.random.Generator) -> Floats:
     # sums of rounded quotients: what is equal must be equal, as scores are compared by rank
     return np.round(nearest(targets, rows, rng=rng)[1][:, 0], DIGITS)
-
-
-def _sample(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))

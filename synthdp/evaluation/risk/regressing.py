@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.combinations import classes
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference, wilson
 from synthdp.table.coded import coded
@@ -137,7 +137,7 @@ def _by_nearest(
 
 def _some(rows: Codes, against: int, rng: np.random.Generator) -> Codes:
     most = max(1, min(MOST_TARGETS, MOST_PAIRS // max(1, against)))
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+    return some(rows, most, rng=rng)
 
 
 def _summary(

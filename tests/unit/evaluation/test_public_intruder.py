@@ -344,7 +344,7 @@ def test_targets_can_be_named_or_sampled() -> None:
     world = Gaussian(500, 3, 0.2, 0.3, seed=4)
     whole = evaluate_public(world.files, rng=rng())
     part = evaluate_public(world.files, rng=rng(), targets=np.arange(100, 300))
-    assert np.flatnonzero(np.isfinite(part.posterior)).tolist() == list(range(100, 300))
+    assert np.flatnonzero(np.isfinite(part.individual)).tolist() == list(range(100, 300))
     sampled = evaluate_public(world.files, rng=rng(), most_work=1.0)
     assert sampled.sampled is not None
     assert sampled.sampled["targets"] == 200
