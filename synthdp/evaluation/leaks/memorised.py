@@ -15,7 +15,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError, SynthdpError
-from synthdp.evaluation.combinations import combine
+from synthdp.evaluation.combinations import alone, combine
 from synthdp.evaluation.comparison import Comparison, clusters, split
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference
@@ -123,7 +123,8 @@ def evaluate_memorised(
         raise InputError(f"memorised: needs a replaced column and {FEWEST_RECORDS} records to halve, found {n}.")
     inside, together = _inside(comparison, 2 * most_fitted, rng)
     frame = comparison.original.iloc[inside].reset_index(drop=True)
-    halves = _Halves(frame, columns, _alone(comparison.original, columns)[inside], rng)
+    (codes,) = combine([comparison.original], columns, exact=True)
+    halves = _Halves(frame, columns, alone(codes)[inside], rng)
     failed, found = 0, {}
     while halves.splits < most_splits:
         part = split(len(inside), share=0.5, cluster=together, rng=rng)
@@ -278,12 +279,6 @@ def _inside(comparison: Comparison, most: int, rng: np.random.Generator) -> tupl
     taken = np.ones(n, dtype=np.bool_) if n <= most else split(n, share=most / n, cluster=together, rng=rng)
     inside = np.flatnonzero(taken)
     return inside, None if together is None else together[inside]
-
-
-def _alone(frame: pd.DataFrame, columns: Sequence[Column]) -> Booleans:
-    """Return who has a combination of values that nobody else has."""
-    (codes,) = combine([frame], columns, exact=True)
-    return np.asarray(np.bincount(codes)[codes] == 1)
 
 
 def _decided(found: dict[str, Any], enough: float, splits: int) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError
+from synthdp.evaluation.combinations import require_copies, require_keys
 from synthdp.evaluation.comparison import Comparison, some
 from synthdp.table.microdata import Codes, Floats
 from synthdp.tagging.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
@@ -268,15 +269,7 @@ def refuse_unless_aligned(comparison: Comparison, name: str) -> None:
 
 def refuse_without_keys(comparison: Comparison, name: str) -> None:
     """Raise InputError, by the attack's name, when there is nothing to attack or nothing to attack it with."""
-    keys = comparison.schema.keys()
-    if not keys:
-        raise InputError(f"{name}: needs to know what an intruder knows; set key: true for at least one column.")
-    if not comparison.copies:
-        raise InputError(f"{name}: needs at least one copy, found none.")
-    for number, copy in enumerate(comparison.copies, start=1):
-        absent = [key.name for key in keys if key.name not in copy.columns]
-        if absent:
-            raise InputError(f"{name}: copy {number} has no column {absent[0]!r}, which is a key.")
+    require_copies(comparison.copies, require_keys(comparison.schema, name), name, which="a key")
 
 
 def _summarise(

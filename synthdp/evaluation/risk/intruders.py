@@ -13,6 +13,7 @@ from pydantic import Field
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
+from synthdp.evaluation.combinations import require_weights
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import Claims, IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
@@ -184,23 +185,17 @@ def _misremembered(frame: pd.DataFrame, column: Column, size: float, rng: np.ran
 def _presence(known: Comparison, intruder: Intruder, where: str) -> Floats:
     """Return the probability that somebody who looks like record i is in the file: candidates over their weights."""
     n = len(known.original)
-    names = [column.name for column in known.schema.columns if column.design == "weights"]
+    given = [column for column in known.schema.columns if column.design == "weights"]
     if intruder.population is not None:
         if intruder.population < n:
             raise InputError(f"{where}.population: must be at least the number of records ({n}).")
         return np.full(n, n / intruder.population)
-    if not names:
+    if not given:
         raise InputError(
             f"{where}: member: false needs the size of the population; set data.weights to the survey's weights, or "
             "population: to its size."
         )
-    weights = coded(known.original).numbers(known.schema[names[0]])
-    bad = ~(weights >= 1 - 1e-9)
-    if bad.any():
-        raise InputError(
-            f"{where}: weights must be numbers of people, at least 1; found {int(bad.sum())} others, first at row "
-            f"{int(np.flatnonzero(bad)[0]) + 1}; scale them to the population."
-        )
+    weights = require_weights(known.original, given[0], where)
     (keys,) = encode_keys([known.original], known.schema.keys())
     return np.asarray(np.minimum(1.0, count_neighbours(keys, keys) / sum_neighbours(keys, keys, weights)))
 

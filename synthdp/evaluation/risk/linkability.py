@@ -11,7 +11,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.evaluation.combinations import classes, require_columns, require_targets
+from synthdp.evaluation.combinations import classes, require_copies, require_keys, require_targets
 from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest, stack
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, require_outsiders, residual, roc, tpr_at, wilson
@@ -104,10 +104,8 @@ def evaluate_inference(
     ----------
     Giomi et al. (2023), PoPETs 2023(2), 312-328.
     """
-    keys = comparison.schema.keys()
     wanted = require_targets(targets, comparison.schema.columns, "inference")
-    if not keys:
-        raise InputError("inference: needs to know what an intruder knows; set key: true for at least one column.")
+    keys = require_keys(comparison.schema, "inference")
     frames, members, outsiders = _prepare(comparison, [*keys, *wanted], holdout, attacks, "inference", rng)
     found = []
     for target in wanted:
@@ -135,9 +133,7 @@ def _prepare(
     rng: np.random.Generator,
 ) -> tuple[list[pd.DataFrame], Codes, Codes | None]:
     """Return original, copies and holdout, and whom to attack among the first and the last."""
-    if not comparison.copies:
-        raise InputError(f"{measure}: needs at least one copy, found none.")
-    require_columns(comparison.copies, columns, measure)
+    require_copies(comparison.copies, columns, measure)
     outside = None if holdout is None else require_outsiders(holdout, columns, measure)
     most = max(1, min(attacks, MOST_PAIRS // max(1, sum(len(copy) for copy in comparison.copies))))
     members = rng.permutation(len(comparison.original))[:most]
@@ -239,9 +235,7 @@ def evaluate_membership(
     privacy risk of synthetic data", arXiv:2505.01524.
     """
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
-    if not comparison.copies:
-        raise InputError("membership: needs at least one copy, found none.")
-    require_columns(comparison.copies, columns, "membership")
+    require_copies(comparison.copies, columns, "membership")
     outside = require_outsiders(holdout, columns, "membership")
     frames = (comparison.original, *comparison.copies, outside)
     order = rng.permutation(len(outside))
