@@ -40,20 +40,7 @@ COMMON = {
         "stats",
         "stata",
     ),
-    *(
-        "research",
-        "analysis",
-        "analyst",
-        "study",
-        "public",
-        "model",
-        "python",
-        "mean",
-        "value",
-        "values",
-        "level",
-        "stata",
-    ),
+    *("research", "analysis", "analyst", "study", "public", "model", "python", "mean", "value", "values", "level"),
 }
 SHORTEST = 8
 
