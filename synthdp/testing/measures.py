@@ -143,8 +143,8 @@ def usefulness_falls_from_the_original_to_strangers(measure: Measure) -> None:
     ends = [_analysed(files(**how)) for how in ({}, {"shuffled": True}, {"moved": True})]
     for limit in (name for name in measure.limits if name in LIMITS and LIMITS[name].judges == "use"):
         sign = 1 if limit.startswith("min_") else -1
-        itself, _, moved = (_judged(measure, comparison) for comparison in ends)
-        assert all(sign * itself[target] >= sign * moved[target] for target in itself.keys() & moved.keys())
+        best, _, worst = (_judged(measure, comparison) for comparison in ends)
+        assert all(sign * best[target] >= sign * worst[target] for target in best.keys() & worst.keys())
     known = EXTREMES.get(measure.name)
     if known is None:
         return

@@ -18,7 +18,7 @@ from synthdp.evaluation.risk.attribution import (
     targeted_outsider,
     warn,
 )
-from synthdp.evaluation.risk.rates import Estimate, mean_difference, refuse_members, require_outsiders, wilson
+from synthdp.evaluation.risk.rates import Estimate, mean_difference, rate, refuse_members, require_outsiders
 from synthdp.evaluation.risk.regressing import attack_by_regression
 from synthdp.table.coded import coded
 from synthdp.table.microdata import Codes, Floats
@@ -165,7 +165,7 @@ def _guessing(
     others = guess(cells[-1], values[-1], *stacked) if outside else left_out
     gain = mean_difference(members, others) if outside else mean_difference(members - others, None)
     return {
-        "guess": {"success": _rate(members), "baseline": _rate(others), "gain": gain},
+        "guess": {"success": rate(members), "baseline": rate(others), "gain": gain},
         "gain_unique": mean_difference((members - left_out)[unique], None) | {"records": int(unique.sum())},
     }
 
@@ -233,10 +233,6 @@ def _labels(comparison: Comparison, column: Column, found: Codes) -> dict[int, s
     known = coded(comparison.original).present(column.name)
     first = np.unique(found[known], return_index=True)
     return {int(code): str(series[known].iloc[place]) for code, place in zip(*first, strict=True)}
-
-
-def _rate(success: Floats) -> Estimate:
-    return wilson(float(success.sum()), len(success))
 
 
 def _mean(probability: Floats) -> float | None:

@@ -14,7 +14,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, require_copies, require_keys, require_targets
 from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest, stack
-from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, require_outsiders, residual, roc, tpr_at, wilson
+from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, rate, require_outsiders, residual, roc, tpr_at
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
@@ -78,7 +78,7 @@ def evaluate_linkability(
         for copy in range(1, m + 1):
             one, other = (nearest(side[file].take(rows), side[copy], k=neighbours, rng=rng)[0] for side in codings)
             hits += ((one[:, :, None] == other[:, None, :]) & (one[:, :, None] >= 0)).any(axis=(1, 2))
-        return wilson(float(hits.sum()) / m, len(rows))
+        return rate(hits / m)
 
     chance = float(np.mean([_meeting(len(copy), neighbours) for copy in comparison.copies]))
     section: dict[str, Any] = {"sides": [[c.name for c in side] for side in (first, second)], "neighbours": neighbours}
@@ -156,7 +156,7 @@ def _inferred(
         found = nearest(records[file].take(rows), records[copy], rng=rng)[0][:, 0]
         right += _equal(truth[copy][found], truth[file][rows], target)
         blindly += _equal(rng.choice(truth[copy], len(rows)), truth[file][rows], target)
-    return wilson(float(right.sum()) / m, len(rows)), wilson(float(blindly.sum()) / m, len(rows))
+    return rate(right / m), rate(blindly / m)
 
 
 def _values(frames: Sequence[pd.DataFrame], target: Column) -> list[Floats]:
@@ -301,7 +301,7 @@ def _closer(records: Sequence[Records], limit: int, rng: np.random.Generator) ->
         _distance(rows, file.take(some(len(file), size, rng=rng)), rng) for file in (original, outside)
     )
     nearer = (to_members < to_others - 1e-12) + 0.5 * (np.abs(to_members - to_others) <= 1e-12)
-    return wilson(float(nearer.sum()), len(nearer))
+    return rate(nearer)
 
 
 def _distance(targets: Records, rows: Records, rng: np.random.Generator) -> Floats:

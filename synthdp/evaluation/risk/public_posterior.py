@@ -103,7 +103,7 @@ def posterior_of(
             mean[partner >= 0] += public.residuals(copy, partner[partner >= 0])
         mean /= count[part, None]
         expected = (public.kept.matrix(base) @ public.slopes)[:, places]
-        x = Coding(keys).spread(original)
+        x = Coding(keys).matrix(original)
         filled = np.where(np.isnan(x), expected.mean(axis=0), x)
         for level, key in enumerate(levels):
             column[part, level] = first[level] + key.level(original)

@@ -10,7 +10,7 @@ from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest
-from synthdp.evaluation.risk.rates import mean_difference, wilson
+from synthdp.evaluation.risk.rates import mean_difference, rate
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
@@ -148,8 +148,8 @@ def _summary(
     return {
         "way": way,
         "targets": len(truth),
-        "success": wilson(float(hit.sum()), len(hit)),
-        "baseline": wilson(float(chance.sum()), len(chance)),
+        "success": rate(hit),
+        "baseline": rate(chance),
         "gain": gain,
         "r2": _r2(guesses, truth),
         "r2_baseline": _r2(others, theirs),

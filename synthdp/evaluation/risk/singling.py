@@ -10,7 +10,7 @@ import pandas as pd
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.combinations import classes, require_copies
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, require_outsiders, residual, wilson
+from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, rate, require_outsiders, residual
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
@@ -231,7 +231,7 @@ def _judge(
 
 def _success(predicates: list[Predicate], table: Table, size: int | None = None) -> Estimate:
     counts = np.array([table.count(predicate) for predicate in predicates], dtype=np.int64)
-    return wilson(float(isolating(counts, len(table), size or len(table)).sum()), len(predicates))
+    return rate(isolating(counts, len(table), size or len(table)))
 
 
 def _some(predicates: list[Predicate], most: int, rng: np.random.Generator) -> list[Predicate]:

@@ -368,7 +368,7 @@ def test_coding_follows_the_copies_and_shows_no_values() -> None:
     comparison = mixed(200, 9)
     replaced = [column for column in comparison.schema.columns if column.name in ("sex", "x", "y")]
     coding = code_columns([coded(copy) for copy in comparison.copies], replaced, gaps=["y"])
-    assert repr(coding) == "Coding(4 columns, 6 wide)"
+    assert repr(coding) == "Coding(4 columns)"
     assert repr(coding.places[0]) == "Place(2 levels)"
     shown = coding.matrix(coded(comparison.copies[0]))
     np.testing.assert_array_equal(shown[:, :2].sum(axis=1), 1.0)
