@@ -10,7 +10,7 @@ from scipy import stats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
-from synthdp.evaluation.leaks.pairing import Beside, Original, mark, replaced_values, stand_ins
+from synthdp.evaluation.leaks.pairing import Beside, Original, mark, replaced_values, side_by_side, stand_ins
 from synthdp.evaluation.leaks.records import FEW
 from synthdp.evaluation.leaks.verbatim import (
     LEVEL,
@@ -18,7 +18,6 @@ from synthdp.evaluation.leaks.verbatim import (
     ValueCounts,
     count_values,
     lonely_values,
-    side_by_side,
     value_line,
 )
 from synthdp.table.microdata import Codes

@@ -1,7 +1,7 @@
 """A released file beside the original, and who may stand in for a record: what chance is measured with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,8 @@ import pandas as pd
 from scipy.spatial import KDTree
 
 from synthdp.arrays import Codes, Floats
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS
 from synthdp.table.coded import coded, distinct, joint, merge, same
 from synthdp.table.schema import Column, Schema
@@ -104,6 +106,39 @@ def beside(name: str, known: Original, copy: pd.DataFrame, schema: Schema, *, pa
         copy={column.name: file.values(column) for column in replaced},
         kept=combined[:n],
         kept_copy=combined[n:],
+    )
+
+
+def side_by_side(comparison: Comparison, known: Original | None = None) -> list[Beside]:
+    """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place.
+
+    ``known`` is the original as it was read before.
+    """
+    passive = {column.name for column in comparison.schema.derived()}
+    known = known or Original(comparison.original)
+    pairs = [
+        beside(f"copy {number}", known, copy, comparison.schema, passive=passive)
+        for number, copy in enumerate(comparison.copies, start=1)
+    ]
+    if comparison.aligned:
+        return [_placed(pair) for pair in pairs]
+    if len(np.unique(pairs[0].kept)) < 2:
+        raise InputError("verbatim: kept columns do not tell these records apart, so equal rows say nothing.")
+    return pairs
+
+
+def _placed(pair: Beside) -> Beside:
+    """Return a pair in which records that share their kept values are told apart by their place.
+
+    Every row is listed twice, under its kept values and under its place.
+    """
+    alone = np.bincount(pair.kept + 1)[pair.kept + 1] == 1
+    first = 1 + int(max(pair.kept.max(), pair.kept_copy.max(initial=0)))
+    return replace(
+        pair,
+        twice=True,
+        kept=np.where(alone, pair.kept, first + np.arange(len(pair.kept))),
+        kept_copy=np.concatenate([pair.kept_copy, first + np.arange(len(pair.kept_copy))]),
     )
 
 

@@ -8,7 +8,7 @@ beside it? A mask and a smooth model cannot tell a value from those beside it; a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,9 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
 from synthdp.evaluation.leaks.pairing import (
     Beside,
-    Original,
-    beside,
     mark,
     replaced_values,
+    side_by_side,
     stand_ins,
     unlike_stand_ins,
 )
@@ -298,39 +297,6 @@ def _value_lines(comparison: Comparison, pairs: Sequence[Beside]) -> list[dict[s
         value_line(one, count_values(one, pairs, aligned=comparison.aligned), draws=1, level=LEVEL_VALUES / len(found))
         for one in found
     ]
-
-
-def side_by_side(comparison: Comparison, known: Original | None = None) -> list[Beside]:
-    """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place.
-
-    ``known`` is the original as it was read before.
-    """
-    passive = {column.name for column in comparison.schema.derived()}
-    known = known or Original(comparison.original)
-    pairs = [
-        beside(f"copy {number}", known, copy, comparison.schema, passive=passive)
-        for number, copy in enumerate(comparison.copies, start=1)
-    ]
-    if comparison.aligned:
-        return [_placed(pair) for pair in pairs]
-    if len(np.unique(pairs[0].kept)) < 2:
-        raise InputError("verbatim: kept columns do not tell these records apart, so equal rows say nothing.")
-    return pairs
-
-
-def _placed(pair: Beside) -> Beside:
-    """Return a pair in which records that share their kept values are told apart by their place.
-
-    Every row is listed twice, under its kept values and under its place.
-    """
-    alone = np.bincount(pair.kept + 1)[pair.kept + 1] == 1
-    first = 1 + int(max(pair.kept.max(), pair.kept_copy.max(initial=0)))
-    return replace(
-        pair,
-        twice=True,
-        kept=np.where(alone, pair.kept, first + np.arange(len(pair.kept))),
-        kept_copy=np.concatenate([pair.kept_copy, first + np.arange(len(pair.kept_copy))]),
-    )
 
 
 def _limits(hits: Sequence[int], times: int, n: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Identity risk: whether somebody who knows a person's keys can find that person's row."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from synthdp.arrays import Booleans
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import require_copies, require_keys
 from synthdp.evaluation.comparison import Comparison, some
+from synthdp.evaluation.measure import Claims
+from synthdp.evaluation.risk.rates import interval
 from synthdp.table.microdata import Codes, Floats
 from synthdp.tagging.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
 
@@ -20,44 +22,6 @@ MOST_PAIRS = 10**9
 FEWEST_TARGETS = 1000
 # above, hits by chance are drawn by their law: permuting would take longer than the attack
 MOST_PERMUTED = 2000
-# the two-sided 95% point of the normal
-WIDTH = 1.959964
-# what a section leaves out: always, and where there is nothing to say
-RECORD_BY_RECORD = ("individual", "confidence", "right", "chance", "person")
-AT_TIMES = ("one_copy", "sampled")
-
-
-@dataclass(frozen=True, repr=False)
-class Claims:
-    """What an intruder who points at rows says of every record: confidential, not part of :meth:`section`.
-
-    Parameters
-    ----------
-    individual
-        The probability given to the record's own row; NaN for records that were not attacked.
-    confidence
-        The probability given to the row pointed at, one of several where they are tied; NaN where there is no
-        candidate, so no claim, and for records that were not attacked.
-    right
-        The probability that the claim is right: 1/ties where the own row is one of the best, otherwise 0.
-    """
-
-    individual: Floats
-    confidence: Floats
-    right: Floats
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.individual)} targets)"
-
-    @property
-    def true_match_mask(self) -> Booleans:
-        """Whether the only best row is the record's own."""
-        return np.asarray(self.right == 1.0)
-
-    def section(self) -> dict[str, Any]:
-        """Return the attack's section of metrics.json: numbers about the file, none about a record."""
-        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in RECORD_BY_RECORD}
-        return {name: value for name, value in found.items() if value is not None or name not in AT_TIMES}
 
 
 @dataclass(frozen=True, repr=False)
@@ -327,13 +291,6 @@ def _intervals(n: int, share: Floats, true_match: Floats, individual: Floats) ->
     counts = {"expected_match": share, "true_match": true_match}
     found = {name: interval(values, n, scale=n) for name, values in counts.items()}
     return {"targets": len(share), **found, "mean_individual": interval(individual, n)}
-
-
-def interval(values: Floats, n: int, *, scale: float = 1.0, ddof: int = 1) -> dict[str, float]:
-    """Return the 95% interval of the mean over all n records, of which a simple random sample was attacked."""
-    error = WIDTH * float(values.std(ddof=ddof)) * np.sqrt((1 - len(values) / n) / len(values))
-    mean = float(values.mean())
-    return {"low": max(0.0, mean - error) * scale, "high": float(mean + error) * scale}
 
 
 def everybody(

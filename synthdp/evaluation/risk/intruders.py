@@ -15,7 +15,8 @@ from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import require_weights
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.identity import Claims, IdentityRisk, attack_by_matching, refuse_unless_aligned
+from synthdp.evaluation.measure import Claims
+from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
 from synthdp.table.coded import MISSING, coded
 from synthdp.table.schema import Column, Kind, Schema, Settings

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from synthdp.evaluation.comparison import Comparison, some
+from synthdp.evaluation.measure import Claims
 from synthdp.evaluation.risk.identity import (
     CHANCE_LEVEL,
-    Claims,
     chance_hits,
     everybody,
-    interval,
     members_by_group,
     refuse_unless_aligned,
 )
+from synthdp.evaluation.risk.rates import interval
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.evaluation.risk.scoring import score_rows
 from synthdp.evaluation.risk.traces import Traces, trace

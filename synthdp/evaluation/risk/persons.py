@@ -10,8 +10,8 @@ import pandas as pd
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, clusters
-from synthdp.evaluation.measure import Identified
-from synthdp.evaluation.risk.identity import Claims, interval
+from synthdp.evaluation.measure import Claims, Identified
+from synthdp.evaluation.risk.rates import interval
 from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 

@@ -61,6 +61,13 @@ def rate(success: Floats) -> Estimate:
     return wilson(float(success.sum()), len(success))
 
 
+def interval(values: Floats, n: int, *, scale: float = 1.0, ddof: int = 1) -> dict[str, float]:
+    """Return the interval of the mean over all n records, of which a simple random sample was attacked."""
+    error = Z * float(values.std(ddof=ddof)) * np.sqrt((1 - len(values) / n) / len(values))
+    mean = float(values.mean())
+    return {"low": max(0.0, mean - error) * scale, "high": float(mean + error) * scale}
+
+
 def residual(attack: Estimate, control: Estimate) -> Estimate:
     """Return the share of what outsiders are safe from that members lose: (a − c)/(1 − c).
 
