@@ -30,7 +30,7 @@ OUTSIDE = 1e-4
 class Traces:
     """Everything the likelihood attack reads, rows of the copies sorted by block and leading key.
 
-    The fields are what ``neighbours.scoring.score_rows`` takes; ``order`` says which record a sorted row is, and
+    The fields are what ``risk.scoring.score_rows`` takes; ``order`` says which record a sorted row is, and
     ``block_sizes`` how many records agree with each record on the keys that were not changed.
     """
 

@@ -170,7 +170,7 @@ def evaluate_panel(comparison: Comparison, *, default_rule: str, rng: np.random.
 
     Notes
     -----
-    Two halves of the original agree by 0.71 on average (see :mod:`~synthdp.evaluation.assessment`), so
+    Two halves of the original agree by 0.71 on average (see :func:`~synthdp.evaluation.utility.analyses.spread_of`), so
     0.6 is a little less than a second survey of the same size would give. O(regressions · M · n).
 
     Examples
