@@ -78,7 +78,7 @@ def one_intrusion(r: int, *, seed: int) -> Floats:
         match = evaluate_identity(comparison, averaged=False, rng=streams.generator("matching"), permutations=2)
         matched = np.zeros(N)
         matched[:2] = match.expected_match, match.true_match
-        found.append([risk.predicted, risk.found, risk.posterior, matched])
+        found.append([np.nan_to_num(risk.confidence), risk.right, risk.individual, matched])
     return np.asarray(found)
 
 

@@ -10,8 +10,7 @@ import pandas as pd
 from synthdp.arrays import Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.gate.tally import Identified
-from synthdp.evaluation.measure import MISSING, Measure, Need, identifies, lacking
+from synthdp.evaluation.measure import MISSING, Identified, Measure, Need, identifies, lacking
 from synthdp.evaluation.measures import measure
 from synthdp.evaluation.risk.identity import evaluate_original
 from synthdp.evaluation.risk.intruders import evaluate_intruder

@@ -1,14 +1,14 @@
-"""Which records share a combination of values: the coding behind uniqueness, attribute disclosure and anonymity."""
+"""Which records share a combination of values, and what files must have before a measure can be taken on them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Codes, Floats
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError
 from synthdp.table.coded import Coded, coded, dense, merge
-from synthdp.table.schema import Column, Kind
+from synthdp.table.schema import Column, Kind, Schema
 
 # 0.6 / 0.2 is a hair below 3: a value on a border belongs to the class above it
 ROUNDING = 1e-9
@@ -60,12 +60,47 @@ def combine(frames: Sequence[pd.DataFrame], columns: Sequence[Column], *, exact:
     return np.split(joint, np.cumsum(sizes)[:-1])
 
 
-def require_columns(frames: Sequence[pd.DataFrame], columns: Sequence[Column], measure: str) -> None:
-    """Raise InputError unless every copy has every column."""
+def alone(codes: Codes) -> Booleans:
+    """Return who has a combination of values that nobody else has."""
+    return np.asarray(np.bincount(codes)[codes] == 1, dtype=np.bool_)
+
+
+def require_keys(schema: Schema, measure: str) -> tuple[Column, ...]:
+    """Return what an intruder knows, or raise InputError when nobody has said it."""
+    if not schema.keys():
+        raise InputError(f"{measure}: needs to know what an intruder knows; set key: true for at least one column.")
+    return schema.keys()
+
+
+def require_copies(
+    frames: Sequence[pd.DataFrame], columns: Sequence[Column], measure: str, *, which: str = "needed; add it"
+) -> None:
+    """Raise InputError unless there is a copy, and every copy has every column."""
+    if not frames:
+        raise InputError(f"{measure}: needs at least one copy, found none.")
+    require_columns(frames, columns, measure, which=which)
+
+
+def require_columns(
+    frames: Sequence[pd.DataFrame], columns: Sequence[Column], measure: str, *, which: str = "needed; add it"
+) -> None:
+    """Raise InputError unless every copy has every column; ``which`` says what an absent one is."""
     for number, frame in enumerate(frames, start=1):
         absent = [column.name for column in columns if column.name not in frame.columns]
         if absent:
-            raise InputError(f"{measure}: copy {number} has no column {absent[0]!r}, which is needed; add it.")
+            raise InputError(f"{measure}: copy {number} has no column {absent[0]!r}, which is {which}.")
+
+
+def require_weights(frame: pd.DataFrame, column: Column, measure: str) -> Floats:
+    """Return the survey's weights, or raise InputError when some are no numbers of people."""
+    weights = coded(frame).finite(column)
+    bad = ~(weights >= 1 - 1e-9)
+    if bad.any():
+        raise InputError(
+            f"{measure}: weights must be numbers of people, at least 1; found {int(bad.sum())} others, first at row "
+            f"{int(np.flatnonzero(bad)[0]) + 1}; scale them to the population."
+        )
+    return weights
 
 
 def require_targets(names: Sequence[str], known: Sequence[Column], measure: str) -> tuple[Column, ...]:

@@ -155,6 +155,12 @@ class Comparison:
         return f"Comparison({len(self.original)} records, {len(self.copies)} copies)"
 
 
+def some(rows: Codes | int, most: int, *, rng: np.random.Generator) -> Codes:
+    """Return all of some records (or of so many), or where there are more than ``most`` a random sample, in order."""
+    every = np.arange(rows) if isinstance(rows, int) else rows
+    return every if len(every) <= most else np.sort(rng.choice(every, most, replace=False))
+
+
 def split(n: int, *, share: float, cluster: Codes | None, rng: np.random.Generator) -> Booleans:
     """Return which of n records are held out.
 

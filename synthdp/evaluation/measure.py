@@ -1,12 +1,13 @@
 """What every measure of usefulness and risk has in common: a name, a question, what it needs, and a finding."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
 
+from synthdp.arrays import Booleans, Floats
 from synthdp.evaluation.blocks import Block
 from synthdp.evaluation.comparison import Comparison
 
@@ -37,11 +38,35 @@ IDENTITY_LIMITS = ("max_expected_match_rate", "max_individual", "max_claims_righ
 MATCHING_LIMITS = (*IDENTITY_LIMITS, "max_excess_true_match")
 
 
+# what a section leaves out: always, and where there is nothing to say
+RECORD_BY_RECORD = ("individual", "confidence", "right", "chance", "person")
+AT_TIMES = ("one_copy", "sampled")
+
+
 class Finding(Protocol):
     """What a measure found."""
 
     def section(self) -> Any:
         """Return the measure's section of metrics.json: figures about the file, none about a record."""
+        ...
+
+
+class Identified(Finding, Protocol):
+    """What the gate reads of one identity attack: an array of all records each, NaN for those not attacked."""
+
+    @property
+    def individual(self) -> Floats:
+        """The probability given to each record's own row."""
+        ...
+
+    @property
+    def confidence(self) -> Floats:
+        """The probability given to the row the intruder points at; NaN where they make no claim."""
+        ...
+
+    @property
+    def right(self) -> Floats:
+        """The probability that the claim is right: one over the ties that hold the own row, else 0."""
         ...
 
 
@@ -115,6 +140,39 @@ class Figures:
     def section(self) -> Any:
         """Return the figures."""
         return self.figures
+
+
+@dataclass(frozen=True, repr=False)
+class Claims:
+    """What an intruder who points at rows says of every record: confidential, not part of :meth:`section`.
+
+    Parameters
+    ----------
+    individual
+        The probability given to the record's own row; NaN for records that were not attacked.
+    confidence
+        The probability given to the row pointed at, one of several where they are tied; NaN where there is no
+        candidate, so no claim, and for records that were not attacked.
+    right
+        The probability that the claim is right: 1/ties where the own row is one of the best, otherwise 0.
+    """
+
+    individual: Floats
+    confidence: Floats
+    right: Floats
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.individual)} targets)"
+
+    @property
+    def true_match_mask(self) -> Booleans:
+        """Whether the only best row is the record's own."""
+        return np.asarray(self.right == 1.0)
+
+    def section(self) -> dict[str, Any]:
+        """Return the attack's section of metrics.json: numbers about the file, none about a record."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in RECORD_BY_RECORD}
+        return {name: value for name, value in found.items() if value is not None or name not in AT_TIMES}
 
 
 @dataclass(frozen=True)

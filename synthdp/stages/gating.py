@@ -1,6 +1,6 @@
 """The gate's decision on a run: the mechanism over its draws, earlier releases of the same data, what was accepted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,14 +13,13 @@ from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.assessment import Assessment, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.averages import Averages
-from synthdp.evaluation.gate.inquiry import Inquiry
+from synthdp.evaluation.gate.inquiry import Averages, Inquiry
 from synthdp.evaluation.gate.limits import BEFORE, LIMITS, own_limits
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import EARLIER, Check, check
 from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.measure import MATCHING_LIMITS
-from synthdp.evaluation.measures import measure, reading
+from synthdp.evaluation.measures import reading
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.persons import repeated_id, tied
 from synthdp.release.held import Earlier
@@ -113,7 +112,8 @@ def judge(
     person = repeated_id(plan.released.frame, plan.released.schema)
     schema = tied(asked.schema_less(accepted), person)
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
-    known = [*asked.checks(study=study), *_exposed(replace(blank, schema=plan.released.schema), limits)]
+    released = replace(blank, schema=plan.released.schema)
+    known = [*asked.checks(study=study), *_as_they_are("max_exposed", released, limits)]
     known += [_beyond_judging(before) for before in earlier if not before.aligned]
     notes = (*_changed_defaults(config), *_unread(config, schema), *asked.sentences)
     if person is not None:
@@ -171,26 +171,14 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
     known = {**found.findings, "attribute": found.risk.get("attribute")}
     averages = Averages()
     averages.add(inquiry_of(config).ask(comparison, EVALUATION, known=known))
-    checks = [*_exposed(comparison, limits), *averages.checks(limits)]
+    checks = [*_as_they_are("max_exposed", comparison, limits), *averages.checks(limits)]
     if not comparison.aligned:
         # whoever needs rows was not asked, so that somebody who links rows through kept columns cannot pass for all
         asked = [(name, limits.limit(name)) for name in MATCHING_LIMITS]
         missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
         checks += [one for one in missed if one not in checks]
-    limit = limits.limit("max_excess_verbatim")
-    if limit is not None:
-        copied = _copied(comparison, found)
-        checks.append(check("max_excess_verbatim", "verbatim", None if copied is None else Bound(copied), limit))
+    checks += _as_they_are("max_excess_verbatim", comparison, limits, found.risk)
     return Judged(Verdict(tuple(checks)), averages)
-
-
-def _copied(comparison: Comparison, found: Assessment) -> float | None:
-    """Return how much is copied over beyond chance, whether or not the report shows it; None if nobody can say."""
-    rng = EVALUATION.generator("evaluate", "verbatim")
-    try:
-        return measure("verbatim").judged(comparison, rng=rng, found=found.risk.get("verbatim") or None).get("")
-    except InputError:
-        return None
 
 
 def inquiry_of(config: Config) -> Inquiry:
@@ -198,15 +186,25 @@ def inquiry_of(config: Config) -> Inquiry:
     return Inquiry(config.limits, config.request())
 
 
-def _exposed(comparison: Comparison, limits: Thresholds) -> tuple[Check, ...]:
-    limit = limits.limit("max_exposed")
+def _as_they_are(
+    name: str, comparison: Comparison, limits: Thresholds, taken: Mapping[str, Any] | None = None
+) -> Iterator[Check]:
+    """Hold what the measures of a limit find in the files against it; what cannot be measured does not pass.
+
+    ``taken`` has sections by measure, where they are there already.
+    """
+    limit = limits.limit(name)
     if limit is None:
-        return ()
-    return tuple(
-        check("max_exposed", one.name, Bound(found), limit)
-        for one in reading("max_exposed")
-        for found in one.judged(comparison, rng=EVALUATION.generator("evaluate", one.name)).values()
-    )
+        return
+    for one in reading(name):
+        rng = EVALUATION.generator("evaluate", one.name)
+        try:
+            found = one.judged(comparison, rng=rng, found=(taken or {}).get(one.name) or None)
+        except InputError:
+            found = {}
+        yield from (check(name, one.name, Bound(value), limit) for value in found.values())
+        if not found:
+            yield check(name, one.name, None, limit)
 
 
 def _unread(config: Config, schema: Schema) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ import pandas as pd
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.comparison import Comparison, Making, Origin
 from synthdp.evaluation.gate import Check
-from synthdp.evaluation.gate.averages import MEAN_DRAWS, Averages
-from synthdp.evaluation.gate.inquiry import Drawn, Inquiry
+from synthdp.evaluation.gate.inquiry import MEAN_DRAWS, Averages, Drawn, Inquiry
 from synthdp.evaluation.gate.tally import LEVEL
 from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import IDENTITY_LIMITS

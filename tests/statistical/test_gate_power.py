@@ -113,7 +113,7 @@ import os, signal, sys
 from pathlib import Path
 from synthdp import pipeline
 from synthdp.config import load
-from synthdp.evaluation.gate.averages import Averages
+from synthdp.evaluation.gate.inquiry import Averages
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from scipy.stats import t as student
@@ -25,29 +24,6 @@ class Bound:
     low: float | None = None
     high: float | None = None
     chance: float | None = None
-
-
-class Identified(Protocol):
-    """What the gate reads of one identity attack: an array of all records each, NaN for those not attacked.
-
-    ``individual`` is the probability given to the record's own row, ``confidence`` that given to the row pointed at
-    (NaN where the intruder makes no claim), ``right`` the probability that the claim is right.
-    """
-
-    @property
-    def individual(self) -> Floats:
-        """The probability given to each record's own row."""
-        ...
-
-    @property
-    def confidence(self) -> Floats:
-        """The probability given to the row the intruder points at."""
-        ...
-
-    @property
-    def right(self) -> Floats:
-        """The probability that the claim is right: one over the ties that hold the own row, else 0."""
-        ...
 
 
 @dataclass

@@ -129,16 +129,7 @@ class Verdict:
     def beside(self, together: "Verdict", releases: int) -> "Verdict":
         """Return the verdict on this release alone and together with earlier ones of the same data."""
         words = "1 earlier release" if releases == 1 else f"{releases} earlier releases"
-        others = (
-            replace(
-                check,
-                releases=releases,
-                sentence=check.sentence and f"together with {words} of the same data, {check.sentence}",
-            )
-            for check in together.checks
-            if not check.useful
-        )
-        return Verdict((*self.checks, *others))
+        return self._with(together, f"together with {words} of the same data, ", releases=releases)
 
     def after(self, before: "Verdict", when: str) -> "Verdict":
         """Return the verdict with what an earlier release gives away by itself.
@@ -146,17 +137,13 @@ class Verdict:
         That is public and no refusal undoes it; but a release that goes beside it must not be signed as if it were
         not there, so the signatory accepts it by name.
         """
-        already = (
-            replace(
-                check,
-                releases=1,
-                earlier=when,
-                sentence=check.sentence and f"already the earlier release of {when} alone, {check.sentence}",
-            )
-            for check in before.checks
-            if not check.useful
-        )
-        return Verdict((*self.checks, *already))
+        return self._with(before, f"already the earlier release of {when} alone, ", releases=1, earlier=when)
+
+    def _with(self, other: "Verdict", words: str, **about: Any) -> "Verdict":
+        """Return the verdict with the risks of another, whose sentences begin with these words."""
+        risks = (check for check in other.checks if not check.useful)
+        more = (replace(check, sentence=check.sentence and words + check.sentence, **about) for check in risks)
+        return Verdict((*self.checks, *more))
 
     def accepting(self, accepted: Mapping[str, str]) -> "Verdict":
         """Return the verdict when some risks are accepted by name.

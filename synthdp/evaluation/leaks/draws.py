@@ -10,16 +10,14 @@ from scipy import stats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
-from synthdp.evaluation.leaks.pairing import Beside, Original, mark, read_original, replaced_values, stand_ins
+from synthdp.evaluation.leaks.pairing import Beside, Original, mark, replaced_values, side_by_side, stand_ins
 from synthdp.evaluation.leaks.records import FEW
 from synthdp.evaluation.leaks.verbatim import (
     LEVEL,
     LIKELIER,
-    Lonely,
     ValueCounts,
     count_values,
-    lonely,
-    side_by_side,
+    lonely_values,
     value_line,
 )
 from synthdp.table.microdata import Codes
@@ -118,7 +116,9 @@ class VerbatimOverDraws:
     def take(self, read: "Read", *, rng: np.random.Generator) -> None:
         """Count what one draw gives out that has been read."""
         asked = read.asked
-        self._find_stand_ins(asked, rng)
+        fresh = asked[self._near[asked, 0] < 0]
+        if len(fresh):
+            self._near[fresh] = stand_ins(self._values, rng=rng, rows=fresh)
         marks = [mark(pair, asked, self._near[asked]) for pair in read.pairs]
         if len(asked):
             self._own[asked] += np.any([one.own for one in marks], axis=0)
@@ -166,8 +166,7 @@ class VerbatimOverDraws:
         }
 
     def _start(self, comparison: Comparison) -> None:
-        passive = {column.name for column in comparison.schema.derived()}
-        known = read_original(comparison.original, comparison.schema, passive=passive)
+        known = Original(comparison.original)
         pairs = side_by_side(comparison, known)
         self._values = replaced_values(comparison.original, comparison.schema, pairs)
         n = len(self._values)
@@ -176,16 +175,9 @@ class VerbatimOverDraws:
         self._times = min(NEIGHBOURS, n - 1)
         self._near = np.full((n, self._times), -1, dtype=np.int64)
         self._own, self._others = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        columns = [column for column in comparison.schema.replaced() if column.name in pairs[0].original]
-        found = [lonely(column, pairs[0].original[column.name]) for column in columns]
-        self._lonely: list[Lonely] = [one for one in found if one is not None]
-        self._counts = [_nothing(one) for one in self._lonely]
+        self._lonely = lonely_values(comparison.schema, pairs)
+        self._counts = [ValueCounts(*np.zeros((4, len(one.rows)), dtype=np.int64)) for one in self._lonely]
         self._known = known
-
-    def _find_stand_ins(self, asked: Codes, rng: np.random.Generator) -> None:
-        fresh = asked[self._near[asked, 0] < 0]
-        if len(fresh):
-            self._near[fresh] = stand_ins(self._values, rng=rng, rows=fresh)
 
 
 def individually(own: Codes, others: Codes, *, times: int, level: float) -> int:
@@ -209,8 +201,3 @@ def individually(own: Codes, others: Codes, *, times: int, level: float) -> int:
         return 0
     tail = stats.binom.sf(own - 1, own + others, LIKELIER / (LIKELIER + times))
     return int(np.sum(tail <= level / len(own)))
-
-
-def _nothing(found: Lonely) -> ValueCounts:
-    none = np.zeros(len(found.rows), dtype=np.int64)
-    return ValueCounts(none, none, none, none)

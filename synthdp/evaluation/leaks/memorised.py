@@ -7,7 +7,7 @@ is its own control: fitted once and held out once, by the same method and among 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError, SynthdpError
-from synthdp.evaluation.combinations import combine
+from synthdp.evaluation.combinations import alone, combine
 from synthdp.evaluation.comparison import Comparison, clusters, split
 from synthdp.evaluation.risk.nearest import encode_records, nearest
 from synthdp.evaluation.risk.rates import mean_difference
@@ -123,7 +123,8 @@ def evaluate_memorised(
         raise InputError(f"memorised: needs a replaced column and {FEWEST_RECORDS} records to halve, found {n}.")
     inside, together = _inside(comparison, 2 * most_fitted, rng)
     frame = comparison.original.iloc[inside].reset_index(drop=True)
-    halves = _Halves(frame, columns, _alone(comparison.original, columns)[inside], rng)
+    (codes,) = combine([comparison.original], columns, exact=True)
+    halves = _Halves(frame, columns, alone(codes)[inside], rng)
     failed, found = 0, {}
     while halves.splits < most_splits:
         part = split(len(inside), share=0.5, cluster=together, rng=rng)
@@ -162,11 +163,6 @@ class _Halves:
     rng: np.random.Generator
     fits: int = 0
     copies: int = 0
-    equal: list[Floats] = field(default_factory=list)
-    blind: list[Floats] = field(default_factory=list)
-    blind_near: list[Floats] = field(default_factory=list)
-    close: list[Floats] = field(default_factory=list)
-    anywhere: list[Floats] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         n = len(self.frame)
@@ -181,14 +177,9 @@ class _Halves:
         self.codes = [distinct(self.frame[one.name], missing="none") + 1 for one in self.columns]
         fewest = np.min([np.bincount(code)[code] for code in self.codes], axis=0)
         self.common = fewest >= COMMON
-        for counts, size in (
-            (self.equal, self.unique),
-            (self.blind, self.unique),
-            (self.blind_near, self.targets),
-            (self.close, self.targets),
-            (self.anywhere, self.unique),
-        ):
-            counts += [np.zeros(len(size)), np.zeros(len(size))]
+        # of every record when it was fitted, and when it was not
+        self.equal, self.anywhere, self.blind = np.zeros((3, 2, len(self.unique)))
+        self.close, self.blind_near = np.zeros((2, 2, len(self.targets)))
 
     @property
     def splits(self) -> int:
@@ -210,13 +201,12 @@ class _Halves:
             equal[0] += found[self.unique]
             equal[1] = np.maximum(equal[1], found[self.unique])
             close += nearest(targets, near, skip=tied[self.targets], rng=rng)[1][:, 0] <= self.reach + SAME
-        chance, chance_near = self._blind(fitted, self.unique), self._blind(fitted, self.targets)
-        for which, held in ((0, fitted), (1, ~fitted)):
-            self.blind[which] += chance * held[self.unique]
-            self.blind_near[which] += chance_near * held[self.targets]
-            self.equal[which] += equal[0] / len(copies) * held[self.unique]
-            self.anywhere[which] += equal[1] * held[self.unique]
-            self.close[which] += close / len(copies) * held[self.targets]
+        unique, aimed = (np.stack([fitted, ~fitted])[:, whom] for whom in (self.unique, self.targets))
+        self.blind += self._blind(fitted, self.unique) * unique
+        self.blind_near += self._blind(fitted, self.targets) * aimed
+        self.equal += equal[0] / len(copies) * unique
+        self.anywhere += equal[1] * unique
+        self.close += close / len(copies) * aimed
         self.fits += 1
         self.copies = len(copies)
 
@@ -247,11 +237,9 @@ class _Halves:
         }
 
 
-def _shares(
-    counts: Sequence[Floats], splits: int, least: int, copies: int, blind: Sequence[Floats]
-) -> dict[str, float]:
+def _shares(counts: Floats, splits: int, least: int, copies: int, blind: Floats) -> dict[str, float]:
     """Return both shares and their difference with its interval, per record and copy, what chance gives taken off."""
-    fitted, held = (part / splits for part in counts)
+    fitted, held = counts / splits
     size = len(fitted)
     share = size / max(size, least)
     if not size:
@@ -278,12 +266,6 @@ def _inside(comparison: Comparison, most: int, rng: np.random.Generator) -> tupl
     taken = np.ones(n, dtype=np.bool_) if n <= most else split(n, share=most / n, cluster=together, rng=rng)
     inside = np.flatnonzero(taken)
     return inside, None if together is None else together[inside]
-
-
-def _alone(frame: pd.DataFrame, columns: Sequence[Column]) -> Booleans:
-    """Return who has a combination of values that nobody else has."""
-    (codes,) = combine([frame], columns, exact=True)
-    return np.asarray(np.bincount(codes)[codes] == 1)
 
 
 def _decided(found: dict[str, Any], enough: float, splits: int) -> bool:

@@ -1,7 +1,7 @@
 """A released file beside the original, and who may stand in for a record: what chance is measured with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,8 @@ import pandas as pd
 from scipy.spatial import KDTree
 
 from synthdp.arrays import Codes, Floats
+from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS
 from synthdp.table.coded import coded, distinct, joint, merge, same
 from synthdp.table.schema import Column, Schema
@@ -41,28 +43,22 @@ class Beside:
     kept_copy: Codes
     twice: bool = False
 
-    def links(self) -> tuple[Codes, Codes]:
-        """Return released rows and the records they must come from: combinations of kept columns that occur once."""
-        return self._linked
-
-    def codes(self) -> tuple[Codes, Codes]:
-        """Return one number for each combination of replaced values that both files have, -1 for all others."""
-        return self._coded
-
     @cached_property
-    def _linked(self) -> tuple[Codes, Codes]:
+    def links(self) -> tuple[Codes, Codes]:
+        """Released rows and the records they must come from: combinations of kept columns that occur once."""
         here, there = _once(self.kept_copy), _once(self.kept)
         _, rows, records = np.intersect1d(self.kept_copy[here], self.kept[there], return_indices=True)
         return here[rows], there[records]
 
     @cached_property
-    def _coded(self) -> tuple[Codes, Codes]:
+    def codes(self) -> tuple[Codes, Codes]:
+        """One number for each combination of replaced values that both files have, -1 for all others."""
         here, there = shared([(self.original[name], self.copy[name]) for name in self.original])
         return here, np.tile(there, 2) if self.twice else there
 
     def given_out(self) -> npt.NDArray[np.bool_]:
         """Return whose combination of replaced values some released row has."""
-        return self.codes()[0] >= 0
+        return self.codes[0] >= 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,8 +66,6 @@ class Original:
     """What is read of the original once, whatever is laid beside it: values by column, and kept combinations."""
 
     frame: pd.DataFrame
-    schema: Schema
-    passive: frozenset[str]
     values: dict[str, Floats] = field(default_factory=dict)
     combined: dict[tuple[str, ...], Codes] = field(default_factory=dict)
 
@@ -92,36 +86,59 @@ class Original:
         return self.combined[names]
 
 
-def read_original(original: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Original:
-    """Return the original, to be read once for all files that are laid beside it."""
-    return Original(original, schema, frozenset(passive))
-
-
-def beside(
-    name: str, original: pd.DataFrame | Original, copy: pd.DataFrame, schema: Schema, *, passive: set[str]
-) -> Beside:
+def beside(name: str, known: Original, copy: pd.DataFrame, schema: Schema, *, passive: set[str]) -> Beside:
     """Return a released file beside the original; ``passive`` columns (derived ones) link nobody."""
-    known = original if isinstance(original, Original) else read_original(original, schema, passive=passive)
     n = len(known.frame)
     kept = [column for column in schema.kept() if column.name not in passive and column.name in copy.columns]
     replaced = [column for column in schema.replaced() if column.name in copy.columns]
     file = coded(copy)
-    theirs = [file.values(column) for column in kept]
+    both = [(known.column(column), file.values(column)) for column in kept]
     if not kept:
         combined = np.full(n + len(copy), -1, dtype=np.int64)
-    elif all(_equal(known.column(column), values) for column, values in zip(kept, theirs, strict=True)):
+    elif n == len(copy) and all(same(ours, theirs).all() for ours, theirs in both):
         # numbers are given in the order of the original, so that the same columns give the same
         combined = np.tile(known.kept(kept), 2)
     else:
-        combined = joint(
-            [np.concatenate([known.column(one), values]) for one, values in zip(kept, theirs, strict=True)]
-        )
+        combined = joint([np.concatenate(pair) for pair in both])
     return Beside(
         name=name,
         original={column.name: known.column(column) for column in replaced},
         copy={column.name: file.values(column) for column in replaced},
         kept=combined[:n],
         kept_copy=combined[n:],
+    )
+
+
+def side_by_side(comparison: Comparison, known: Original | None = None) -> list[Beside]:
+    """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place.
+
+    ``known`` is the original as it was read before.
+    """
+    passive = {column.name for column in comparison.schema.derived()}
+    known = known or Original(comparison.original)
+    pairs = [
+        beside(f"copy {number}", known, copy, comparison.schema, passive=passive)
+        for number, copy in enumerate(comparison.copies, start=1)
+    ]
+    if comparison.aligned:
+        return [_placed(pair) for pair in pairs]
+    if len(np.unique(pairs[0].kept)) < 2:
+        raise InputError("verbatim: kept columns do not tell these records apart, so equal rows say nothing.")
+    return pairs
+
+
+def _placed(pair: Beside) -> Beside:
+    """Return a pair in which records that share their kept values are told apart by their place.
+
+    Every row is listed twice, under its kept values and under its place.
+    """
+    alone = np.bincount(pair.kept + 1)[pair.kept + 1] == 1
+    first = 1 + int(max(pair.kept.max(), pair.kept_copy.max(initial=0)))
+    return replace(
+        pair,
+        twice=True,
+        kept=np.where(alone, pair.kept, first + np.arange(len(pair.kept))),
+        kept_copy=np.concatenate([pair.kept_copy, first + np.arange(len(pair.kept_copy))]),
     )
 
 
@@ -191,7 +208,7 @@ def mark(pair: Beside, rows: Codes, near: Codes) -> Marks:
     The values looked for are the record's own each time, so neither a common value nor records that are alike on the
     replaced columns make chance look smaller or larger than it is.
     """
-    here, there = pair.codes()
+    here, there = pair.codes
     wide = int(max(here.max(initial=0), there.max(initial=0))) + 1
     known = here[rows] >= 0
     released = (pair.kept_copy * wide + there)[there >= 0]
@@ -232,10 +249,6 @@ def unlike_stand_ins(x: Floats, *, rng: np.random.Generator, rows: Codes, most: 
     place = np.empty(len(x), dtype=np.int64)
     place[order] = which.reshape(-1)
     return np.asarray(order[first][stand_ins(combinations, rng=rng, rows=place[rows], most=most)], dtype=np.int64)
-
-
-def _equal(one: Floats, other: Floats) -> bool:
-    return one.shape == other.shape and bool(same(one, other).all())
 
 
 def _once(ids: Codes) -> Codes:

@@ -65,7 +65,7 @@ def verbatim_rows(pair: Beside, *, level: float, rng: np.random.Generator) -> It
 
 def verbatim_values(pair: Beside, column: Column, *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
     """Find values that stayed with their record, and values of other records that only copying can explain."""
-    rows, records = pair.links()
+    rows, records = pair.links
     x, released = pair.original[column.name][records], pair.copy[column.name][rows]
     present = np.isfinite(x) & np.isfinite(released)
     x, released = _some(x[present], released[present], rng=rng)
@@ -85,7 +85,7 @@ def row_order(pair: Beside, *, level: float, rng: np.random.Generator) -> Iterat
     if found is not None:
         yield found
         return
-    rows, records = pair.links()
+    rows, records = pair.links
     orders = [(rows.astype(np.float64), records.astype(np.float64))] if len(rows) >= FEW else []
     for name, values in pair.original.items():
         present = np.isfinite(values[:size]) & np.isfinite(pair.copy[name][:size])

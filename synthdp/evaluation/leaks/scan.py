@@ -16,7 +16,7 @@ from synthdp.errors import InputError
 from synthdp.evaluation.leaks import records as row_tests
 from synthdp.evaluation.leaks import statements
 from synthdp.evaluation.leaks.finding import LEVEL, Kind, Leak
-from synthdp.evaluation.leaks.pairing import beside
+from synthdp.evaluation.leaks.pairing import Original, beside
 from synthdp.evaluation.leaks.statements import PublicFile
 from synthdp.table import io
 from synthdp.table.schema import Schema
@@ -179,7 +179,8 @@ def _records(
 ) -> Iterator[Leak]:
     replaced = [column for column in schema.replaced() if column.name not in derived]
     level = LEVEL / max(1, len(copies))
-    pairs = [beside(name, original, copy, schema, passive=set(derived)) for name, copy in copies.items()]
+    known = Original(original)
+    pairs = [beside(name, known, copy, schema, passive=set(derived)) for name, copy in copies.items()]
     for pair, (name, copy) in zip(pairs, copies.items(), strict=True):
         yield from statements.extra_columns(pair, original, copy, schema)
         yield from statements.derived_columns(copy, name, derived, schema)

@@ -162,7 +162,7 @@ SHORTEST_WORD = 4
 
 def extra_columns(pair: Beside, original: pd.DataFrame, copy: pd.DataFrame, schema: Schema) -> Iterator[Leak]:
     """Find columns that are not the schema's, and say with which replaced column one goes together."""
-    rows, records = pair.links()
+    rows, records = pair.links
     for name in copy.columns:
         if name in schema:
             continue

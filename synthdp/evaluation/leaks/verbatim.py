@@ -8,7 +8,7 @@ beside it? A mask and a smooth model cannot tell a value from those beside it; a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,15 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
 from synthdp.evaluation.leaks.pairing import (
     Beside,
-    Original,
-    beside,
     mark,
-    read_original,
     replaced_values,
+    side_by_side,
     stand_ins,
     unlike_stand_ins,
 )
 from synthdp.evaluation.leaks.records import FEW
 from synthdp.table.microdata import Codes, Floats
-from synthdp.table.schema import Column
+from synthdp.table.schema import Column, Schema
 
 # how much likelier than at a stand-in a match may be: what is coarse, or far from its neighbours, comes back to its own
 # row a little more often under any mask
@@ -190,7 +188,7 @@ def value_line(found: Lonely, counts: ValueCounts, *, draws: int, level: float) 
 
 def _rows_of(pair: Beside, n: int) -> Codes:
     """Return the row of each record that kept columns tell apart, -1 for the others."""
-    rows, records = pair.links()
+    rows, records = pair.links
     made = np.full(n, -1, dtype=np.int64)
     made[records] = rows
     return made
@@ -260,14 +258,15 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     rows = [int(one.own.sum()) for one in marks]
     limits = _limits([int(one.others.sum()) for one in marks], near.shape[1], len(values))
     worst = int(np.argmax(np.subtract(rows, limits)))
+    lines = _value_lines(comparison, pairs)
     found: dict[str, Any] = {
         "rows": rows[worst],
         "chance": limits[worst],
-        "excess": max(0, rows[worst] - limits[worst]),
+        "excess": max([0, rows[worst] - limits[worst], *(line["excess"] for line in lines)]),
+        "per_copy": rows,
+        "in_all": None,
+        "values": lines,
     }
-    lines = _value_lines(comparison, pairs)
-    found |= {"per_copy": rows, "in_all": None, "values": lines}
-    found["excess"] = max([found["excess"], *(line["excess"] for line in lines)])
     if len(pairs) == 1:
         return found
     everywhere = np.all([one.own for one in marks], axis=0)
@@ -285,47 +284,19 @@ def evaluate_verbatim(comparison: Comparison, *, rng: np.random.Generator) -> di
     return found | {"in_all": {"rows": count, "chance": limit}, "excess": max(found["excess"], count - limit)}
 
 
+def lonely_values(schema: Schema, pairs: Sequence[Beside]) -> list[Lonely]:
+    """Return the values that one record has, of each replaced column that all files have."""
+    columns = [column for column in schema.replaced() if all(column.name in pair.copy for pair in pairs)]
+    return [one for column in columns if (one := lonely(column, pairs[0].original[column.name])) is not None]
+
+
 def _value_lines(comparison: Comparison, pairs: Sequence[Beside]) -> list[dict[str, Any]]:
     """Return for each replaced column with values that one record has how many of them came back."""
-    columns = [column for column in comparison.schema.replaced() if all(column.name in pair.copy for pair in pairs)]
-    found = [one for column in columns if (one := lonely(column, pairs[0].original[column.name])) is not None]
+    found = lonely_values(comparison.schema, pairs)
     return [
         value_line(one, count_values(one, pairs, aligned=comparison.aligned), draws=1, level=LEVEL_VALUES / len(found))
         for one in found
     ]
-
-
-def side_by_side(comparison: Comparison, known: Original | None = None) -> list[Beside]:
-    """Return every copy beside the original, rows told apart by kept columns or, where they are aligned, by place.
-
-    ``known`` is the original as it was read before.
-    """
-    passive = {column.name for column in comparison.schema.derived()}
-    known = known or read_original(comparison.original, comparison.schema, passive=passive)
-    pairs = [
-        beside(f"copy {number}", known, copy, comparison.schema, passive=passive)
-        for number, copy in enumerate(comparison.copies, start=1)
-    ]
-    if comparison.aligned:
-        return [_placed(pair) for pair in pairs]
-    if len(np.unique(pairs[0].kept)) < 2:
-        raise InputError("verbatim: kept columns do not tell these records apart, so equal rows say nothing.")
-    return pairs
-
-
-def _placed(pair: Beside) -> Beside:
-    """Return a pair in which records that share their kept values are told apart by their place.
-
-    Every row is listed twice, under its kept values and under its place.
-    """
-    alone = np.bincount(pair.kept + 1)[pair.kept + 1] == 1
-    first = 1 + int(max(pair.kept.max(), pair.kept_copy.max(initial=0)))
-    return replace(
-        pair,
-        twice=True,
-        kept=np.where(alone, pair.kept, first + np.arange(len(pair.kept))),
-        kept_copy=np.concatenate([pair.kept_copy, first + np.arange(len(pair.kept_copy))]),
-    )
 
 
 def _limits(hits: Sequence[int], times: int, n: int) -> list[int]:

@@ -7,13 +7,13 @@ import numpy as np
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import IDENTITY_LIMITS, MATCHING_LIMITS, Finding, Need, Plain
+from synthdp.evaluation.risk.bayes import evaluate_persons
 from synthdp.evaluation.risk.channel import MaskDraw
 from synthdp.evaluation.risk.extremes import evaluate_extremes
 from synthdp.evaluation.risk.identity import evaluate_identity
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.evaluation.risk.linking import evaluate_linked
 from synthdp.evaluation.risk.persons import persons_of
-from synthdp.evaluation.risk.persons_together import evaluate_persons
 from synthdp.evaluation.risk.public import evaluate_public, learn_public
 
 KEYS, TRACED = frozenset({Need.KEYS}), frozenset({Need.KEYS, Need.ROWS})

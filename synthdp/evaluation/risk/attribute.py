@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.evaluation.combinations import classes, combine, require_columns, require_targets
+from synthdp.evaluation.combinations import alone, classes, combine, require_copies, require_keys, require_targets
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.attribution import (
     PERCENT,
@@ -18,8 +18,9 @@ from synthdp.evaluation.risk.attribution import (
     targeted_outsider,
     warn,
 )
-from synthdp.evaluation.risk.rates import Estimate, mean_difference, refuse_members, require_outsiders, wilson
+from synthdp.evaluation.risk.rates import Estimate, mean_difference, rate, refuse_members, require_outsiders
 from synthdp.evaluation.risk.regressing import attack_by_regression
+from synthdp.table.coded import coded
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column, Schema
 
@@ -104,13 +105,9 @@ def evaluate_attribute(
     >>> found["iS"], found["DiS"], found["DiSCO"]
     (100.0, 50.0, 50.0)
     """
-    keys = comparison.schema.keys()
-    if not keys:
-        raise InputError("attribute: needs to know what an intruder knows; set key: true for at least one column.")
-    if not comparison.copies:
-        raise InputError("attribute: needs at least one copy, found none.")
+    keys = require_keys(comparison.schema, "attribute")
     wanted = require_targets(targets, comparison.schema.columns, "attribute")
-    require_columns(comparison.copies, [*keys, *wanted], "attribute")
+    require_copies(comparison.copies, [*keys, *wanted], "attribute")
     outside = None if holdout is None else require_outsiders(holdout, [*keys, *wanted], "attribute")
     if outside is not None:
         refuse_members(comparison.original, outside, comparison.schema.columns, "attribute")
@@ -163,12 +160,12 @@ def _guessing(
 ) -> dict[str, Any]:
     """Return the modal guess for members and for outsiders, over everybody and over the unique."""
     members = guess(cells[0], values[0], *stacked)
-    unique = np.bincount(cells[0])[cells[0]] == 1
+    unique = alone(cells[0])
     left_out = guess(cells[0], values[0], cells[0], values[0], left_out=True)
     others = guess(cells[-1], values[-1], *stacked) if outside else left_out
     gain = mean_difference(members, others) if outside else mean_difference(members - others, None)
     return {
-        "guess": {"success": _rate(members), "baseline": _rate(others), "gain": gain},
+        "guess": {"success": rate(members), "baseline": rate(others), "gain": gain},
         "gain_unique": mean_difference((members - left_out)[unique], None) | {"records": int(unique.sum())},
     }
 
@@ -223,23 +220,19 @@ def _own_row(cells: list[Codes], values: list[Codes], m: int) -> Estimate:
 def _warnings(
     comparison: Comparison, target: Column, keys: Sequence[Column], disclosed: Any, values: Codes
 ) -> list[dict[str, Any]]:
-    coded = {key.name: classes([comparison.original], key)[0] for key in keys}
-    labels = {key.name: _labels(comparison, key, coded[key.name]) for key in keys}
-    return warn(disclosed, values, coded, labels=labels | {"": _labels(comparison, target, values)})
+    found = {key.name: classes([comparison.original], key)[0] for key in keys}
+    labels = {key.name: _labels(comparison, key, found[key.name]) for key in keys}
+    return warn(disclosed, values, found, labels=labels | {"": _labels(comparison, target, values)})
 
 
-def _labels(comparison: Comparison, column: Column, coded: Codes) -> dict[int, str]:
+def _labels(comparison: Comparison, column: Column, found: Codes) -> dict[int, str]:
     """Return the names of classes that are levels; numbers and missing values have none."""
     if not column.kind.categorical:
         return {}
     series = comparison.original[column.name]
-    known = series.notna().to_numpy()
-    first = np.unique(coded[known], return_index=True)
+    known = coded(comparison.original).present(column.name)
+    first = np.unique(found[known], return_index=True)
     return {int(code): str(series[known].iloc[place]) for code, place in zip(*first, strict=True)}
-
-
-def _rate(success: Floats) -> Estimate:
-    return wilson(float(success.sum()), len(success))
 
 
 def _mean(probability: Floats) -> float | None:

@@ -1,22 +1,32 @@
-"""The intruder who knows mask, model and parameters: a posterior handed in from outside decides which row is whose."""
+"""Intruders who know how probable a person's keys are given a row: they look for one row, or for all of a person's.
 
+Who knows mask, model and parameters has the posterior from outside; who has only the public files works it out.
+"""
+
+import itertools
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.identity import chance_hits, refuse_unless_aligned
-from synthdp.evaluation.risk.likelihood import LikelihoodRisk, summarise
+from synthdp.evaluation.comparison import Comparison, some
+from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, everybody, refuse_unless_aligned
+from synthdp.evaluation.risk.likelihood import LikelihoodRisk, best_by_fold, summarise
+from synthdp.evaluation.risk.persons import PersonsRisk, interval_of_persons
+from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.evaluation.risk.scoring import TIE
 from synthdp.evaluation.risk.traces import unchanged
 from synthdp.table.microdata import Codes, Floats
 
-NAME = "identity_bayes"
+NAME, PERSONS = "identity_bayes", "persons"
 MOST_PAIRS = 2 * 10**7
-FEWEST_TARGETS = 200
+FEWEST_TARGETS, FEWEST_PERSONS = 200, 100
 # pairs of a target and a row looked at in one go: 2 MB an array, which stays in the cache
 AT_ONCE = 2.5 * 10**5
+TUNED_ON = 200
+TEMPERATURES = 2.0 ** np.arange(-4, 1.5, 0.5)
+# all ways of assigning rows are tried for persons of up to so many rows
+MOST_ASSIGNED = 4
 
 
 class LogPosterior(Protocol):
@@ -79,16 +89,15 @@ def evaluate_bayes(
     >>> age = np.arange(30.0)
     >>> data = resolve(pd.DataFrame({"age": age}), {"age": Variable(role="replace", key=True)})
     >>> files = Comparison(data.frame, (pd.DataFrame({"age": age + 0.1}),), data.schema, aligned=True)
-    >>> channel = GaussianChannel(age, (age + 0.1)[None], sd=0.2)
-    >>> evaluate_bayes(files, channel, rng=np.random.default_rng(1)).expected_links
+    >>> noise = lambda targets, rows: -0.5 * ((age[rows] + 0.1 - age[targets, None]) / 0.2) ** 2
+    >>> evaluate_bayes(files, noise, rng=np.random.default_rng(1)).expected_links
     30.0
     """
     refuse_unless_aligned(comparison, NAME)
     n = len(comparison.original)
     block = unchanged(comparison)
     if targets is None:
-        size = min(n, max(FEWEST_TARGETS, most_pairs // n))
-        targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+        targets = some(n, max(FEWEST_TARGETS, most_pairs // n), rng=rng)
     # what a posterior learnt for one fold of records is used up before the next is asked for
     folds = getattr(log_posterior, "folds", np.zeros(n, dtype=np.int64))
     targets = targets[np.argsort(folds[targets], kind="stable")]
@@ -120,48 +129,130 @@ def evaluate_bayes(
     return summarise(sizes, comparison.groups, targets, share, posterior, predicted, chance)
 
 
-@dataclass(frozen=True, repr=False)
-class GaussianChannel:
-    """A numeric key released as y_m = a + b x + u + e_m, with u common to the copies of a record and e_m to none.
+def evaluate_persons(
+    comparison: Comparison,
+    log_posterior: LogPosterior,
+    person: Codes,
+    *,
+    rng: np.random.Generator,
+    permutations: int = 200,
+    most_pairs: int = MOST_PAIRS,
+    targets: Codes | None = None,
+) -> PersonsRisk:
+    """Attack persons by all their rows together.
 
-    Noise once for all copies has sd 0 and a common part; noise per copy has no common part. A draw from a regression
-    given a Gaussian mask is of this form, with a different for every row.
+    The intruder holds the true keys x_1 … x_s of all rows of a person, knows that the person is in the file and which
+    rows of a copy belong to one person (the column that says so is released), and looks among persons with as many
+    rows. Person g gets
+
+        Pr(g is the target | x, copies)  ∝  [ Σ_π Π_i p(x_i | row π(i) of g) ]^t,
+
+    the sum over all ways of assigning rows. They point at the likeliest, at random among ties.
 
     Parameters
     ----------
-    x
-        True values, shape (n,).
-    y
-        Released values, shape (M, n).
-    sd, common
-        Standard deviations of e and u; not both zero.
-    intercept, slope
-        a, one number or one for each row, and b.
-    prior_mean, prior_sd
-        Of x given what else a row shows, one mean or one for each row; an infinite sd says that it shows nothing.
+    log_posterior
+        Of one record's keys given one row: that of ``identity_bayes``, or of ``identity_public``.
+    person
+        Whose each record is, from :func:`synthdp.evaluation.risk.persons.persons_of`.
+    most_pairs
+        How many pairs of a record and a row may be asked for; above, persons are sampled.
+    targets
+        Which persons to attack, evenly spaced ones of them where that is too much work; by default all, or a sample.
+
+    Raises
+    ------
+    InputError
+        If the attack cannot be made on these files.
+
+    Notes
+    -----
+    Rows are taken as independent given what copies show of each. Beyond four rows the sum over assignments is replaced
+    by Π_i Σ_r p(x_i | r), which lets two records share a row. The temperature t, from persons of other folds, makes
+    up for either. Cost: O(pairs) and s! for each pair of persons, s at most 4.
     """
+    refuse_unless_aligned(comparison, PERSONS)
+    sizes = np.bincount(person)
+    rows = np.argsort(person, kind="stable")
+    first = np.cumsum(sizes) - sizes
+    attack = _Attack(log_posterior, unchanged(comparison), sizes, rows, first)
+    count = len(sizes)
+    cost = float(np.mean(sizes * np.bincount(sizes, weights=sizes)[sizes]))
+    few = min(count if targets is None else len(targets), max(FEWEST_PERSONS, int(most_pairs / cost)))
+    if targets is None:
+        targets = some(count, few, rng=rng)
+    targets = targets[np.linspace(0, len(targets) - 1, few).astype(np.int64)]
+    folds = rng.permutation(count) % FOLDS
+    heat = _tune(attack, rng.permutation(targets)[: min(TUNED_ON, few)], folds)
+    share, posterior, predicted = np.empty(few), np.empty(few), np.empty(few)
+    winner = np.empty(few, dtype=np.int64)
+    for place, target in enumerate(targets):
+        others, scores = attack.scores(int(target))
+        scores = heat[folds[target]] * scores
+        largest, own = scores.max(), int(np.flatnonzero(others == target)[0])
+        tied = np.flatnonzero(scores >= largest - TIE)
+        total = np.logaddexp.reduce(scores)
+        share[place] = 1 / len(tied) if scores[own] >= largest - TIE else 0.0
+        posterior[place], predicted[place] = np.exp(scores[own] - total), np.exp(largest - total)
+        winner[place] = others[rng.choice(tied)]
+    chance = chance_hits(winner, targets, count, permutations, rng=rng)
+    individual, confidence, right = everybody(count, targets, posterior, predicted, share)
+    return PersonsRisk(
+        *(individual[person], confidence[person], right[person]),
+        persons=count,
+        expected_links=float(share.mean()) * count,
+        expected_links_rate=float(share.mean()),
+        expected_links_chance=float(np.quantile(chance, CHANCE_LEVEL, method="higher")) * count / few,
+        predicted_links=float(predicted.mean()) * count,
+        max_posterior=float(posterior.max()),
+        sampled=interval_of_persons(share, count),
+        chance=(1 / np.bincount(sizes)[sizes])[person],
+        person=person,
+    )
 
-    x: Floats
-    y: Floats
-    sd: float
-    common: float = 0.0
-    intercept: Floats | float = 0.0
-    slope: float = 1.0
-    prior_mean: Floats | float = 0.0
-    prior_sd: float = np.inf
 
-    def __repr__(self) -> str:
-        return f"GaussianChannel({len(self.x)} records, {len(self.y)} copies)"
+@dataclass(frozen=True, repr=False)
+class _Attack:
+    """Scores of persons: ``rows`` lists records person by person, ``first`` where each begins."""
 
-    def __call__(self, targets: Codes, rows: Codes) -> Floats:
-        """Return log p(x of targets | y of rows) up to a constant.
+    log_posterior: LogPosterior
+    block: Codes
+    sizes: Codes
+    rows: Codes
+    first: Codes
 
-        With ȳ the mean of M copies and s² = sd²/M + common², the precision of x is 1/prior_sd² + b²/s², and its mean
-        the average of prior_mean and (ȳ − a)/b, weighted by these two.
-        """
-        told = self.slope**2 / (self.sd**2 / len(self.y) + self.common**2)
-        before = self.prior_sd**-2
-        seen = told / self.slope * (self.y.mean(axis=0) - self.intercept) if self.slope else np.zeros(len(self.x))
-        mean = (before * self.prior_mean + seen) / (before + told)
-        gap = mean[rows][None, :] - self.x[targets][:, None]
-        return np.asarray(-0.5 * (before + told) * gap**2)
+    def scores(self, target: int) -> tuple[Codes, Floats]:
+        """Return the persons with as many rows as the target, and the evidence for each."""
+        size = int(self.sizes[target])
+        others = np.flatnonzero(self.sizes == size)
+        mine = self.rows[self.first[target] : self.first[target] + size]
+        theirs = self.rows[self.first[others][:, None] + np.arange(size)].ravel()
+        pairs = np.where(self.block[mine][:, None] == self.block[theirs], self.log_posterior(mine, theirs), -np.inf)
+        return others, assigned(pairs.reshape(size, len(others), size).transpose(1, 0, 2))
+
+
+def assigned(pairs: Floats) -> Floats:
+    """Return log Σ_π Π_i exp(pairs[:, i, π(i)]), for up to four rows; beyond, rows may be assigned twice.
+
+    Examples
+    --------
+    >>> pairs = np.log(np.array([[[0.5, 0.1], [0.2, 0.4]]]))
+    >>> np.exp(assigned(pairs)).round(3).tolist()  # 0.5 · 0.4 + 0.1 · 0.2
+    [0.22]
+    """
+    size = pairs.shape[1]
+    if size > MOST_ASSIGNED:
+        return np.asarray(np.logaddexp.reduce(pairs, axis=2).sum(axis=1))
+    orders = np.asarray(list(itertools.permutations(range(size))), dtype=np.int64)
+    return np.asarray(np.logaddexp.reduce(pairs[:, np.arange(size), orders].sum(axis=2), axis=1))
+
+
+def _tune(attack: _Attack, few: Codes, folds: Codes) -> Floats:
+    """Return for each fold the temperature under which the own persons of other folds are most probable."""
+    mine = np.empty((len(few), len(TEMPERATURES)))
+    for place, target in enumerate(few):
+        others, scores = attack.scores(int(target))
+        own = scores[np.flatnonzero(others == target)[0]]
+        for step, t in enumerate(TEMPERATURES):
+            mine[place, step] = t * own - np.logaddexp.reduce(t * scores)
+    return TEMPERATURES[best_by_fold(mine, folds[few])]

@@ -5,6 +5,7 @@ Who can be told from everybody else by values that are released as they are, and
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.arrays import Booleans
-from synthdp.evaluation.combinations import classes
+from synthdp.evaluation.combinations import alone, classes
 from synthdp.evaluation.comparison import Comparison
 from synthdp.table.coded import merge
 from synthdp.table.microdata import Codes, Floats
@@ -276,47 +277,34 @@ def evaluate_exposure(comparison: Comparison, *, size: int = LARGEST_SUBSET) -> 
     """
     kept = comparison.schema.kept()
     knowable = [column for column in kept if column.key]
-    coded = {column.name: _codes(comparison, column) for column in kept}
-    n = len(comparison.original)
+    decided = [column for column in knowable if column.key_decided]
+    coded = {column.name: classes([comparison.original], column, exact=True)[0] for column in kept}
+    nobody = np.zeros(len(comparison.original), dtype=np.bool_)
     largest = min(size, len(knowable))
     while largest > 1 and sum(comb(len(knowable), one) for one in range(1, largest + 1)) > MOST_SUBSETS:
         largest -= 1
     subsets: list[dict[str, Any]] = []
     some: list[Booleans] = []
-    reached = np.zeros(n, dtype=np.bool_)
+    reached = nobody
     for number in range(1, largest + 1):
         for chosen in combinations(knowable, number):
-            together = coded[chosen[0].name]
-            for column in chosen[1:]:
-                together = merge(together, coded[column.name])
-            alone = _alone(together)
-            reached = reached | alone
+            unique = _alone_on(chosen, coded)
+            reached = reached | unique
             names = [column.name for column in chosen]
-            subsets.append({"columns": names, "unique": int(alone.sum()), "unique_rate": float(alone.mean())})
+            subsets.append({"columns": names, "unique": int(unique.sum()), "unique_rate": float(unique.mean())})
         some.append(reached)
     return Exposure(
         columns=tuple(column.name for column in kept),
-        unique=_alone_on(kept, coded, n),
+        unique=_alone_on(kept, coded) if kept else nobody,
         knowable=tuple(column.name for column in knowable),
         subsets=tuple(subsets),
         unique_on_some=tuple(some),
         largest=largest,
-        alone=_alone_on([column for column in knowable if column.key_decided], coded, n),
-        alone_undecided=_alone_on(knowable, coded, n),
+        alone=_alone_on(decided, coded) if decided else nobody,
+        alone_undecided=_alone_on(knowable, coded) if knowable else nobody,
     )
 
 
-def _codes(comparison: Comparison, column: Column) -> Codes:
-    return classes([comparison.original], column, exact=True)[0]
-
-
-def _alone_on(columns: Sequence[Column], coded: Mapping[str, Codes], n: int) -> Booleans:
-    """Return who is alone on all of several columns; on none, nobody is."""
-    joint = np.zeros(n, dtype=np.int64)
-    for column in columns:
-        joint = merge(joint, coded[column.name])
-    return _alone(joint) if columns else np.zeros(n, dtype=np.bool_)
-
-
-def _alone(together: Codes) -> Booleans:
-    return np.asarray(np.bincount(together)[together] == 1, dtype=np.bool_)
+def _alone_on(columns: Sequence[Column], coded: Mapping[str, Codes]) -> Booleans:
+    """Return who is alone on all of several columns."""
+    return alone(reduce(merge, (coded[column.name] for column in columns)))

@@ -1,7 +1,7 @@
 """Identity risk: whether somebody who knows a person's keys can find that person's row."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,22 +9,23 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.combinations import require_copies, require_keys
+from synthdp.evaluation.comparison import Comparison, some
+from synthdp.evaluation.measure import Claims
+from synthdp.evaluation.risk.rates import interval
 from synthdp.table.microdata import Codes, Floats
 from synthdp.tagging.neighbours import Keys, Matches, average, count_neighbours, encode_keys, match
 
-CHANCE_LEVEL = 0.95
+CHANCE_LEVEL, PERMUTATIONS = 0.95, 200
 # above this many pairs of a target and a candidate in one copy, targets are sampled
 MOST_PAIRS = 10**9
 FEWEST_TARGETS = 1000
 # above, hits by chance are drawn by their law: permuting would take longer than the attack
 MOST_PERMUTED = 2000
-# the two-sided 95% point of the normal
-WIDTH = 1.959964
 
 
 @dataclass(frozen=True, repr=False)
-class IdentityRisk:
+class IdentityRisk(Claims):
     """What a matching intruder achieves.
 
     The intruder holds the true keys of a target (age, sex, …), knows that the target is in the file, and holds all
@@ -56,12 +57,6 @@ class IdentityRisk:
         Mean of 1/s, whether or not the own row is a candidate.
     per_group
         Records, expected and true matches and mean_individual for each risk group.
-    individual, true_match_mask
-        Record by record; confidential, not part of :meth:`section`. NaN and False for records that were not attacked.
-    confidence, right
-        Record by record, of the intruder's claim: the probability they give to the row they point at (one of the c_i
-        where several are tied; NaN where there is no candidate, so no claim, and for records not attacked), and the
-        probability that it is the target's row, I_i/c_i (0 without a claim). Confidential like the two above.
     one_copy
         Of an intruder who holds one copy only, the mean over which one it is: ``expected_match``, ``true_match`` and
         their rates; None where the attack uses one file. With one copy all candidates are alike, so the expected
@@ -86,28 +81,13 @@ class IdentityRisk:
     mean_individual: float
     max_individual: float
     mean_unconditional: float
-    per_group: tuple[dict[str, Any], ...]
-    individual: Floats
-    true_match_mask: Booleans
-    confidence: Floats
-    right: Floats
-    one_copy: Mapping[str, float] | None = None
-    sampled: Mapping[str, Any] | None = None
-
-    def __repr__(self) -> str:
-        return f"IdentityRisk({len(self.individual)} targets)"
-
-    def section(self) -> dict[str, Any]:
-        """Return the attack's section of metrics.json: numbers about the file, none about a record."""
-        apart = ("individual", "true_match_mask", "confidence", "right", "one_copy", "sampled")
-        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in apart}
-        found |= {"per_group": [dict(line) for line in self.per_group]}
-        rest = {"one_copy": self.one_copy, "sampled": self.sampled}
-        return found | {name: dict(value) for name, value in rest.items() if value is not None}
+    per_group: list[dict[str, Any]]
+    one_copy: dict[str, float] | None = None
+    sampled: dict[str, Any] | None = None
 
 
 def evaluate_identity(
-    comparison: Comparison, *, averaged: bool, rng: np.random.Generator, permutations: int = 200
+    comparison: Comparison, *, averaged: bool, rng: np.random.Generator, permutations: int = PERMUTATIONS
 ) -> IdentityRisk:
     """Attack the copies by matching on the keys.
 
@@ -144,10 +124,10 @@ def evaluate_identity(
     return attack_by_matching(comparison, copies, rng=rng, permutations=permutations)
 
 
-def evaluate_original(comparison: Comparison, *, rng: np.random.Generator, permutations: int = 200) -> IdentityRisk:
+def evaluate_original(comparison: Comparison, *, rng: np.random.Generator) -> IdentityRisk:
     """Attack the original itself: the risk before synthesis, against which the copies are held."""
     itself = replace(comparison, copies=(comparison.original,), aligned=True)
-    return evaluate_identity(itself, averaged=False, rng=rng, permutations=permutations)
+    return evaluate_identity(itself, averaged=False, rng=rng)
 
 
 def attack_by_matching(
@@ -155,7 +135,7 @@ def attack_by_matching(
     copies: Sequence[pd.DataFrame],
     *,
     rng: np.random.Generator,
-    permutations: int = 200,
+    permutations: int = PERMUTATIONS,
     presence: Floats | None = None,
     most_pairs: int = MOST_PAIRS,
 ) -> IdentityRisk:
@@ -185,7 +165,13 @@ def attack_by_matching(
 
 
 def chance_hits(
-    winner: Codes, rows: Codes, n: int, permutations: int, *, rng: np.random.Generator, weight: Floats | None = None
+    winner: Codes,
+    rows: Codes,
+    n: int,
+    permutations: int,
+    *,
+    rng: np.random.Generator,
+    weight: Floats | None = None,
 ) -> list[float]:
     """Return how many picks are right by chance, in files whose rows are permuted.
 
@@ -225,8 +211,8 @@ def _sample(targets: Keys, file: Keys, most_pairs: int, rng: np.random.Generator
     mean = float(count_neighbours(Keys(targets.cells[few], targets.numbers[few], targets.tolerances), file).mean())
     if len(distinct) * mean <= most_pairs:
         return None
-    size = min(n, max(FEWEST_TARGETS, int(most_pairs / mean)))
-    return np.sort(rng.choice(n, size, replace=False))
+    size = max(FEWEST_TARGETS, int(most_pairs / mean))
+    return some(n, size, rng=rng)
 
 
 def refuse_unless_aligned(comparison: Comparison, name: str) -> None:
@@ -247,15 +233,7 @@ def refuse_unless_aligned(comparison: Comparison, name: str) -> None:
 
 def refuse_without_keys(comparison: Comparison, name: str) -> None:
     """Raise InputError, by the attack's name, when there is nothing to attack or nothing to attack it with."""
-    keys = comparison.schema.keys()
-    if not keys:
-        raise InputError(f"{name}: needs to know what an intruder knows; set key: true for at least one column.")
-    if not comparison.copies:
-        raise InputError(f"{name}: needs at least one copy, found none.")
-    for number, copy in enumerate(comparison.copies, start=1):
-        absent = [key.name for key in keys if key.name not in copy.columns]
-        if absent:
-            raise InputError(f"{name}: copy {number} has no column {absent[0]!r}, which is a key.")
+    require_copies(comparison.copies, require_keys(comparison.schema, name), name, which="a key")
 
 
 def _summarise(
@@ -274,11 +252,8 @@ def _summarise(
     individual = found.individual * weight
     scale = n / len(rows)
     expected, nobody = float(share.sum()) * scale, int(np.sum(~found.any_candidate))
-    by_record, hit_by_record = np.full(n, np.nan), np.zeros(n, dtype=bool)
-    by_record[rows], hit_by_record[rows] = individual, true_match
-    confidence, right = np.full(n, np.nan), np.zeros(n)
-    confidence[rows], right[rows] = np.where(found.any_candidate, found.top * weight, np.nan), share
     return IdentityRisk(
+        *everybody(n, rows, individual, np.where(found.any_candidate, found.top * weight, np.nan), share),
         expected_match=expected,
         expected_match_rate=expected / n,
         expected_match_reference=expected + float(weight[~found.any_candidate].sum()) * scale / n,
@@ -291,10 +266,6 @@ def _summarise(
         max_individual=float(individual.max()),
         mean_unconditional=float((found.unconditional * weight).mean()),
         per_group=_by_group(groups, rows, share, weight * true_match, individual),
-        individual=by_record,
-        true_match_mask=hit_by_record,
-        confidence=confidence,
-        right=right,
         one_copy=None if files == 1 else _one_copy(individual, weight * found.alone / files, n),
         sampled=None if len(rows) == n else _intervals(n, share, weight * true_match, individual),
     )
@@ -317,16 +288,19 @@ def _count(value: float) -> float:
 
 def _intervals(n: int, share: Floats, true_match: Floats, individual: Floats) -> dict[str, Any]:
     """Return 95% intervals of what a simple random sample of targets says about all of them."""
-    size = len(share)
-    found: dict[str, Any] = {"targets": size}
-    for name, values, scale in (
-        ("expected_match", share, n),
-        ("true_match", true_match, n),
-        ("mean_individual", individual, 1),
-    ):
-        error = WIDTH * float(values.std(ddof=1)) * np.sqrt((1 - size / n) / size)
-        found[name] = {"low": max(0.0, float(values.mean()) - error) * scale, "high": (values.mean() + error) * scale}
-    return found
+    counts = {"expected_match": share, "true_match": true_match}
+    found = {name: interval(values, n, scale=n) for name, values in counts.items()}
+    return {"targets": len(share), **found, "mean_individual": interval(individual, n)}
+
+
+def everybody(
+    n: int, rows: Codes, individual: Floats, confidence: Floats, right: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return what is known of the rows attacked as :class:`Claims` has it, of all n records."""
+    whole = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
+    for all_, part in zip(whole, (individual, confidence, right), strict=True):
+        all_[rows] = part
+    return whole
 
 
 def members_by_group(groups: pd.Series | None, rows: Codes) -> Iterator[tuple[str, int, Booleans]]:
@@ -343,17 +317,14 @@ def members_by_group(groups: pd.Series | None, rows: Codes) -> Iterator[tuple[st
 
 def _by_group(
     groups: pd.Series | None, rows: Codes, share: Floats, true_match: Floats, individual: Floats
-) -> tuple[dict[str, Any], ...]:
-    lines = []
-    for group, records, members in members_by_group(groups, rows):
-        scale = records / int(members.sum())
-        lines.append(
-            {
-                "group": group,
-                "records": records,
-                "expected_match": float(share[members].sum()) * scale,
-                "true_match": _count(float(true_match[members].sum()) * scale),
-                "mean_individual": float(individual[members].mean()),
-            }
-        )
-    return tuple(lines)
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": group,
+            "records": records,
+            "expected_match": float(share[members].sum()) * (records / int(members.sum())),
+            "true_match": _count(float(true_match[members].sum()) * (records / int(members.sum()))),
+            "mean_individual": float(individual[members].mean()),
+        }
+        for group, records, members in members_by_group(groups, rows)
+    ]

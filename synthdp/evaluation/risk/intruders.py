@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
+from synthdp.evaluation.combinations import require_weights
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.measure import Claims
 from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
 from synthdp.table.coded import MISSING, coded
@@ -68,21 +70,10 @@ LARGEST = ("max_individual",)
 
 
 @dataclass(frozen=True, repr=False)
-class IntruderRisk:
+class IntruderRisk(Claims):
     """What an intruder of the user's own achieves: means over what they may remember and which copies they hold."""
 
-    individual: Floats
-    confidence: Floats
-    right: Floats
     figures: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        return f"IntruderRisk({len(self.individual)} targets)"
-
-    @property
-    def true_match_mask(self) -> Booleans:
-        """Whether the intruder's only best match is right, record by record, whatever they remember."""
-        return np.asarray(self.right == 1.0)
 
     def section(self) -> dict[str, Any]:
         """Return the attack's section of metrics.json."""
@@ -195,23 +186,17 @@ def _misremembered(frame: pd.DataFrame, column: Column, size: float, rng: np.ran
 def _presence(known: Comparison, intruder: Intruder, where: str) -> Floats:
     """Return the probability that somebody who looks like record i is in the file: candidates over their weights."""
     n = len(known.original)
-    names = [column.name for column in known.schema.columns if column.design == "weights"]
+    given = [column for column in known.schema.columns if column.design == "weights"]
     if intruder.population is not None:
         if intruder.population < n:
             raise InputError(f"{where}.population: must be at least the number of records ({n}).")
         return np.full(n, n / intruder.population)
-    if not names:
+    if not given:
         raise InputError(
             f"{where}: member: false needs the size of the population; set data.weights to the survey's weights, or "
             "population: to its size."
         )
-    weights = coded(known.original).numbers(known.schema[names[0]])
-    bad = ~(weights >= 1 - 1e-9)
-    if bad.any():
-        raise InputError(
-            f"{where}: weights must be numbers of people, at least 1; found {int(bad.sum())} others, first at row "
-            f"{int(np.flatnonzero(bad)[0]) + 1}; scale them to the population."
-        )
+    weights = require_weights(known.original, given[0], where)
     (keys,) = encode_keys([known.original], known.schema.keys())
     return np.asarray(np.minimum(1.0, count_neighbours(keys, keys) / sum_neighbours(keys, keys, weights)))
 

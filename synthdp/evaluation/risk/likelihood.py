@@ -1,6 +1,5 @@
 """Identity risk without a tolerance: the intruder who knows how released values scatter around true ones."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -8,9 +7,16 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans
-from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.identity import CHANCE_LEVEL, WIDTH, chance_hits, members_by_group, refuse_unless_aligned
+from synthdp.evaluation.comparison import Comparison, some
+from synthdp.evaluation.measure import Claims
+from synthdp.evaluation.risk.identity import (
+    CHANCE_LEVEL,
+    chance_hits,
+    everybody,
+    members_by_group,
+    refuse_unless_aligned,
+)
+from synthdp.evaluation.risk.rates import interval
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.evaluation.risk.scoring import score_rows
 from synthdp.evaluation.risk.traces import Traces, trace
@@ -27,7 +33,7 @@ WORST_LOG = -50.0
 
 
 @dataclass(frozen=True, repr=False)
-class LikelihoodRisk:
+class LikelihoodRisk(Claims):
     """What an intruder achieves who knows how released values scatter around true ones.
 
     The intruder holds the true keys x of a target, knows that the target is in the file, and holds all copies with
@@ -55,8 +61,6 @@ class LikelihoodRisk:
         Of the probability given to the target's own row.
     per_group
         Records, expected links and mean posterior for each risk group.
-    posterior, predicted, found
-        Record by record; confidential, not part of :meth:`section`. NaN and 0 for records that were not attacked.
     sampled
         None, or how many targets the figures rest on and a 95% interval.
 
@@ -75,44 +79,8 @@ class LikelihoodRisk:
     predicted_links: float
     mean_posterior: float
     max_posterior: float
-    per_group: tuple[dict[str, Any], ...]
-    posterior: Floats
-    predicted: Floats
-    found: Floats
-    sampled: Mapping[str, Any] | None = None
-
-    def __repr__(self) -> str:
-        return f"LikelihoodRisk({len(self.posterior)} targets)"
-
-    @property
-    def individual(self) -> Floats:
-        """The probability given to each record's own row."""
-        return self.posterior
-
-    @property
-    def true_match_mask(self) -> Booleans:
-        """Whether the intruder's only best row is the target's own."""
-        return np.asarray(self.found == 1.0)
-
-    @property
-    def confidence(self) -> Floats:
-        """The probability given to the row pointed at; NaN where there is no candidate, so no claim."""
-        return np.where(self.predicted > 0, self.predicted, np.nan)
-
-    @property
-    def right(self) -> Floats:
-        """The probability that the claim is right: 1/ties where the own row is one of the best, otherwise 0."""
-        return self.found
-
-    def section(self) -> dict[str, Any]:
-        """Return the attack's section of metrics.json: numbers about the file, none about a record."""
-        names = (
-            *("expected_links", "expected_links_rate", "expected_links_chance", "expected_links_kept"),
-            *("predicted_links", "mean_posterior", "max_posterior"),
-        )
-        section = {name: getattr(self, name) for name in names}
-        section["per_group"] = [dict(line) for line in self.per_group]
-        return section if self.sampled is None else section | {"sampled": dict(self.sampled)}
+    per_group: list[dict[str, Any]]
+    sampled: dict[str, Any] | None = None
 
 
 def evaluate_likelihood(
@@ -145,11 +113,10 @@ def evaluate_likelihood(
     refuse_unless_aligned(comparison, NAME)
     held = trace(comparison, rng=rng)
     n = len(held.order)
-    size = n if held.work <= most_work else min(n, max(FEWEST_TARGETS, int(n * most_work / held.work)))
-    if comparison.targets is not None:
-        targets = comparison.targets
-    else:
-        targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    targets = comparison.targets
+    if targets is None:
+        most = n if held.work <= most_work else max(FEWEST_TARGETS, int(n * most_work / held.work))
+        targets = some(n, most, rng=rng)
     tuned_on = int(np.clip(TUNING_PAIRS // n, FEWEST_TUNED, TUNED_ON))
     few = rng.permutation(targets)[:tuned_on]
     share, winner, mine, top = tuned(partial(_score, held), targets, few, held.folds, TEMPERATURES, rng=rng)
@@ -183,8 +150,7 @@ def tuned(
     pick = rng.random(len(targets))
     place = np.searchsorted(targets, few) if np.all(np.diff(targets) > 0) else _places(targets, few)
     first = score(few, pick[place], np.tile(grid, (FOLDS, 1)))
-    bounded = np.maximum(first[2], WORST_LOG)
-    best = np.asarray([int(np.argmax(bounded[folds[few] != fold].sum(axis=0))) for fold in range(FOLDS)])
+    best = best_by_fold(first[2], folds[few])
     count = len(targets)
     share, winner = np.empty(count), np.empty(count, dtype=np.int64)
     mine, top = np.empty(count), np.empty(count)
@@ -195,6 +161,15 @@ def tuned(
         later = score(targets[rest], pick[rest], np.ascontiguousarray(grid[best][:, None]))
         share[rest], winner[rest], mine[rest], top[rest] = later[0], later[1], later[2][:, 0], later[3][:, 0]
     return share, winner, mine, top
+
+
+def best_by_fold(mine: Floats, folds: Codes) -> Codes:
+    """Return for each fold the temperature under which the own rows of other folds are most probable.
+
+    ``mine`` are log posteriors of own rows, one line for each record and one column for each temperature.
+    """
+    bounded = np.maximum(mine, WORST_LOG)
+    return np.asarray([bounded[folds != fold].sum(axis=0).argmax() for fold in range(FOLDS)])
 
 
 def _places(targets: Codes, few: Codes) -> Codes:
@@ -223,15 +198,9 @@ def summarise(
     """Return the risk of all records from the targets attacked; ``block_sizes`` as :class:`Traces` has them."""
     n, size = len(block_sizes), len(targets)
     scale = n / size
-    everyone = [np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)]
-    for whole, part in zip(everyone, (posterior, predicted, share), strict=True):
-        whole[targets] = part
-    sampled = None
-    if size < n:
-        error = WIDTH * float(share.std(ddof=1)) * np.sqrt((1 - size / n) / size)
-        interval = {"low": max(0.0, float(share.mean()) - error) * n, "high": (float(share.mean()) + error) * n}
-        sampled = {"targets": size, "expected_links": interval}
+    sampled = None if size == n else {"targets": size, "expected_links": interval(share, n, scale=n)}
     return LikelihoodRisk(
+        *everybody(n, targets, posterior, np.where(predicted > 0, predicted, np.nan), share),
         expected_links=float(share.sum()) * scale,
         expected_links_rate=float(share.mean()),
         expected_links_chance=float(np.quantile(chance, CHANCE_LEVEL, method="higher")) * scale,
@@ -239,21 +208,14 @@ def summarise(
         predicted_links=float(predicted.sum()) * scale,
         mean_posterior=float(posterior.mean()),
         max_posterior=float(posterior.max()),
-        per_group=_by_group(groups, targets, share, posterior),
-        posterior=everyone[0],
-        predicted=everyone[1],
-        found=everyone[2],
+        per_group=[
+            {
+                "group": group,
+                "records": records,
+                "expected_links": float(share[members].mean()) * records,
+                "mean_posterior": float(posterior[members].mean()),
+            }
+            for group, records, members in members_by_group(groups, targets)
+        ],
         sampled=sampled,
-    )
-
-
-def _by_group(groups: pd.Series | None, targets: Codes, share: Floats, posterior: Floats) -> tuple[dict[str, Any], ...]:
-    return tuple(
-        {
-            "group": group,
-            "records": records,
-            "expected_links": float(share[members].mean()) * records,
-            "mean_posterior": float(posterior[members].mean()),
-        }
-        for group, records, members in members_by_group(groups, targets)
     )

@@ -11,10 +11,10 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.evaluation.combinations import classes, require_columns, require_targets
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.combinations import classes, require_copies, require_keys, require_targets
+from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest, stack
-from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, require_outsiders, residual, roc, tpr_at, wilson
+from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, auc, rate, require_outsiders, residual, roc, tpr_at
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
@@ -78,7 +78,7 @@ def evaluate_linkability(
         for copy in range(1, m + 1):
             one, other = (nearest(side[file].take(rows), side[copy], k=neighbours, rng=rng)[0] for side in codings)
             hits += ((one[:, :, None] == other[:, None, :]) & (one[:, :, None] >= 0)).any(axis=(1, 2))
-        return wilson(float(hits.sum()) / m, len(rows))
+        return rate(hits / m)
 
     chance = float(np.mean([_meeting(len(copy), neighbours) for copy in comparison.copies]))
     section: dict[str, Any] = {"sides": [[c.name for c in side] for side in (first, second)], "neighbours": neighbours}
@@ -104,10 +104,8 @@ def evaluate_inference(
     ----------
     Giomi et al. (2023), PoPETs 2023(2), 312-328.
     """
-    keys = comparison.schema.keys()
     wanted = require_targets(targets, comparison.schema.columns, "inference")
-    if not keys:
-        raise InputError("inference: needs to know what an intruder knows; set key: true for at least one column.")
+    keys = require_keys(comparison.schema, "inference")
     frames, members, outsiders = _prepare(comparison, [*keys, *wanted], holdout, attacks, "inference", rng)
     found = []
     for target in wanted:
@@ -135,9 +133,7 @@ def _prepare(
     rng: np.random.Generator,
 ) -> tuple[list[pd.DataFrame], Codes, Codes | None]:
     """Return original, copies and holdout, and whom to attack among the first and the last."""
-    if not comparison.copies:
-        raise InputError(f"{measure}: needs at least one copy, found none.")
-    require_columns(comparison.copies, columns, measure)
+    require_copies(comparison.copies, columns, measure)
     outside = None if holdout is None else require_outsiders(holdout, columns, measure)
     most = max(1, min(attacks, MOST_PAIRS // max(1, sum(len(copy) for copy in comparison.copies))))
     members = rng.permutation(len(comparison.original))[:most]
@@ -160,7 +156,7 @@ def _inferred(
         found = nearest(records[file].take(rows), records[copy], rng=rng)[0][:, 0]
         right += _equal(truth[copy][found], truth[file][rows], target)
         blindly += _equal(rng.choice(truth[copy], len(rows)), truth[file][rows], target)
-    return wilson(float(right.sum()) / m, len(rows)), wilson(float(blindly.sum()) / m, len(rows))
+    return rate(right / m), rate(blindly / m)
 
 
 def _values(frames: Sequence[pd.DataFrame], target: Column) -> list[Floats]:
@@ -195,7 +191,7 @@ DIGITS = 12
 
 
 def evaluate_membership(
-    comparison: Comparison, *, holdout: pd.DataFrame | None, rng: np.random.Generator, most: int = MOST_TARGETS
+    comparison: Comparison, *, holdout: pd.DataFrame | None, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Test membership by the distance to the closest row of any copy.
 
@@ -239,17 +235,14 @@ def evaluate_membership(
     privacy risk of synthetic data", arXiv:2505.01524.
     """
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
-    if not comparison.copies:
-        raise InputError("membership: needs at least one copy, found none.")
-    require_columns(comparison.copies, columns, "membership")
+    require_copies(comparison.copies, columns, "membership")
     outside = require_outsiders(holdout, columns, "membership")
     frames = (comparison.original, *comparison.copies, outside)
     order = rng.permutation(len(outside))
     reference, tested = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     rows = sum(len(copy) for copy in comparison.copies)
-    limit = min(most, max(FEWEST_TARGETS, MOST_DISTANCES // max(1, rows)))
-    members = _sample(np.arange(len(comparison.original)), limit, rng)
-    tested = _sample(tested, limit, rng)
+    limit = min(MOST_TARGETS, max(FEWEST_TARGETS, MOST_DISTANCES // max(1, rows)))
+    members, tested = some(len(comparison.original), limit, rng=rng), some(tested, limit, rng=rng)
     replaced = list(comparison.schema.replaced())
     sets = {"all": columns} | ({"replaced": replaced} if replaced and len(replaced) < len(columns) else {})
     attacks: list[dict[str, Any]] = []
@@ -303,17 +296,14 @@ def _closer(records: Sequence[Records], limit: int, rng: np.random.Generator) ->
     original, *copies, outside = records
     size = min(len(original), len(outside))
     rows = stack(copies)
-    rows = rows.take(_sample(np.arange(len(rows)), limit, rng))
-    to_members = _distance(rows, original.take(_sample(np.arange(len(original)), size, rng)), rng)
-    to_others = _distance(rows, outside.take(_sample(np.arange(len(outside)), size, rng)), rng)
+    rows = rows.take(some(len(rows), limit, rng=rng))
+    to_members, to_others = (
+        _distance(rows, file.take(some(len(file), size, rng=rng)), rng) for file in (original, outside)
+    )
     nearer = (to_members < to_others - 1e-12) + 0.5 * (np.abs(to_members - to_others) <= 1e-12)
-    return wilson(float(nearer.sum()), len(nearer))
+    return rate(nearer)
 
 
 def _distance(targets: Records, rows: Records, rng: np.random.Generator) -> Floats:
     # sums of rounded quotients: what is equal must be equal, as scores are compared by rank
     return np.round(nearest(targets, rows, rng=rng)[1][:, 0], DIGITS)
-
-
-def _sample(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 
 from synthdp.errors import InputError
+from synthdp.evaluation.combinations import combine, require_columns
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_without_keys
 from synthdp.table.microdata import Codes
 from synthdp.table.schema import Column
-from synthdp.tagging.neighbours import average, encode_keys
+from synthdp.tagging.neighbours import average
 
 NAME = "identity_linked"
 
@@ -62,8 +63,7 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
 
 def linked_file(comparison: Comparison, keys: Sequence[Column], *, rng: np.random.Generator) -> pd.DataFrame:
     """Return the file the intruder makes: each row of the first copy averaged with those linked to it, keys only."""
-    kept = comparison.schema.kept()
-    labels = _labels(comparison, kept)
+    labels = _labels(comparison)
     first, *others = labels[1:]
     base = np.arange(len(first)) if comparison.aligned else _pair(labels[0], first, rng)
     linked = [comparison.copies[0].iloc[base]]
@@ -81,7 +81,7 @@ def line_up(comparison: Comparison, *, rng: np.random.Generator) -> Comparison:
     InputError
         If the kept columns of a copy are not those of the original.
     """
-    original, *others = _labels(comparison, comparison.schema.kept())
+    original, *others = _labels(comparison)
     copies = [
         copy.iloc[_pair(original, label, rng)].reset_index(drop=True)
         for copy, label in zip(comparison.copies, others, strict=True)
@@ -89,37 +89,25 @@ def line_up(comparison: Comparison, *, rng: np.random.Generator) -> Comparison:
     return replace(comparison, copies=tuple(copies), aligned=True)
 
 
-def _labels(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]:
+def _labels(comparison: Comparison) -> Sequence[Codes]:
     """Return which combination of kept values each row has, in the original and in every copy."""
-    for number, copy in enumerate(comparison.copies, start=1):
-        absent = [column.name for column in kept if column.name not in copy.columns]
-        if absent:
-            raise InputError(f"{NAME}: copy {number} has no column {absent[0]!r}, which is kept.")
+    kept = comparison.schema.kept()
+    require_columns(comparison.copies, kept, NAME, which="kept")
     if all(copy[column.name].equals(comparison.original[column.name]) for column in kept for copy in comparison.copies):
         # nothing but the original has to be read, and one column without equal values tells everybody apart
         if any(_all_differ(comparison.original[column.name], column) for column in kept):
             return (np.arange(len(comparison.original)),) * (1 + len(comparison.copies))
-        alone = replace(comparison, copies=())
-        return (_coded(alone, kept)[0],) * (1 + len(comparison.copies))
-    return _coded(comparison, kept)
-
-
-def _coded(comparison: Comparison, kept: Sequence[Column]) -> tuple[Codes, ...]:
+        return (*combine([comparison.original], kept, exact=True),) * (1 + len(comparison.copies))
     # kept means unchanged: anything but equality would link people who differ
-    exact = [column.model_copy(update={"tolerance": 0.0}) for column in kept]
-    coded = encode_keys([comparison.original, *comparison.copies], exact)
-    sizes = [len(keys) for keys in coded]
-    table = pd.DataFrame(np.vstack([np.column_stack([keys.cells, keys.numbers]) for keys in coded]))
-    labels = table.groupby(list(table.columns), sort=False).ngroup().to_numpy(dtype=np.int64)
-    split = tuple(np.asarray(part, dtype=np.int64) for part in np.split(labels, np.cumsum(sizes)[:-1]))
-    wanted = np.bincount(split[0], minlength=labels.max() + 1)
-    for number, label in enumerate(split[1:], start=1):
-        if not np.array_equal(np.bincount(label, minlength=len(wanted)), wanted):
+    labels = combine([comparison.original, *comparison.copies], kept, exact=True)
+    wanted = np.bincount(labels[0])
+    for number, label in enumerate(labels[1:], start=1):
+        if not np.array_equal(np.bincount(label), wanted):
             raise InputError(
                 f"{NAME}: the kept columns of copy {number} are not those of the original, so its rows cannot be "
                 "linked through them; leave this attack out for files that replace every column."
             )
-    return split
+    return labels
 
 
 def _all_differ(series: pd.Series, column: Column) -> bool:

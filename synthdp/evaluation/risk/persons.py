@@ -1,17 +1,17 @@
 """The risk of persons, where several rows are one person's or household's and the file says which belong together."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison, clusters
-from synthdp.evaluation.risk.identity import WIDTH
+from synthdp.evaluation.measure import Claims, Identified
+from synthdp.evaluation.risk.rates import interval
 from synthdp.table.coded import distinct
 from synthdp.table.schema import Schema
 
@@ -24,25 +24,9 @@ WHOSE = re.compile(
 FEWEST_PERSONS, MOST_ROWS = 20, 100
 
 
-class Claims(Protocol):
-    """An identity finding, record by record."""
-
-    @property
-    def individual(self) -> Floats:
-        """The probability given to each record's own row; NaN for records that were not attacked."""
-
-    @property
-    def confidence(self) -> Floats:
-        """The probability given to the row pointed at; NaN without a claim."""
-
-    @property
-    def right(self) -> Floats:
-        """The probability that the claim is right."""
-
-
 @dataclass(frozen=True, repr=False)
-class PersonsRisk:
-    """What an intruder achieves against persons who have several rows.
+class PersonsRisk(Claims):
+    """What an intruder achieves against persons who have several rows; each record has its person's value.
 
     Parameters
     ----------
@@ -54,8 +38,8 @@ class PersonsRisk:
         The 95% point when persons are permuted; None where single rows were attacked, which have their own.
     predicted_links
         Persons that the intruder takes to have found.
-    individual, confidence, right
-        Record by record, each with its person's value; confidential, not part of :meth:`section`.
+    max_posterior
+        The largest probability that a person is found.
     sampled
         None, or how many persons the figures rest on and a 95% interval.
     chance
@@ -70,37 +54,13 @@ class PersonsRisk:
     expected_links_rate: float
     expected_links_chance: float | None
     predicted_links: float
-    individual: Floats
-    confidence: Floats
-    right: Floats
-    sampled: Mapping[str, Any] | None = None
+    max_posterior: float
+    sampled: dict[str, Any] | None = None
     chance: Floats | None = None
     person: Codes | None = None
 
     def __repr__(self) -> str:
         return f"PersonsRisk({self.persons} persons)"
-
-    @property
-    def predicted(self) -> Floats:
-        """What the intruder takes the claim for."""
-        return self.confidence
-
-    @property
-    def found(self) -> Floats:
-        """The probability that the claim is right."""
-        return self.right
-
-    @property
-    def true_match_mask(self) -> Booleans:
-        """Whether the claim is right beyond doubt."""
-        return np.asarray(self.right == 1.0)
-
-    def section(self) -> dict[str, Any]:
-        """Return the attack's section of metrics.json: numbers about the file, none about a person."""
-        links = ("expected_links", "expected_links_rate", "expected_links_chance", "predicted_links")
-        section: dict[str, Any] = {name: getattr(self, name) for name in ("persons", *links)}
-        section["max_posterior"] = float(np.nanmax(self.individual)) if np.isfinite(self.individual).any() else 0.0
-        return section if self.sampled is None else section | {"sampled": dict(self.sampled)}
 
 
 def persons_of(comparison: Comparison, identifier: str | None = None) -> Codes | None:
@@ -182,7 +142,7 @@ def _named(name: str) -> bool:
     return any(WHOSE.fullmatch(word) for word in words)
 
 
-def any_row(finding: Claims, person: Codes) -> PersonsRisk:
+def any_row(finding: Identified, person: Codes) -> PersonsRisk:
     """Return the risk that at least one row of a person is found, by an intruder who looks for one at a time.
 
     Notes
@@ -199,15 +159,14 @@ def any_row(finding: Claims, person: Codes) -> PersonsRisk:
     mine = right[attacked]
     scale = count / max(1, len(mine))
     return PersonsRisk(
+        *(individual[person], confidence[person], right[person]),
         persons=count,
         expected_links=float(mine.sum()) * scale,
         expected_links_rate=float(mine.mean()) if len(mine) else 0.0,
         expected_links_chance=None,
         predicted_links=float(np.nansum(confidence)) * scale,
-        individual=individual[person],
-        confidence=confidence[person],
-        right=right[person],
-        sampled=interval(mine, count),
+        max_posterior=float(np.nanmax(individual)) if attacked.any() else 0.0,
+        sampled=interval_of_persons(mine, count),
         chance=_at_least_one(np.where(np.isfinite(finding.individual), 1 / len(person), 0.0), person, count)[person],
         person=person,
     )
@@ -219,12 +178,8 @@ def _at_least_one(values: Floats, person: Codes, count: int) -> Floats:
     return -np.expm1(np.bincount(person, weights=none, minlength=count))
 
 
-def interval(share: Floats, count: int) -> dict[str, Any] | None:
+def interval_of_persons(share: Floats, count: int) -> dict[str, Any] | None:
     """Return how many persons figures rest on and a 95% interval of those found, or None when all were attacked."""
-    size = len(share)
-    if size in (0, count):
+    if len(share) in (0, count):
         return None
-    error = WIDTH * float(share.std()) * np.sqrt((1 - size / count) / size)
-    mean = float(share.mean())
-    interval = {"low": max(0.0, mean - error) * count, "high": float(mean + error) * count}
-    return {"persons": size, "expected_links": interval}
+    return {"persons": len(share), "expected_links": interval(share, count, scale=count, ddof=0)}

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.channel import Channel, MaskDraw
-from synthdp.evaluation.risk.identity import chance_hits, refuse_without_keys
+from synthdp.evaluation.risk.identity import PERMUTATIONS, chance_hits, refuse_without_keys
 from synthdp.evaluation.risk.likelihood import TUNED_ON, WORST_LOG, LikelihoodRisk, summarise, tuned
 from synthdp.evaluation.risk.linking import line_up
 from synthdp.evaluation.risk.public_posterior import FLOOR, PublicPosterior, posterior_of
@@ -34,7 +34,6 @@ def evaluate_public(
     rng: np.random.Generator,
     mask_draw: MaskDraw | None = "per_copy",
     targets: Codes | None = None,
-    permutations: int = 200,
     most_work: float = MOST_WORK,
 ) -> LikelihoodRisk:
     """Attack the copies as somebody who has nothing but them, and the true keys of a target who is in the file.
@@ -102,12 +101,12 @@ def evaluate_public(
     folds = rng.permutation(n) % FOLDS
     rows = _Rows.of(posterior_of(public, _chosen(public, block, rng), rng=rng), block, folds)
     if targets is None:
-        size = n if rows.work <= most_work else min(n, max(FEWEST_TARGETS, int(n * most_work / rows.work)))
-        targets = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+        most = n if rows.work <= most_work else max(FEWEST_TARGETS, int(n * most_work / rows.work))
+        targets = some(n, most, rng=rng)
     tuned_on = min(TUNED_ON, max(FEWEST_TUNED, TUNING_PAIRS // n))
     few = rng.permutation(targets)[:tuned_on]
     share, winner, mine, top = tuned(rows.score, targets, few, folds, TEMPERATURES, rng=rng)
-    chance = chance_hits(winner, targets, n, permutations, rng=rng)
+    chance = chance_hits(winner, targets, n, PERMUTATIONS, rng=rng)
     sizes = np.bincount(block)[block]
     return summarise(sizes, files.groups, targets, share, np.exp(mine), np.exp(top), chance)
 

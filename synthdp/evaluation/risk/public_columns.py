@@ -61,22 +61,10 @@ class Coding:
     places: tuple[Place, ...]
 
     def __repr__(self) -> str:
-        return f"Coding({len(self.places)} columns, {self.width} wide)"
-
-    @property
-    def width(self) -> int:
-        """How long the vector is."""
-        return self.places[-1].stop if self.places else 0
+        return f"Coding({len(self.places)} columns)"
 
     def matrix(self, file: Coded) -> Floats:
-        """Return u for every row, shape (rows, width); NaN where a number is missing."""
-        found = np.zeros((len(file), self.width))
-        for place in self.places:
-            place.write(file, found[:, place.first : place.stop])
-        return found
-
-    def spread(self, file: Coded) -> Floats:
-        """Return the columns one after another in the order of ``places``, wherever they stand in the vector."""
+        """Return u for every row: the columns one after another in the order of ``places``; NaN for missing numbers."""
         ends = np.cumsum([0, *(place.stop - place.first for place in self.places)])
         found = np.zeros((len(file), ends[-1]))
         for begin, end, place in zip(ends[:-1], ends[1:], self.places, strict=True):

@@ -1,6 +1,6 @@
 """What somebody who has only the public files can say of the true keys behind each row.
 
-Rows of different copies are linked through the kept columns (``risk.cells``); replaced columns are regressed on kept
+Rows of different copies are linked through the kept columns; replaced columns are regressed on kept
 ones in the copies; what linked rows have in common tells how much of the truth they carry (``risk.channel``). The keys
 x of the person behind row r then have mean m_r and covariance V, and the posterior is followed key by key,
 
@@ -103,7 +103,7 @@ def posterior_of(
             mean[partner >= 0] += public.residuals(copy, partner[partner >= 0])
         mean /= count[part, None]
         expected = (public.kept.matrix(base) @ public.slopes)[:, places]
-        x = Coding(keys).spread(original)
+        x = Coding(keys).matrix(original)
         filled = np.where(np.isnan(x), expected.mean(axis=0), x)
         for level, key in enumerate(levels):
             column[part, level] = first[level] + key.level(original)

@@ -16,14 +16,15 @@ from synthdp.table.microdata import Floats
 from synthdp.table.schema import Column
 
 LEVEL = 0.95
+POINTS = 101
 Estimate = dict[str, Any]
 
 
-def _z(level: float) -> float:
-    return NormalDist().inv_cdf(0.5 + level / 2)
+Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+NOTHING: Estimate = {"value": None, "low": None, "high": None}
 
 
-def wilson(successes: float, total: float, *, level: float = LEVEL) -> Estimate:
+def wilson(successes: float, total: float) -> Estimate:
     """Return the rate of successes with its score interval (Wilson 1927, JASA 22, 209-212).
 
     ``successes`` may be fractional: a guess among c tied candidates counts 1/c.
@@ -34,25 +35,37 @@ def wilson(successes: float, total: float, *, level: float = LEVEL) -> Estimate:
     {'value': 0.0, 'low': 0.0, 'high': 0.1611}
     """
     if total <= 0:
-        return {"value": None, "low": None, "high": None}
-    z2 = _z(level) ** 2
+        return dict(NOTHING)
+    z2 = Z**2
     rate = successes / total
     centre = (successes + z2 / 2) / (total + z2)
     half = np.sqrt(z2 * (total * rate * (1 - rate) + z2 / 4)) / (total + z2)
     return {"value": rate, "low": max(0.0, float(centre - half)), "high": min(1.0, float(centre + half))}
 
 
-def mean_difference(members: Floats, others: Floats | None, *, level: float = LEVEL) -> Estimate:
+def mean_difference(members: Floats, others: Floats | None) -> Estimate:
     """Return the mean of ``members`` minus that of ``others`` with a normal interval for independent samples.
 
     Without others, ``members`` are differences already (paired).
     """
     groups = [one for one in (members, others) if one is not None]
     if any(len(one) == 0 for one in groups):
-        return {"value": None, "low": None, "high": None}
+        return dict(NOTHING)
     value = float(members.mean()) - (0.0 if others is None else float(others.mean()))
-    half = _z(level) * float(np.sqrt(sum(one.var(ddof=1) / len(one) for one in groups if len(one) > 1)))
+    half = Z * float(np.sqrt(sum(one.var(ddof=1) / len(one) for one in groups if len(one) > 1)))
     return {"value": value, "low": value - half, "high": value + half}
+
+
+def rate(success: Floats) -> Estimate:
+    """Return the mean of successes, each between 0 and 1, with its score interval."""
+    return wilson(float(success.sum()), len(success))
+
+
+def interval(values: Floats, n: int, *, scale: float = 1.0, ddof: int = 1) -> dict[str, float]:
+    """Return the interval of the mean over all n records, of which a simple random sample was attacked."""
+    error = Z * float(values.std(ddof=ddof)) * np.sqrt((1 - len(values) / n) / len(values))
+    mean = float(values.mean())
+    return {"low": max(0.0, mean - error) * scale, "high": float(mean + error) * scale}
 
 
 def residual(attack: Estimate, control: Estimate) -> Estimate:
@@ -62,7 +75,7 @@ def residual(attack: Estimate, control: Estimate) -> Estimate:
     both (delta method), as Giomi et al. (2023), PoPETs 2023(2), 312-328, do.
     """
     if attack["value"] is None or control["value"] is None or control["value"] >= 1:
-        return {"value": None, "low": None, "high": None}
+        return dict(NOTHING)
     a, c = attack["value"], control["value"]
     half_a, half_c = ((one["high"] - one["low"]) / 2 for one in (attack, control))
     value = (a - c) / (1 - c)
@@ -70,7 +83,7 @@ def residual(attack: Estimate, control: Estimate) -> Estimate:
     return {"value": value, "low": value - half, "high": min(1.0, value + half)}
 
 
-def auc(members: Floats, others: Floats, *, level: float = LEVEL) -> Estimate:
+def auc(members: Floats, others: Floats) -> Estimate:
     """Return Pr(score of a member > score of an outsider), ties half, with the interval of DeLong et al. (1988).
 
     Notes
@@ -82,16 +95,16 @@ def auc(members: Floats, others: Floats, *, level: float = LEVEL) -> Estimate:
     >>> auc(np.array([3.0, 2.0]), np.array([1.0, 2.0]))["value"]
     0.875
     """
-    above = _below(others, members)
-    beneath = _below(members, others)
+    above = below(others, members)
+    beneath = below(members, others)
     value = float(above.mean())
     # 1 - share of members below: the placement of each outsider
     variances = [one.var(ddof=1) / len(one) if len(one) > 1 else 0.0 for one in (above, 1 - beneath)]
-    half = _z(level) * float(np.sqrt(sum(variances)))
+    half = Z * float(np.sqrt(sum(variances)))
     return {"value": value, "low": max(0.0, value - half), "high": min(1.0, value + half)}
 
 
-def tpr_at(fpr: float, members: Floats, others: Floats, *, level: float = LEVEL) -> Estimate:
+def tpr_at(fpr: float, members: Floats, others: Floats) -> Estimate:
     """Return the share of members above the threshold that at most a share ``fpr`` of outsiders exceeds.
 
     The threshold is a score of an outsider, so with fewer than 1/fpr outsiders it is their largest; the interval
@@ -99,15 +112,15 @@ def tpr_at(fpr: float, members: Floats, others: Floats, *, level: float = LEVEL)
     """
     ordered = np.sort(others)[::-1]
     threshold = ordered[min(int(np.floor(fpr * len(others) + 1e-9)), len(others) - 1)]
-    found = wilson(int(np.sum(members > threshold)), len(members), level=level)
+    found = wilson(int(np.sum(members > threshold)), len(members))
     return {"fpr": fpr, "fpr_realised": float(np.mean(others > threshold)), **found}
 
 
-def roc(members: Floats, others: Floats, *, points: int = 101) -> list[list[float]]:
-    """Return the curve as pairs of false and true positive rate, at most this many, from (0, 0) to (1, 1)."""
+def roc(members: Floats, others: Floats) -> list[list[float]]:
+    """Return the curve as pairs of false and true positive rate, about a hundred, from (0, 0) to (1, 1)."""
     cuts = np.unique(np.concatenate([members, others]))
-    if len(cuts) > points:
-        cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, points)))
+    if len(cuts) > POINTS:
+        cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, POINTS)))
     ordered, other = np.sort(members), np.sort(others)
     true = 1 - np.searchsorted(ordered, cuts, side="left") / len(ordered)
     false = 1 - np.searchsorted(other, cuts, side="left") / len(other)
@@ -115,7 +128,7 @@ def roc(members: Floats, others: Floats, *, points: int = 101) -> list[list[floa
     return [list(point) for point in curve]
 
 
-def _below(reference: Floats, scores: Floats) -> Floats:
+def below(reference: Floats, scores: Floats) -> Floats:
     """Return for each score the share of the reference below it, ties half."""
     ordered = np.sort(reference)
     low = np.searchsorted(ordered, scores, side="left")

@@ -8,9 +8,9 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.evaluation.combinations import classes
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.nearest import Records, encode_records, nearest
-from synthdp.evaluation.risk.rates import mean_difference, wilson
+from synthdp.evaluation.risk.rates import mean_difference, rate
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
@@ -137,7 +137,7 @@ def _by_nearest(
 
 def _some(rows: Codes, against: int, rng: np.random.Generator) -> Codes:
     most = max(1, min(MOST_TARGETS, MOST_PAIRS // max(1, against)))
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+    return some(rows, most, rng=rng)
 
 
 def _summary(
@@ -148,8 +148,8 @@ def _summary(
     return {
         "way": way,
         "targets": len(truth),
-        "success": wilson(float(hit.sum()), len(hit)),
-        "baseline": wilson(float(chance.sum()), len(chance)),
+        "success": rate(hit),
+        "baseline": rate(chance),
         "gain": gain,
         "r2": _r2(guesses, truth),
         "r2_baseline": _r2(others, theirs),

@@ -207,13 +207,8 @@ def patterns(y: Codes) -> tuple[Codes, Codes]:
     return np.ascontiguousarray(ordered[:, first].T), pattern
 
 
-def level_marginal(x: Codes, y: Codes, log_transition: Floats) -> Floats:
-    """Return log Σ_x p(x) Π_m Pr(y_m | x) for each row of ``y`` (copies by rows)."""
-    return pattern_marginal(x, *patterns(y), log_transition)
-
-
 def pattern_marginal(x: Codes, shown: Codes, pattern: Codes, log_transition: Floats) -> Floats:
-    """Return the same from the combinations of levels: O(levels) for each combination."""
+    """Return log Σ_x p(x) Π_m Pr(y_m | x) for each row, from :func:`patterns`: O(levels) for each combination."""
     table = log_transition.mean(axis=0)
     prior = np.log((np.bincount(x, minlength=len(table)) + 0.5) / (len(x) + 0.5 * len(table)))
     total = np.full(len(shown), -np.inf)

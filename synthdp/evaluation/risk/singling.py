@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
-from synthdp.errors import InputError
-from synthdp.evaluation.combinations import classes, require_columns
+from synthdp.evaluation.combinations import classes, require_copies
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, require_outsiders, residual, wilson
+from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, rate, require_outsiders, residual
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
 
@@ -197,10 +196,8 @@ def evaluate_singling(
     Giomi, Boenisch, Wehmeyer and Tasnádi (2023), A unified framework for quantifying privacy risk in synthetic data,
     PoPETs 2023(2), 312-328; Cohen and Nissim (2020), PNAS 117(15), 8344-8352.
     """
-    if not comparison.copies:
-        raise InputError("singling: needs at least one copy, found none.")
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
-    require_columns(comparison.copies, columns, "singling")
+    require_copies(comparison.copies, columns, "singling")
     outside = None if holdout is None else require_outsiders(holdout, columns, "singling")
     frames = [comparison.original, *comparison.copies, *([] if outside is None else [outside])]
     tables = tabulate(frames, columns)
@@ -234,7 +231,7 @@ def _judge(
 
 def _success(predicates: list[Predicate], table: Table, size: int | None = None) -> Estimate:
     counts = np.array([table.count(predicate) for predicate in predicates], dtype=np.int64)
-    return wilson(float(isolating(counts, len(table), size or len(table)).sum()), len(predicates))
+    return rate(isolating(counts, len(table), size or len(table)))
 
 
 def _some(predicates: list[Predicate], most: int, rng: np.random.Generator) -> list[Predicate]:

@@ -13,7 +13,6 @@ from synthdp.evaluation.risk.scatter import (
     FOLDS,
     MOST_LEVELS,
     NumericLaw,
-    level_marginal,
     numeric_law,
     pattern_marginal,
     patterns,
@@ -31,7 +30,7 @@ OUTSIDE = 1e-4
 class Traces:
     """Everything the likelihood attack reads, rows of the copies sorted by block and leading key.
 
-    The fields are what ``neighbours.scoring.score_rows`` takes; ``order`` says which record a sorted row is, and
+    The fields are what ``risk.scoring.score_rows`` takes; ``order`` says which record a sorted row is, and
     ``block_sizes`` how many records agree with each record on the keys that were not changed.
     """
 
@@ -113,7 +112,10 @@ def trace(comparison: Comparison, *, rng: np.random.Generator) -> Traces:
         if not comparison.origins:
             marginal += pattern_marginal(true, *combined[mine[0]], of[0])
         else:
-            marginal += level_marginal(true, shown[0], of[0]) if len(mine) == 1 else level_marginal_of(true, shown, of)
+            alone = len(mine) == 1
+            marginal += (
+                pattern_marginal(true, *patterns(shown[0]), of[0]) if alone else level_marginal_of(true, shown, of)
+            )
     lead, at, tolerance = _leading(found, laws)
     order = np.lexsort((lead, found.block)).astype(np.int64)
     start, stop = windows(found.block[order], lead[order], found.block, at, tolerance)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
+from synthdp.evaluation.blocks import listing
 from synthdp.evaluation.combinations import classes
 from synthdp.evaluation.risk.exposure import SHARE, KeptSet, smallest_sets, unique_records
 from synthdp.table.coarsening import coarsen
@@ -288,8 +289,7 @@ def _percent(share: float) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [_name(name) for name in names]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+    return listing([_name(name) for name in names])
 
 
 def _name(name: str) -> str:

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from synthdp.errors import InputError
-from synthdp.evaluation.combinations import classes, combine, require_columns, require_targets
+from synthdp.evaluation.combinations import (
+    classes,
+    combine,
+    require_columns,
+    require_keys,
+    require_targets,
+    require_weights,
+)
 from synthdp.evaluation.comparison import Comparison
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column, Kind
@@ -50,9 +56,7 @@ def evaluate_anonymity(comparison: Comparison, *, targets: Sequence[str] = ()) -
     >>> found["k"], found["targets"][0]["l_distinct"], found["targets"][0]["t"]
     (2, 1, 0.25)
     """
-    keys = comparison.schema.keys()
-    if not keys:
-        raise InputError("anonymity: needs to know what an intruder knows; set key: true for at least one column.")
+    keys = require_keys(comparison.schema, "anonymity")
     wanted = require_targets(targets, comparison.schema.columns, "anonymity")
     require_columns(comparison.copies, [*keys, *wanted], "anonymity")
     frames = [comparison.original, *comparison.copies]
@@ -153,20 +157,12 @@ def evaluate_population(comparison: Comparison) -> dict[str, Any]:
     Benedetti and Franconi (1998), Statistical and technological solutions for controlled data dissemination, NTTS
     pre-proceedings 1, 225-232; Polettini (2003), ISTAT, on the series for E(1/F); the estimator of μ-Argus 4.
     """
-    keys = comparison.schema.keys()
-    if not keys:
-        raise InputError("population: needs to know what an intruder knows; set key: true for at least one column.")
-    names = [column.name for column in comparison.schema.columns if column.design == "weights"]
-    if not names:
+    keys = require_keys(comparison.schema, "population")
+    given = [column for column in comparison.schema.columns if column.design == "weights"]
+    if not given:
         raise InputError("population: needs the survey's weights; set data.weights to their column.")
-    weights = np.asarray(pd.to_numeric(comparison.original[names[0]], errors="coerce"), dtype=np.float64)
-    bad = ~np.isfinite(weights) | (weights < 1 - 1e-9)
-    if bad.any():
-        raise InputError(
-            f"population: weights must be numbers of people, at least 1; found {int(bad.sum())} others, first at row "
-            f"{int(np.flatnonzero(bad)[0]) + 1}; scale them to the population."
-        )
-    cells = combine([comparison.original], [key for key in keys if key.name != names[0]])[0]
+    weights = require_weights(comparison.original, given[0], "population")
+    (cells,) = combine([comparison.original], [key for key in keys if key != given[0]])
     return population_risk(cells, weights)
 
 

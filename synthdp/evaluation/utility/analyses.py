@@ -12,13 +12,14 @@ from scipy.special import chdtrc, fdtrc
 
 from synthdp.arrays import Floats
 from synthdp.errors import InputError, SynthdpError
-from synthdp.evaluation.comparison import Comparison, Sizes, clusters, sizes_of, split
+from synthdp.evaluation.comparison import Comparison, Sizes, clusters, sizes_of, split, summarise
 from synthdp.inference.analyses import Analysis, Estimates
 from synthdp.inference.combining import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Pooled, half_width
 from synthdp.inference.pooling import pool
 
 # directions of the covariance with less than this share of the largest are none
 RANK = 1e-10
+LEVEL = 0.95
 
 
 def lack_of_fit(
@@ -151,7 +152,7 @@ def evaluate_analyses(
     analyses: Sequence[Analysis],
     *,
     default_rule: str = DEFAULT_RULE,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> list[dict[str, Any]]:
     """Return, for each analysis, what the original says and what the copies say together.
 
@@ -216,9 +217,7 @@ def _ordered(pooled: Pooled, original: Estimates, analysis: Analysis) -> list[in
 
 
 def _entry(name: str, original: Estimates, order: list[int], pooled: Pooled, level: float) -> dict[str, Any]:
-    df = math.inf if original.df_residual is None else original.df_residual
-    half = half_width(original.se, df, level)
-    low, high = original.values - half, original.values + half
+    low, high = _interval(original, level)
     estimate, se = pooled.estimate[order], pooled.se[order]
     differences = std_diff(original.values, estimate, original.se)
     if pooled.rule == "mean_se":
@@ -264,9 +263,7 @@ def _number(value: float) -> float | None:
 SPLITS = 4
 
 
-def spread_of(
-    comparison: Comparison, analysis: Analysis, *, rng: np.random.Generator, level: float = 0.95
-) -> dict[str, Any]:
+def spread_of(comparison: Comparison, analysis: Analysis, *, rng: np.random.Generator) -> dict[str, Any]:
     """Return the mean interval overlap of each copy alone with the original, and of two halves of the original.
 
     Halves are as independent as two samples of one population: their intervals overlap by
@@ -284,20 +281,14 @@ def spread_of(
     whole = _estimate(comparison, analysis, comparison.original)
     if whole is None:
         return {"per_copy": [None] * len(comparison.copies), "low": None, "high": None, "noise": None}
-    each = [_overlap(whole, _estimate(comparison, analysis, copy), level) for copy in comparison.copies]
-    known = [value for value in each if value is not None]
+    each = [_overlap(whole, _estimate(comparison, analysis, copy)) for copy in comparison.copies]
     floors = []
     for _ in range(SPLITS):
         first = split(len(comparison.original), share=0.5, cluster=clusters(comparison), rng=rng)
         parts = [_estimate(comparison, analysis, comparison.original[side]) for side in (first, ~first)]
-        floors.append(_overlap(parts[0], parts[1], level))
-    found = [value for value in floors if value is not None]
-    return {
-        "per_copy": each,
-        "low": min(known, default=None),
-        "high": max(known, default=None),
-        "noise": float(np.mean(found)) if found else None,
-    }
+        floors.append(_overlap(parts[0], parts[1]))
+    found = summarise(each, floors)
+    return {name: found[name] for name in ("per_copy", "low", "high", "noise")}
 
 
 def _estimate(comparison: Comparison, analysis: Analysis, frame: Any) -> Estimates | None:
@@ -307,16 +298,16 @@ def _estimate(comparison: Comparison, analysis: Analysis, frame: Any) -> Estimat
         return None
 
 
-def _overlap(first: Estimates | None, second: Estimates | None, level: float) -> float | None:
-    """Return the mean overlap of two sets of intervals, None when they have not the same terms."""
+def _interval(found: Estimates, level: float) -> tuple[Floats, Floats]:
+    half = half_width(found.se, math.inf if found.df_residual is None else found.df_residual, level)
+    return found.values - half, found.values + half
+
+
+def _overlap(first: Estimates | None, second: Estimates | None) -> float | None:
+    """Return the mean overlap of two sets of 95% intervals, None when they have not the same terms."""
     if first is None or second is None or set(first.names) != set(second.names):
         return None
     order = [second.names.index(name) for name in first.names]
-    ends = []
-    for found, place in ((first, list(range(len(order)))), (second, order)):
-        df = np.inf if found.df_residual is None else found.df_residual
-        half = half_width(found.se, df, level)
-        ends += [(found.values - half)[place], (found.values + half)[place]]
-    overlaps = ci_overlap(*ends)
+    overlaps = ci_overlap(*_interval(first, LEVEL), *(end[order] for end in _interval(second, LEVEL)))
     defined = overlaps[np.isfinite(overlaps)]
     return float(defined.mean()) if defined.size else None

@@ -40,7 +40,7 @@ class Classes:
         return f"Classes({len(self.names)} columns, {len(self.files) - 1} copies)"
 
 
-def classify(comparison: Comparison, *, classes: int = CLASSES) -> Classes:
+def classify(comparison: Comparison) -> Classes:
     """Return the classes of all columns.
 
     A categorical column has its levels; values outside them are one more class, and so are missing values. A numeric
@@ -55,7 +55,7 @@ def classify(comparison: Comparison, *, classes: int = CLASSES) -> Classes:
     """
     columns = [column for column in comparison.schema.columns if column.design != "cluster"]
     frames = (comparison.original, *comparison.copies)
-    made = [_classify(column, [coded(frame) for frame in frames], classes) for column in columns]
+    made = [_classify(column, [coded(frame) for frame in frames]) for column in columns]
     return Classes(
         names=tuple(column.name for column in columns),
         sizes=tuple(len(labels) for _, labels in made),
@@ -64,13 +64,13 @@ def classify(comparison: Comparison, *, classes: int = CLASSES) -> Classes:
     )
 
 
-def _classify(column: Column, files: Sequence[Coded], classes: int) -> tuple[list[Codes], tuple[str, ...]]:
+def _classify(column: Column, files: Sequence[Coded]) -> tuple[list[Codes], tuple[str, ...]]:
     if column.kind.categorical:
         levels = len(column.levels)
         found = [file.codes(column, foreign=levels, missing=levels + 1) for file in files]
         return _merged(found, (*map(str, column.levels), "other values", "missing"))
     values = [file.numbers(column) for file in files]
-    cuts = breaks(np.concatenate(values), classes=classes, kind=column.kind)
+    cuts = breaks(np.concatenate(values), classes=CLASSES, kind=column.kind)
     last = len(cuts) + 1
     found = [np.where(np.isnan(one), last, np.searchsorted(cuts, one, side="right")) for one in values]
     return found, (*(f"class {number}" for number in range(1, last + 1)), "missing")

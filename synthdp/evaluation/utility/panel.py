@@ -10,7 +10,7 @@ import pandas as pd
 from synthdp.arrays import Codes, Floats, compiled
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.utility.analyses import ci_overlap
+from synthdp.evaluation.utility.analyses import LEVEL, ci_overlap
 from synthdp.inference.combining import RULES, SINGLE_COPY_RULE, combine, half_width
 from synthdp.inference.estimates import Estimates
 from synthdp.table.coded import coded
@@ -142,14 +142,7 @@ def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats
     return found
 
 
-def evaluate_panel(
-    comparison: Comparison,
-    *,
-    default_rule: str,
-    rng: np.random.Generator,
-    regressions: int = REGRESSIONS,
-    level: float = 0.95,
-) -> dict[str, Any]:
+def evaluate_panel(comparison: Comparison, *, default_rule: str, rng: np.random.Generator) -> dict[str, Any]:
     """Return how far intervals of small random regressions agree between the original and the copies.
 
     A regression has a response and one to three predictors, columns of all kinds, at least one of them replaced; a
@@ -177,7 +170,7 @@ def evaluate_panel(
 
     Notes
     -----
-    Two halves of the original agree by 0.71 on average (see :mod:`~synthdp.evaluation.assessment`), so
+    Two halves of the original agree by 0.71 on average (see :func:`~synthdp.evaluation.utility.analyses.spread_of`), so
     0.6 is a little less than a second survey of the same size would give. O(regressions · M · n).
 
     Examples
@@ -191,14 +184,14 @@ def evaluate_panel(
     >>> round(evaluate_panel(files, default_rule="reiter2003", rng=np.random.default_rng(1))["mean"], 2)
     0.99
     """
-    drawn = draw_panel(comparison, rng=rng, regressions=regressions)
+    drawn = draw_panel(comparison, rng=rng)
     rule = default_rule if len(comparison.copies) >= RULES[default_rule].fewest else SINGLE_COPY_RULE
     nests = comparison.nests if comparison.nests > 1 else None
     lines, overlaps = [], []
     used = tuple(dict.fromkeys(term for small in drawn for term in (small.response, *small.predictors)))
     original, *copies = (_File.of(frame, used) for frame in (comparison.original, *comparison.copies))
     for small in drawn:
-        found = _overlap(small, original, copies, rule, nests, level)
+        found = _overlap(small, original, copies, rule, nests)
         if found is not None:
             overlaps.append(found)
             lines.append({"formula": small.formula, "overlap": float(found.mean())})
@@ -254,14 +247,7 @@ def _terms(comparison: Comparison) -> Mapping[str, Sequence[Term]]:
     return found
 
 
-def _overlap(
-    small: Small,
-    file: _File,
-    copies: Sequence[_File],
-    rule: str,
-    nests: int | None,
-    level: float,
-) -> Floats | None:
+def _overlap(small: Small, file: _File, copies: Sequence[_File], rule: str, nests: int | None) -> Floats | None:
     """Return the overlap of each slope, 0 where a copy does not determine it; None where the original does not."""
     every = file.rows(small)
     if len(every) < FEWEST_RECORDS or (every.std(axis=0) == 0).any():
@@ -273,7 +259,7 @@ def _overlap(
     known = [one for copy in copies if (one := small.estimate(copy, scale)) is not None]
     if len(known) < len(copies):
         return np.zeros(len(small.predictors))
-    pooled = combine(known, rule, level, nests=nests)
-    half = half_width(original.se, original.df_residual or np.inf, level)
+    pooled = combine(known, rule, LEVEL, nests=nests)
+    half = half_width(original.se, original.df_residual or np.inf, LEVEL)
     found = ci_overlap(original.values - half, original.values + half, pooled.low, pooled.high)
     return np.clip(np.nan_to_num(found), 0.0, 1.0)

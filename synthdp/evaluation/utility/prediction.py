@@ -32,13 +32,13 @@ MODELS = ("boosting", "linear")
 
 
 def evaluate_prediction(
-    comparison: Comparison, targets: Sequence[str], *, rng: np.random.Generator, parts: int = FOLDS
+    comparison: Comparison, targets: Sequence[str], *, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """Return the ``prediction`` entries of metrics.json: one per target and model.
 
-    The original is cut into folds (records of one cluster in one fold). For each fold a model is trained on a copy
-    and on the original without that fold, and scored on the fold. Scores are averaged over folds: AUC and log loss for
-    two classes, accuracy and log loss for more, R² for numbers (out of fold: it can be negative).
+    The original is cut into three folds (records of one cluster in one fold). For each fold a model is trained on a
+    copy and on the original without that fold, and scored on the fold. Scores are averaged over folds: AUC and log loss
+    for two classes, accuracy and log loss for more, R² for numbers (out of fold: it can be negative).
 
     Parameters
     ----------
@@ -48,8 +48,6 @@ def evaluate_prediction(
         Columns to predict from all others.
     rng
         Deals the folds, and draws rows of copies that are larger than the training part.
-    parts
-        How many folds.
 
     Returns
     -------
@@ -63,7 +61,7 @@ def evaluate_prediction(
     -----
     Cost: targets × models × folds × (M + 3) fits.
     """
-    fold = folds(len(comparison.original), parts=parts, cluster=clusters(comparison), rng=rng)
+    fold = folds(len(comparison.original), parts=FOLDS, cluster=clusters(comparison), rng=rng)
     return [_entry(comparison, target, model, fold, rng) for target in targets for model in MODELS]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from gaussian_channel import GaussianChannel
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shared_data import SHARED
@@ -16,10 +17,10 @@ from synthdp.evaluation.assessment import NOTABLE_RISK, assess, records_at_risk
 from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.measure import Figures, Need, Plain
 from synthdp.evaluation.measures import in_turn
-from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
+from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.identity import attack_by_matching, chance_hits, evaluate_identity
 from synthdp.evaluation.risk.intruders import Intruder, evaluate_intruder
-from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
+from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood, summarise
 from synthdp.evaluation.risk.linking import evaluate_linked
 from synthdp.evaluation.risk.scatter import numeric_law, transition
 from synthdp.evaluation.risk.scoring import score_rows
@@ -279,9 +280,9 @@ def test_predictions_hold_what_they_promise() -> None:
     predicted, success = [], []
     for seed in range(20):
         found = evaluate_likelihood(noisy(people(300, seed), 4.0, 3, 100 + seed), rng=rng(seed))
-        predicted.append(found.predicted)
-        success.append(found.found)
-        spread = np.sqrt(np.nansum(found.predicted * (1 - found.predicted)))
+        predicted.append(found.confidence)
+        success.append(found.right)
+        spread = np.sqrt(np.nansum(found.confidence * (1 - found.confidence)))
         assert found.predicted_links == pytest.approx(found.expected_links, abs=4 * spread)
     claims, hits = np.concatenate(predicted), np.concatenate(success)
     edges = np.quantile(claims, np.linspace(0, 1, 6)[1:-1])
@@ -430,7 +431,7 @@ def test_the_bayes_intruder_is_at_least_as_good_as_the_one_who_estimates() -> No
     exact = evaluate_bayes(comparison, GaussianChannel(ages.frame["age"].to_numpy(), y, sd=1.0), rng=rng())
     estimated = evaluate_likelihood(comparison, rng=rng())
     assert exact.expected_links > 0.9 * estimated.expected_links
-    spread = np.sqrt(np.sum(exact.predicted * (1 - exact.predicted)))
+    spread = np.sqrt(np.sum(exact.confidence * (1 - exact.confidence)))
     assert exact.predicted_links == pytest.approx(exact.expected_links, abs=4 * spread)
     sampled = evaluate_bayes(
         comparison, GaussianChannel(ages.frame["age"].to_numpy(), y, sd=1.0), rng=rng(), most_pairs=1
@@ -581,9 +582,8 @@ def test_records_at_risk_name_no_values() -> None:
     likelihood = found.findings["identity_likelihood"]
     assert isinstance(likelihood, LikelihoodRisk)
     assert repr(likelihood) == "LikelihoodRisk(50 targets)"
-    np.testing.assert_array_equal(likelihood.confidence, likelihood.predicted)
-    np.testing.assert_array_equal(likelihood.right, likelihood.found)
-    silent = replace(likelihood, predicted=np.append(likelihood.predicted[1:], 0.0))
+    nobody, half = np.zeros(50), np.append(np.full(49, 0.5), 0.0)
+    silent = summarise(np.ones(50, dtype=np.int64), None, np.arange(50), nobody, nobody, half, [0.0])
     assert np.isnan(silent.confidence).tolist() == [False] * 49 + [True]
     lines = likelihood.section()["per_group"]
     assert sum(line["expected_links"] for line in lines) == pytest.approx(likelihood.expected_links)

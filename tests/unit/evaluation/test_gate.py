@@ -12,8 +12,7 @@ from scipy import stats
 
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import LIMITS, Thresholds, Verdict, accepted_risks
-from synthdp.evaluation.gate.averages import Averages
-from synthdp.evaluation.gate.inquiry import Drawn
+from synthdp.evaluation.gate.inquiry import Averages, Drawn
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.gate.tally import Bound, Tally, over_draws, surest_right
 from synthdp.evaluation.gate.verdict import UNDECIDED, check, undecided

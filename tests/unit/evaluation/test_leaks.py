@@ -20,7 +20,7 @@ from synthdp.errors import GateRefused
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
-from synthdp.evaluation.leaks.pairing import beside
+from synthdp.evaluation.leaks.pairing import Original, beside
 from synthdp.stages.intake import Source, prepare
 from synthdp.table import io
 from synthdp.table.microdata import resolve
@@ -485,7 +485,7 @@ def test_large_files_are_looked_at_in_part(monkeypatch):
     data = resolve(frame, {"age": Variable(role="replace")})
     age = data.schema["age"]
     for copy, flagged in ((frame, True), (frame.assign(age=rng.normal(50, 15, n)), False)):
-        pair = beside("copy", data.frame, copy, data.schema, passive=set())
+        pair = beside("copy", Original(data.frame), copy, data.schema, passive=set())
         leaks = list(records.verbatim_values(pair, age, level=0.001, rng=rng))
         assert bool(leaks) == flagged
         assert not flagged or "all 50 records" in leaks[0].sentence

@@ -17,7 +17,7 @@ from synthdp.evaluation.utility.propensity.stacking import (
     MOST_BINS,
     Encoded,
     Stack,
-    binned_columns,
+    binned,
     kept_columns,
     widths,
 )
@@ -136,7 +136,7 @@ def test_bins_of_many_values_hold_about_equally_many() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=5000), rng.normal(size=4000)
     first[:10] = np.nan
-    bins = np.concatenate(binned_columns([[first, second]], [True]), axis=1)
+    bins = np.concatenate(binned([Encoded((one,), (True,)) for one in (first, second)]), axis=1)
     assert widths(bins).tolist() == [MOST_BINS]
     counts = np.bincount(bins[0])
     assert counts[0] == 10
@@ -149,7 +149,7 @@ def test_bins_of_many_values_hold_about_equally_many() -> None:
 
 def test_levels_beyond_the_most_share_a_bin() -> None:
     levels = np.repeat(np.arange(1500), np.where(np.arange(1500) < 900, 2, 1))
-    bins = binned_columns([[levels, levels]], [False])[0][0]
+    bins = binned([Encoded((levels,), (False,))] * 2)[0][0]
     assert bins.max() == MOST_BINS - 1
     assert (bins[levels < 900] < MOST_BINS - 1).all()
     assert len(np.unique(bins[levels < 900])) == 900

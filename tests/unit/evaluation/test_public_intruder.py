@@ -344,7 +344,7 @@ def test_targets_can_be_named_or_sampled() -> None:
     world = Gaussian(500, 3, 0.2, 0.3, seed=4)
     whole = evaluate_public(world.files, rng=rng())
     part = evaluate_public(world.files, rng=rng(), targets=np.arange(100, 300))
-    assert np.flatnonzero(np.isfinite(part.posterior)).tolist() == list(range(100, 300))
+    assert np.flatnonzero(np.isfinite(part.individual)).tolist() == list(range(100, 300))
     sampled = evaluate_public(world.files, rng=rng(), most_work=1.0)
     assert sampled.sampled is not None
     assert sampled.sampled["targets"] == 200
@@ -368,7 +368,7 @@ def test_coding_follows_the_copies_and_shows_no_values() -> None:
     comparison = mixed(200, 9)
     replaced = [column for column in comparison.schema.columns if column.name in ("sex", "x", "y")]
     coding = code_columns([coded(copy) for copy in comparison.copies], replaced, gaps=["y"])
-    assert repr(coding) == "Coding(4 columns, 6 wide)"
+    assert repr(coding) == "Coding(4 columns)"
     assert repr(coding.places[0]) == "Place(2 levels)"
     shown = coding.matrix(coded(comparison.copies[0]))
     np.testing.assert_array_equal(shown[:, :2].sum(axis=1), 1.0)

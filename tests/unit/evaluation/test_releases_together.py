@@ -80,7 +80,7 @@ def test_a_sharp_release_is_not_blurred_by_a_wide_one() -> None:
     apart = Comparison(
         data.frame, (before, *wide), data.schema, aligned=True, origins=(Origin(1, some), Origin(len(wide)))
     )
-    blurred, found = (evaluate_likelihood(one, rng=np.random.default_rng(1)).posterior for one in (files, apart))
+    blurred, found = (evaluate_likelihood(one, rng=np.random.default_rng(1)).individual for one in (files, apart))
     assert found[some].mean() > 0.9
     assert found[~some].mean() < 0.02
     assert blurred[some].mean() < 0.5

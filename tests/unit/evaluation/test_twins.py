@@ -19,7 +19,16 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import attack_by_matching, evaluate_identity
 from synthdp.evaluation.risk.likelihood import TEMPERATURES, TUNED_ON, evaluate_likelihood
 from synthdp.evaluation.risk.linking import evaluate_linked, linked_file
-from synthdp.evaluation.risk.scatter import BANDWIDTHS, BINS, FOLDS, NODES, level_marginal, numeric_law, transition
+from synthdp.evaluation.risk.scatter import (
+    BANDWIDTHS,
+    BINS,
+    FOLDS,
+    NODES,
+    numeric_law,
+    pattern_marginal,
+    patterns,
+    transition,
+)
 from synthdp.evaluation.risk.traces import Traces, _gather, _leading, trace
 from synthdp.table.microdata import Floats, resolve
 from synthdp.table.schema import Column, Variable
@@ -537,7 +546,7 @@ def test_the_law_of_a_level_is_counted_as_said(seed: int, n: int, copies: int, l
             np.testing.assert_allclose(found[fold, a], np.log(np.array(cells) / sum(cells)), atol=1e-12)
     table = found.mean(axis=0)
     prior = [(int(np.sum(x == a)) + 0.5) / (n + 0.5 * levels) for a in range(levels)]
-    marginal = level_marginal(x, y, found)
+    marginal = pattern_marginal(x, *patterns(y), found)
     for i in range(n):
         total = sum(prior[a] * np.exp(sum(table[a, y[m, i]] for m in range(copies))) for a in range(levels))
         assert marginal[i] == pytest.approx(np.log(total), abs=1e-12)

@@ -667,7 +667,7 @@ def test_the_bayes_intruder_is_their_definition(seed: int, n: int, ties: bool, s
         own.append(math.exp(score[i, i] - top) / total)
         claimed.append(1 / total)
     np.testing.assert_allclose(found.individual, own, atol=1e-9)
-    np.testing.assert_allclose(found.predicted, claimed, atol=1e-9)
+    np.testing.assert_allclose(found.confidence, claimed, atol=1e-9)
     assert found.expected_links == pytest.approx(sum(links), abs=1e-9)
     assert found.expected_links_rate == pytest.approx(sum(links) / n, abs=1e-9)
     assert found.predicted_links == pytest.approx(sum(claimed), abs=1e-9)

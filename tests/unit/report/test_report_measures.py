@@ -14,8 +14,7 @@ from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.blocks import Block, percent
 from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.gate import Thresholds, Verdict
-from synthdp.evaluation.gate.averages import Averages
-from synthdp.evaluation.gate.inquiry import Inquiry
+from synthdp.evaluation.gate.inquiry import Averages, Inquiry
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
 from synthdp.evaluation.measures import RISK, UTILITY
 from synthdp.evaluation.risk.attribute import evaluate_attribute

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from gaussian_channel import GaussianChannel
 from typer.testing import CliRunner
 
 from synthdp import pipeline
@@ -16,7 +17,7 @@ from synthdp.datasets import registry
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison, Making
 from synthdp.evaluation.gate import Thresholds
-from synthdp.evaluation.risk.bayes import GaussianChannel, evaluate_bayes
+from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, evaluate_likelihood
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
@@ -243,14 +244,14 @@ def test_what_other_draws_taught_is_as_strong_as_making_the_copies_again() -> No
     other = learnt_intruder(plan, draws, rng=rng(1))
     back = [other(file, rng=rng(2)) for file in reversed(files)]
     for one, two in zip(there, reversed(back), strict=True):
-        np.testing.assert_array_equal(one.posterior, two.posterior)
+        np.testing.assert_array_equal(one.individual, two.individual)
     # a draw that was learnt from is no easier than one that was not
     assert there[0].mean_posterior == pytest.approx(after.mean_posterior, rel=0.15)
     both = replace(comparison, copies=(*comparison.copies, *draws[0]))
     assert attack_(both, rng=rng()).predicted_links > 1.2 * after.predicted_links
     few = attack_(comparison, rng=rng(), targets=np.array([3, 1]))
-    assert np.flatnonzero(np.isfinite(few.posterior)).tolist() == [1, 3]
-    np.testing.assert_allclose(few.posterior[[1, 3]], after.posterior[[1, 3]])
+    assert np.flatnonzero(np.isfinite(few.individual)).tolist() == [1, 3]
+    np.testing.assert_allclose(few.individual[[1, 3]], after.individual[[1, 3]])
     assert repr(teach(plan, draws, rng=rng())) == "Learnt(500 records, 1 keys)"
     with pytest.raises(ValueError, match=r"^teach: needs at least one draw of the copies to learn from\.$"):
         teach(plan, [], rng=rng())

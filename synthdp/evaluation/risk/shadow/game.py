@@ -11,6 +11,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.combinations import classes, combine
+from synthdp.evaluation.comparison import some
 from synthdp.evaluation.risk.nearest import encode_records, nearest, span
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
@@ -178,7 +179,7 @@ def vulnerable(
     """
     n = len(frame)
     limit = max(FEWEST_CANDIDATES, MOST_PAIRS // max(1, n))
-    candidates = np.arange(n) if n <= limit else np.sort(rng.choice(n, limit, replace=False))
+    candidates = some(n, limit, rng=rng)
     (records,) = encode_records([frame], columns)
     _, distance = nearest(records.take(candidates), records, k=min(NEIGHBOURS, n - 1), skip=candidates, rng=rng)
     far = np.full(n, -np.inf)

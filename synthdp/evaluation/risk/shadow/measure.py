@@ -1,6 +1,6 @@
 """The membership game: play it, let the worst score count, and say how sure that is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -168,7 +168,8 @@ def evaluate_shadow(
         chosen, tied, donors = chosen[playable], [tied[p] for p in playable], [donors[p] for p in playable]
     sheet = Sheet.of(Coder.of(frame, columns), frame, chosen, rng=rng)
     deck = Deck(len(frame), tied, donors, others)
-    played = list(_play(deck, sheet, refit, fits, rng, jobs, advance))
+    turns = list(enumerate(rng.spawn(fits)))
+    played = list(each(partial(_fit, deck, sheet, refit), turns, jobs=jobs, advance=advance, processes=True))
     failed = sum(marks is None for _, marks in played)
     if failed > MOST_FAILED * fits:
         raise Unfinished(
@@ -213,15 +214,8 @@ def _chosen(
     return found[fits_in], [one for one, fits in zip(tied, fits_in, strict=True) if fits], sampled
 
 
-def _play(
-    deck: Deck, sheet: Sheet, refit: Refit, fits: int, rng: np.random.Generator, jobs: int, advance: Advance | None
-) -> Iterator[tuple[States, Marks | None]]:
-    """Yield the states of the targets in each fit, and what its copies say, in the order of the fits."""
-    play = partial(_fit, deck, sheet, refit)
-    yield from each(play, list(enumerate(rng.spawn(fits))), jobs=jobs, advance=advance, processes=True)
-
-
 def _fit(deck: Deck, sheet: Sheet, refit: Refit, turn: tuple[int, np.random.Generator]) -> tuple[States, Marks | None]:
+    """Return the states of the targets in one fit, and what its copies say; None where it failed."""
     number, rng = turn
     hand = deck.deal(number, rng=rng)
     try:

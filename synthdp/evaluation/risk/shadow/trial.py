@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from synthdp.arrays import Booleans
-from synthdp.evaluation.risk.rates import LEVEL, Estimate
+from synthdp.evaluation.risk.rates import LEVEL, NOTHING, Estimate, below
 from synthdp.evaluation.risk.shadow.scores import Marks
 from synthdp.table.microdata import Codes, Floats
 
@@ -50,7 +50,7 @@ class Rounds:
                 yield target, inside, outside
 
 
-def mean_auc(scores: Floats, rounds: Rounds, *, level: float = LEVEL) -> tuple[Estimate, Floats]:
+def mean_auc(scores: Floats, rounds: Rounds) -> tuple[Estimate, Floats]:
     """Return the mean over targets of Pr(score when in > score when out), ties half, and the AUC of each target.
 
     Targets have scores of different size, so fits are compared within a target only. A fit serves many targets, whose
@@ -62,7 +62,7 @@ def mean_auc(scores: Floats, rounds: Rounds, *, level: float = LEVEL) -> tuple[E
     as for clustered data in Obuchowski (1997), here with the fits as clusters; t quantiles with F − 1 degrees of
     freedom. It speaks of these targets: they were chosen, not sampled. Where every fit is told apart rightly (or
     wrongly) the variance is 0 and the interval ends where it would for one target without an error among min(m, k)
-    fits: (1 − level)/2 to the power 1/min(m, k), the exact bound.
+    fits: 0.025 to the power 1/min(m, k), the exact bound.
 
     Parameters
     ----------
@@ -84,32 +84,26 @@ def mean_auc(scores: Floats, rounds: Rounds, *, level: float = LEVEL) -> tuple[E
     for target, inside, outside in rounds.sides():
         ours, theirs = scores[inside, target], scores[outside, target]
         m, k = len(ours), len(theirs)
-        above, beneath = _beaten(ours, theirs) / k, 1 - _beaten(theirs, ours) / m
+        above, beneath = below(theirs, ours), 1 - below(ours, theirs)
         each[target] = above.mean()
         moves[inside] += (above - above.mean()) / m
         moves[outside] += (beneath - beneath.mean()) / k
         fewest = min(fewest, m, k)
     judged = int(np.isfinite(each).sum())
     if judged == 0:
-        return {"value": None, "low": None, "high": None}, each
+        return dict(NOTHING), each
     value = float(np.nanmean(each))
     # targets that were never both in and out move nothing
     taking_part = int(rounds.played.any(axis=1).sum())
     variance = float(np.sum((moves / judged) ** 2)) * taking_part / max(1, taking_part - 1)
-    half = float(stats.t.ppf(0.5 + level / 2, max(1, taking_part - 1))) * np.sqrt(variance)
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, max(1, taking_part - 1))) * np.sqrt(variance)
     low, high = value - half, value + half
-    sure = ((1 - level) / 2) ** (1 / fewest)
+    sure = ((1 - LEVEL) / 2) ** (1 / fewest)
     if value == 1:
         low = min(low, sure)
     if value == 0:
         high = max(high, 1 - sure)
     return {"value": value, "low": max(0.0, float(low)), "high": min(1.0, float(high))}, each
-
-
-def _beaten(scores: Floats, others: Floats) -> Floats:
-    """Return how many of the others each score exceeds, ties half."""
-    ordered = np.sort(others)
-    return np.asarray((np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2)
 
 
 def learn(features: Floats, member: Booleans, others: Floats) -> Floats:
@@ -238,11 +232,7 @@ class Trial:
 
     def lines(self) -> list[dict[str, Any]]:
         """Return the AUC of every score on the second half."""
-        found = []
-        for name, scores in self.after.items():
-            estimate, _ = mean_auc(scores, self.judging)
-            found.append({"score": name, "auc": estimate["value"], "low": estimate["low"], "high": estimate["high"]})
-        return found
+        return [{"score": name, **_named(mean_auc(each, self.judging)[0])} for name, each in self.after.items()]
 
     def worst(self, *, rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
         """Return what the score that did best on the first half does on the second, and its AUC for each target."""
@@ -256,9 +246,7 @@ class Trial:
         gained = {end: None if claim[end] is None else 2 * claim[end] - 1 for end in ("value", "low", "high")}
         found = {
             "score": name,
-            "auc": estimate["value"],
-            "low": estimate["low"],
-            "high": estimate["high"],
+            **_named(estimate),
             "advantage": gained["value"],
             "advantage_low": gained["low"],
             "advantage_high": gained["high"],
@@ -276,8 +264,11 @@ class Trial:
         """Return the AUC on the second half of the target that looked worst on the first."""
         known = [target for target, _, _ in self.judging.sides() if np.isfinite(promise[target])]
         if not known:
-            return {"auc": None, "low": None, "high": None}
+            return _named(NOTHING)
         target = max(known, key=lambda one: float(promise[one]))
         only = Rounds(self.judging.member[:, [target]], self.judging.played[:, [target]])
-        found, _ = mean_auc(scores[:, [target]], only)
-        return {"auc": found["value"], "low": found["low"], "high": found["high"]}
+        return _named(mean_auc(scores[:, [target]], only)[0])
+
+
+def _named(estimate: Estimate) -> dict[str, Any]:
+    return {"auc": estimate["value"], "low": estimate["low"], "high": estimate["high"]}

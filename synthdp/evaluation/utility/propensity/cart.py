@@ -269,7 +269,7 @@ class Cart:
     """A tree grown by the Gini index and pruned by misclassification, as rpart does (cp 0.001, leaves of 5 or more).
 
     Without missing values, and with fewer than 1,000 distinct ones in each column, the tree is rpart's own to the
-    digit; see ``binning`` for the rest.
+    digit; see ``stacking.binned`` for the rest.
 
     Notes
     -----

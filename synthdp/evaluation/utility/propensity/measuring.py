@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.comparison import Comparison, summarise
 from synthdp.evaluation.utility.distances import Grouping, risk_groups
 from synthdp.evaluation.utility.propensity import nulls
 from synthdp.evaluation.utility.propensity.cart import Cart
@@ -60,17 +60,9 @@ def by_subgroup(
         values, shares, ratios = (np.mean([part[i] for part in parts], axis=0) for i in range(3))
         for k, label in enumerate(grouping.labels):
             if sizes[k] >= FEWEST:
-                entries.append(
-                    {
-                        "by": grouping.by,
-                        "level": label,
-                        "original": int(sizes[k]),
-                        "synthetic": float(made[k]),
-                        "value": float(values[k]),
-                        "share": float(shares[k]),
-                        "ratio": float(ratios[k]) if np.isfinite(ratios[k]) else None,
-                    }
-                )
+                entry = {"by": grouping.by, "level": label, "original": int(sizes[k]), "synthetic": float(made[k])}
+                entry |= {"value": float(values[k]), "share": float(shares[k])}
+                entries.append(entry | {"ratio": float(ratios[k]) if np.isfinite(ratios[k]) else None})
     entries.sort(key=lambda entry: (entry["ratio"] is None, -(entry["ratio"] or 0.0), -entry["value"]))
     return entries[:MOST_LISTED]
 
@@ -264,11 +256,5 @@ def _against(
 
 
 def _section(scores: Sequence[Scores], floor: Sequence[Scores], measure: Callable[[Scores], float]) -> dict[str, Any]:
-    per_copy = [measure(score) for score in scores]
-    return {
-        "value": float(np.mean(per_copy)),
-        "low": min(per_copy),
-        "high": max(per_copy),
-        "per_copy": per_copy,
-        "noise_floor": float(np.mean([measure(score) for score in floor])) if floor else None,
-    }
+    found = summarise([measure(score) for score in scores], [measure(score) for score in floor])
+    return {("noise_floor" if name == "noise" else name): value for name, value in found.items()}

@@ -34,6 +34,7 @@ from typing import Literal, Protocol, Self, get_args
 import numpy as np
 from pydantic import Field
 
+from synthdp.evaluation.utility.distances import kolmogorov_smirnov
 from synthdp.evaluation.utility.propensity.stacking import Stack
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Settings
@@ -136,11 +137,7 @@ class Scores:
     @property
     def specks(self) -> float:
         """The Kolmogorov–Smirnov distance between the scores of the two files."""
-        original, synthetic = np.sort(self.original), np.sort(self.synthetic)
-        at = np.concatenate([original, synthetic])
-        below_original = np.searchsorted(original, at, side="right") / len(original)
-        below_synthetic = np.searchsorted(synthetic, at, side="right") / len(synthetic)
-        return float(np.abs(below_original - below_synthetic).max())
+        return kolmogorov_smirnov(np.sort(self.original), np.sort(self.synthetic))
 
     @property
     def po50(self) -> float:

@@ -17,26 +17,6 @@ Bins = npt.NDArray[np.uint16]
 MOST_BINS = 1000
 
 
-def binned_columns(columns: Sequence[Sequence[Floats | Codes]], ordered: Sequence[bool]) -> list[Bins]:
-    """Return the bins of each file, a row per column.
-
-    With at most 999 distinct values every value has a bin of its own; otherwise bins hold about equally many records.
-    Missing is a bin of its own: below all numbers, and one more level. Cost O(n log n) per column, once for all files.
-
-    Parameters
-    ----------
-    columns
-        For each column its values in every file.
-    ordered
-        Whether a column's bins follow the order of its values.
-    """
-    files = [np.empty((len(columns), len(values)), dtype=np.uint16) for values in columns[0]]
-    for number, (parts, in_order) in enumerate(zip(columns, ordered, strict=True)):
-        for file, found in zip(files, _numbers(parts) if in_order else _levels(parts), strict=True):
-            file[number] = found
-    return files
-
-
 def widths(bins: Bins) -> Codes:
     """Return how many bins each column has."""
     return np.asarray(bins.max(axis=1, initial=0), dtype=np.int64) + 1
@@ -154,9 +134,17 @@ class Stack:
 
 
 def binned(files: Sequence[Encoded]) -> list[Bins]:
-    """Return the bins of several files, one binning for all of them."""
-    columns = [[file.columns[number] for file in files] for number in range(len(files[0].columns))]
-    return binned_columns(columns, files[0].ordered)
+    """Return the bins of several files, a row per column, one binning for all of them.
+
+    With at most 999 distinct values every value has a bin of its own; otherwise bins hold about equally many records.
+    Missing is a bin of its own: below all numbers, and one more level. Cost O(n log n) per column, once for all files.
+    """
+    found = [np.empty((len(file.columns), len(file)), dtype=np.uint16) for file in files]
+    for number, ordered in enumerate(files[0].ordered):
+        parts = [file.columns[number] for file in files]
+        for bins, made in zip(found, _numbers(parts) if ordered else _levels(parts), strict=True):
+            bins[number] = made
+    return found
 
 
 def halves(table: Encoded, *, rng: np.random.Generator) -> Stack:
