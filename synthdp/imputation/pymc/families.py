@@ -28,8 +28,9 @@ from scipy.special import gammaln
 
 from synthdp.imputation.families.counts import NegativeBinomialDraw
 from synthdp.imputation.families.family import LOCATION_SD, FamilyDraw
+from synthdp.imputation.families.links import LATENT_SD
 from synthdp.imputation.families.normal import NormalDraw, SemicontinuousDraw
-from synthdp.imputation.families.ordered import LATENT_SD, OrderedDraw
+from synthdp.imputation.families.ordered import OrderedDraw
 from synthdp.imputation.families.unordered import BinaryDraw, MultinomialDraw
 from synthdp.table.links import Link
 from synthdp.table.microdata import Floats

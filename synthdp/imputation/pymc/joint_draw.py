@@ -36,8 +36,7 @@ from scipy.special import logsumexp
 
 from synthdp.errors import Unfinished
 from synthdp.imputation.families.family import FamilyDraw
-from synthdp.imputation.families.normal import gaussian
-from synthdp.masking.evidence import Evidence, GaussianEvidence, draw_levels
+from synthdp.masking.evidence import Evidence, GaussianEvidence, about_numbers, draw_levels
 from synthdp.table.microdata import Codes, Floats
 
 
@@ -90,7 +89,7 @@ class Mixture:
     """Candidates from the model, the mask, and a compromise of both, where the mask says something."""
 
     def __init__(self, family: Simulated, eta: Floats, about: Evidence) -> None:
-        self._family, self._eta, self._about = family, eta, gaussian(about)
+        self._family, self._eta, self._about = family, eta, about_numbers(about)
         k = self._about.precision
         self._informed = k > 0
         mask_sd = 1 / np.sqrt(np.where(self._informed, k, 1.0))

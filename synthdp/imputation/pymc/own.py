@@ -24,13 +24,12 @@ import numpy as np
 from pydantic import Field
 
 from synthdp.errors import InputError
-from synthdp.imputation.families.normal import gaussian
 from synthdp.imputation.model import Task
 from synthdp.imputation.pymc.joint_draw import Conditional, Proposal, log_evidence
 from synthdp.imputation.pymc.posterior import ProgramParameters
 from synthdp.imputation.pymc.program import Pymc, parents_first
 from synthdp.imputation.pymc.sampling import COMPILE, Draws, fit, quiet
-from synthdp.masking.evidence import Evidence, about_levels
+from synthdp.masking.evidence import Evidence, about_levels, about_numbers
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column, Kind, Role
@@ -271,7 +270,7 @@ class FromModel:
         """Return what the mask says of each candidate."""
         node = self.node
         counted = node.built.schema[node.name].kind is Kind.COUNT
-        return log_evidence(gaussian(self.about), node.links[node.name].forward(x) if counted else x)
+        return log_evidence(about_numbers(self.about), node.links[node.name].forward(x) if counted else x)
 
 
 def _per_record(found: Floats, n: int, name: str) -> Floats:

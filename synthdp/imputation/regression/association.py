@@ -13,8 +13,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from synthdp.imputation.families.links import LinkName
 from synthdp.imputation.families.normal import LinearPosterior
-from synthdp.imputation.families.unordered import BinaryPosterior, LinkName
+from synthdp.imputation.families.sampling import IndependenceSampler
+from synthdp.imputation.families.unordered import binary_sampler
 from synthdp.imputation.model import (
     Completes,
     Constrains,
@@ -115,11 +117,11 @@ class Regression(RegressionSettings):
             return SequencePosterior.fit(task, steps, rng=rng)
         binary, numbers = order[:count], order[count:]
         design = task.predictors.matrix
-        binary_fits: list[BinaryPosterior] = []
+        binary_fits: list[IndependenceSampler] = []
         for j, name in enumerate(binary):
             before = [(earlier, task.working[earlier][:, None]) for earlier in binary[:j]]
             full, rows, prior = learnt(task, name, self.prior_sd, before)
-            binary_fits.append(BinaryPosterior.fit(full, task.working[name][rows], prior, link=self.link, rng=rng))
+            binary_fits.append(binary_sampler(full, task.working[name][rows], prior, link=self.link, rng=rng))
         number_fits: list[LinearPosterior] = []
         for j, name in enumerate(numbers):
             before = [(earlier, task.working[earlier][:, None]) for earlier in binary + numbers[:j]]
@@ -147,7 +149,7 @@ class RegressionPosterior(Posterior):
     design: Floats
     binary: tuple[str, ...]
     numbers: tuple[str, ...]
-    binary_fits: tuple[BinaryPosterior, ...]
+    binary_fits: tuple[IndependenceSampler, ...]
     number_fits: tuple[LinearPosterior, ...]
     limits: Floats
     link: LinkName
@@ -163,8 +165,8 @@ class RegressionPosterior(Posterior):
         previous, residual_sd = np.zeros((q, q)), np.zeros(q)
         for j, number_fit in enumerate(self.number_fits):
             drawn = number_fit.draw(rng=rng)
-            number_beta[:, j], number_shift[:, j] = drawn.beta[:d], drawn.beta[d : d + b]
-            previous[j, :j] = drawn.beta[d + b :]
+            beta = drawn.beta[:, 0]
+            number_beta[:, j], number_shift[:, j], previous[j, :j] = beta[:d], beta[d : d + b], beta[d + b :]
             residual_sd[j] = np.sqrt(drawn.variance)
         # x = A x + B z + S b + e  gives  x = (I - A)⁻¹ (B z + S b + e)
         solve = np.linalg.inv(np.eye(q) - previous)

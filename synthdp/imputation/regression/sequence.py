@@ -8,9 +8,10 @@ import pandas as pd
 
 from synthdp.imputation.families.counts import NegativeBinomial
 from synthdp.imputation.families.family import Family, FamilyPosterior
+from synthdp.imputation.families.links import LinkName
 from synthdp.imputation.families.normal import Normal, Semicontinuous
 from synthdp.imputation.families.ordered import Ordered
-from synthdp.imputation.families.unordered import Binary, LinkName, Multinomial
+from synthdp.imputation.families.unordered import Binary, Multinomial
 from synthdp.imputation.model import Posterior, Task, certain, filled, learnt
 from synthdp.imputation.predictors import AsIndicators, AsNumber, AsTwoParts, Encoding
 from synthdp.imputation.regression.gibbs import GibbsParameters, Node
