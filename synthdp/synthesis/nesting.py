@@ -35,7 +35,7 @@ from threadpoolctl import threadpool_limits
 
 from synthdp.arrays import Booleans
 from synthdp.imputation.cells import completed, flat, released
-from synthdp.imputation.model import ImputationModel, Movable, Posterior, Task
+from synthdp.imputation.model import Association, Movable, Posterior, Task
 from synthdp.imputation.predictors import Predictors
 from synthdp.masking.mask import MaskDraw
 from synthdp.parallel import Advance, each
@@ -71,7 +71,7 @@ def incomplete(data: Microdata, exclude: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def completer(
-    model: ImputationModel, data: Microdata, see: See, constraints: tuple[str, ...], *, rng: np.random.Generator
+    model: Association, data: Microdata, see: See, constraints: tuple[str, ...], *, rng: np.random.Generator
 ) -> tuple[Complete, tuple[Mapping[str, object], ...]]:
     """Return what draws a completed original from streams of its own, and what is to be said of the fit behind it."""
     names = incomplete(data, model.exclude)
@@ -113,7 +113,7 @@ def started(data: Microdata, names: Sequence[str], *, rng: np.random.Generator) 
 
 
 def _chained(
-    model: ImputationModel,
+    model: Association,
     data: Microdata,
     names: Sequence[str],
     see: See,
@@ -138,7 +138,7 @@ def _chained(
 
 
 def _redraw(
-    model: ImputationModel,
+    model: Association,
     data: Microdata,
     name: str,
     known: Booleans,

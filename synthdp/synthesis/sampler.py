@@ -13,7 +13,7 @@ import pandas as pd
 
 from synthdp.imputation import predictors
 from synthdp.imputation.cells import completed, flat, released
-from synthdp.imputation.model import Chained, ImputationModel, Movable, Parameters, Posterior, Task
+from synthdp.imputation.model import Association, Chained, Movable, Parameters, Posterior, Task
 from synthdp.imputation.predictors import Predictors
 from synthdp.imputation.regression.gibbs import drift
 from synthdp.imputation.regression.grouped import Groupable, Grouped
@@ -34,7 +34,7 @@ from synthdp.table.schema import Column
 __all__ = ["Drawn", "Settings", "draw_copies", "links_of", "masks_of", "predictors_of", "prepare"]
 
 
-def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
+def prepare(plan: Plan, model: Association, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
     """Return what the model is fitted to, and the mask of every replaced column."""
     data = plan.data
     links = links_of(data)
@@ -103,7 +103,7 @@ class Settings(Designed, Protocol):
     """What the sampler needs to know of a method."""
 
     @property
-    def model(self) -> ImputationModel:
+    def model(self) -> Association:
         """The association model."""
         ...
 

@@ -42,7 +42,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.imputation.cells import flat, released
-from synthdp.imputation.model import ImputationModel, Movable, Parameters, Posterior, Task
+from synthdp.imputation.model import Association, Movable, Parameters, Posterior, Task
 from synthdp.imputation.regression.forward import ColumnModel, Regressions
 from synthdp.synthesis.constraints import Check
 from synthdp.synthesis.rejection import MOST_REJECTED, SMALLEST, Pace, Tried, Tries, believed, breaking, settle, tries
@@ -78,7 +78,7 @@ class Truncated:
         How long the shared chain was, and how long each copy's own is.
     """
 
-    model: ImputationModel
+    model: Association
     task: Task
     constraints: tuple[str, ...]
     write: Write
@@ -90,7 +90,7 @@ class Truncated:
     @classmethod
     def of(
         cls,
-        model: ImputationModel,
+        model: Association,
         task: Task,
         posterior: Posterior,
         constraints: Sequence[str],

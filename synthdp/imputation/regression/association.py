@@ -88,13 +88,7 @@ class Regression(RegressionSettings):
         for column in data.schema.replaced():
             if column.kind is Kind.DATE:
                 found.append(f"variables.{column.name}: regression cannot replace dates; use trees, or set role: keep.")
-            if column.kind.categorical and len(column.levels) > MOST_LEVELS:
-                found.append(
-                    f"variables.{column.name}: regression replaces columns of at most {MOST_LEVELS} levels, found "
-                    f"{len(column.levels)}; group rare levels, or use trees."
-                )
-            if column.kind is Kind.COUNT:
-                found += _count_problems(column, data.numbers(column.name))
+            found += size_problems(column, data, "regression", "transform: log")
         found += gap_problems(data, "regression needs") + settings_problems(data, self.order, self.exclude)
         return found + order_problems(data, self.order, joint=True)
 
@@ -131,14 +125,30 @@ class Regression(RegressionSettings):
         return RegressionPosterior(design, binary, numbers, tuple(binary_fits), tuple(number_fits), limits, self.link)
 
 
-def _count_problems(column: Column, values: Floats) -> list[str]:
+def size_problems(column: Column, data: Microdata, who: str, otherwise: str) -> list[str]:
+    """Return why a column has more levels, or higher counts, than can be enumerated.
+
+    Parameters
+    ----------
+    who
+        The model that enumerates them.
+    otherwise
+        How it replaces a high count as a continuous number.
+    """
     where = f"variables.{column.name}"
+    if column.kind.categorical and len(column.levels) > MOST_LEVELS:
+        return [
+            f"{where}: {who} replaces columns of at most {MOST_LEVELS} levels, found {len(column.levels)}; group rare "
+            "levels, or use trees."
+        ]
+    if column.kind is not Kind.COUNT:
+        return []
+    values = data.numbers(column.name)
     bad = int(np.sum((values < 0) | (np.isfinite(values) & (values != np.round(values)))))
     if bad:
         return [f"{where}: a count needs whole numbers from 0, found {bad} others; set kind: continuous."]
-    largest = float(np.nanmax(values)) if column.bounds is None else column.bounds[1]
-    if largest > MOST_COUNT:
-        return [f"{where}: regression replaces counts up to {MOST_COUNT}; set kind: continuous with transform: log."]
+    if (np.nanmax(values) if column.bounds is None else column.bounds[1]) > MOST_COUNT:
+        return [f"{where}: {who} replaces counts up to {MOST_COUNT}; set kind: continuous with {otherwise}."]
     return []
 
 

@@ -423,7 +423,7 @@ def test_two_part_posteriors_are_those_of_the_parts():
     alone = Normal().fit(design[off], y[off], 4 * prior, rng=rng)
     np.testing.assert_array_equal(fitted.amount.mean, alone.mean)
     presence = Binary().fit(design, off.astype(float), prior, rng=rng)
-    np.testing.assert_array_equal(fitted.presence.mode, presence.fitted.mode)
+    np.testing.assert_array_equal(fitted.presence.mode, presence.sampler.mode)
 
 
 def rare_outcomes(n: int, size: int, design: np.ndarray) -> dict[str, np.ndarray]:
