@@ -44,7 +44,7 @@ from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.rejection import Draw, Tried, mended
 from synthdp.synthesis.ruling import retagged, ruled
-from synthdp.synthesis.sampler import Drawn, Settings, draw_copies, links_of, masks_of, predictors_of
+from synthdp.synthesis.sampler import Drawn, Imputing, draw_copies, links_of, masks_of, predictors_of
 from synthdp.synthesis.truncation import Truncated
 from synthdp.table.applies import blanked, conditional, holds, needs, visits
 from synthdp.table.links import Link
@@ -210,7 +210,7 @@ IMPUTED = "missing values were imputed from the records' own values before anyth
 
 def sample(
     plan: Plan,
-    settings: Settings,
+    settings: Imputing,
     mask_draw: MaskDraw | None,
     *,
     streams: Streams,
@@ -243,14 +243,14 @@ def sample(
 
 def _of_completed(
     plan: Plan,
-    settings: Settings,
+    settings: Imputing,
     mask_draw: MaskDraw | None,
     *,
     streams: Streams,
     jobs: int,
     advance: Advance | None,
 ) -> Drawn:
-    """Draw copies of each completed original (see ``completing``), to which the model is fitted again."""
+    """Draw copies of each completed original (see ``completer``), to which the model is fitted again."""
     started = time.perf_counter()
     m, r = settings.imputations, settings.copies
     masks = masks_of(plan, links_of(plan.data))

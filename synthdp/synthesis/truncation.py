@@ -18,7 +18,7 @@ will do, whatever its families.
 
 The chain starts at the fit that knows of no constraint. All copies share its first turns; then each goes some
 turns of its own, so that the θ of two copies lie twice as many turns apart. How many turns are enough is measured on
-what θ makes of the same random numbers (see ``pace``).
+what θ makes of the same random numbers (see ``rejection.settle``).
 
 Cost: a turn is one fit to n·(1 + r) rows and one draw of about as many, r the draws rejected per record; 80 turns and
 10 for each copy where little is cut off, several hundred where most is.

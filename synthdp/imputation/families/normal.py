@@ -175,8 +175,8 @@ class Semicontinuous:
     linear_widening
         Prior sds of the normal part are this many times those of the binary part (and in units of the residual sd).
     variance_prior
-        (shape, rate) of an inverse gamma prior of σ²; default: the classical degrees of freedom (see ``linear``), and
-        a weak proper prior where no more records than coefficients are off the point.
+        (shape, rate) of an inverse gamma prior of σ²; default: the classical degrees of freedom (as ``LinearPosterior``
+        has them), and a weak proper prior where no more records than coefficients are off the point.
 
     Examples
     --------

@@ -5,7 +5,7 @@ Which columns they suit, the PyMC program of each, and draws of Student-t and lo
     student_t:   t = η + σ e,  e ~ t(ν);        log_normal:   log(x - zero) = m + s (η + σ e),  e ~ N(0, 1)
 
 Both are densities on the working scale, where the mask's evidence lives; given that evidence neither has a closed form,
-so each says where a normal proposal should go (see ``candidates``).
+so each says where a normal proposal should go (see ``joint_draw``).
 
     y_i | θ  ~  family(η_i, φ),    η_i = x_i'B;     slopes ~ N(0, prior_sd²) on standardised predictors
 

@@ -10,7 +10,7 @@
 NaN), positions in the levels for levels (missing: -1). Each replaced column is an observed variable of its own name,
 of one value per record, independent between records given the parameters; what it depends on is read off the model, and
 must be ``data[...]``, not another observed variable. Candidates are drawn from the model itself and re-weighted by the
-mask and by the columns that depend on them (see ``candidates``); levels are enumerated.
+mask and by the columns that depend on them (see ``joint_draw``); levels are enumerated.
 
 No formal statement about the masks is made: nothing keeps a model of the user's own from holding the records.
 """

@@ -6,7 +6,7 @@ Parents are kept columns and replaced columns before j; a formula names them, an
 posterior factorises the same way, so each column has a PyMC program of its own.
 
 Limits. Replaced columns must be complete and apply to everyone. Missing values of kept columns are predictors as in the
-other models (see ``designs``); they are not imputed.
+other models (see ``columns``); they are not imputed.
 """
 
 import importlib.util

@@ -58,7 +58,7 @@ class Regression(RegressionSettings):
     ----------
     order
         The replaced columns in the order of the regressions; default: file order, continuous ones last, and after all
-        others those that do not apply to everyone (see ``applying``).
+        others those that do not apply to everyone (see ``imputation.model``).
     link
         ``probit`` or ``logit`` for binary columns.
     prior_sd
