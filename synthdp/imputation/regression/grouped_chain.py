@@ -145,7 +145,7 @@ class GroupedChain:
             if k != j:
                 others += self.about.of_column(node.name, self._working(node.name, state.values[k]))
         if isinstance(regression, Enumerated):
-            return self._level(j, state, others, rng=rng)
+            return self._level(j, regression, state, others, rng=rng)
         rest = state.without(j)
         eta, later = state.eta[j].T, self.gibbs.later(j, state, rest)
         pieces = [about_numbers(part[name]) for part in self.about.parts]
@@ -166,14 +166,13 @@ class GroupedChain:
         state.put(j, np.where(taken, proposed, state.values[j]), rest)
         return np.where(taken, wanted, groups)
 
-    def _level(self, j: int, state: State, others: Floats, *, rng: np.random.Generator) -> Codes:
+    def _level(
+        self, j: int, regression: Enumerated, state: State, others: Floats, *, rng: np.random.Generator
+    ) -> Codes:
         """Draw a column of levels or counts, each level with the group it brings."""
-        node, n = self.gibbs.nodes[j], len(others)
-        if not isinstance(node.regression, Enumerated):
-            raise TypeError("only levels can be enumerated")
-        values = node.regression.level_values()
+        name, n, values = self.gibbs.nodes[j].name, len(others), regression.level_values()
         log_weights = state.level_weights(j, state.without(j), slice(None)).T
-        masks = np.stack([node.regression.level_weights(part[node.name]) for part in self.about.parts])
+        masks = np.stack([regression.level_weights(part[name]) for part in self.about.parts])
         groups = self._brought(j, state, values)
         rows, levels = np.arange(n)[:, None], np.arange(len(values))
         log_weights += others[rows, groups] + masks[groups, rows, levels]
