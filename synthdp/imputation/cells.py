@@ -84,12 +84,7 @@ def released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) 
     """Return drawn values as they are written: levels by name, numbers rounded like the data, inside their bounds."""
     if link is None:
         return decode(drawn.astype(np.int64), column, like)
-    values = link.inverse(drawn)
-    if column.decimals is not None:
-        values = np.round(values, column.decimals)
-    if column.bounds is not None:
-        values = np.clip(values, *column.bounds)
-    numeric = pd.Series(values, index=like.index, name=like.name)
+    numeric = pd.Series(settled(link.inverse(drawn), column), index=like.index, name=like.name)
     whole = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype)
     return numeric.astype(like.dtype) if whole else numeric
 

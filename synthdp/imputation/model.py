@@ -21,7 +21,7 @@ on the earlier only if the earlier applies wherever the later does; otherwise th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -120,61 +120,32 @@ Completes = Literal["jointly", "chained"]
 Constrains = Literal["learnt", "drawn"]
 
 
-class ImputationModel(Protocol):
-    """An association model as the user writes it, and what it can do: ``Association`` has the defaults."""
-
-    completes: ClassVar[Completes | None]
-    """How missing values are filled in: by the fit itself, by chained equations before it, or not at all."""
-    keeps_constraints: ClassVar[Constrains | None]
-    """How constraints are kept: parameters are learnt under them, values are drawn until they hold, or not at all."""
-    groups_by_rule: ClassVar[bool]
-    """Whether draws know that the strength of a mask is a function of the values."""
-    withdrawn: ClassVar[str | None]
-    """Why no formal statement about the masks can stand beside this model; None where it can."""
-
-    @property
-    def method(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def exclude(self) -> tuple[str, ...]:
-        """Kept columns the model must not see."""
-        ...
-
-    @property
-    def splines(self) -> int:
-        """Knots of the spline of each numeric kept column; 0 for a straight line."""
-        ...
-
-    @property
-    def draws_parameters(self) -> bool:
-        """Whether every copy has parameters of its own."""
-        ...
-
-    def of_one(self, exclude: tuple[str, ...]) -> "ImputationModel":
-        """Return the same model for a single replaced column, with parameters drawn anew every time."""
-        ...
-
-    def problems(self, data: Microdata) -> list[str]:
-        """Return why this model cannot replace the columns the schema asks for."""
-        ...
-
-    def fit(self, task: Task, *, rng: np.random.Generator) -> Posterior:
-        """Return the posterior of the parameters."""
-        ...
-
-
 class Association(Settings):
-    """What all models share: the columns they must not see, and what they can do unless they say otherwise."""
+    """An association model as the user writes it; what is said here holds of a model unless it says otherwise.
+
+    Parameters
+    ----------
+    exclude
+        Kept columns the model must not see.
+    """
 
     method: str
     exclude: tuple[str, ...] = ()
+    if TYPE_CHECKING:  # a field of models that take splines, a property of those that need none
+
+        @property
+        def splines(self) -> int:
+            """Knots of the spline of each numeric kept column; 0 for a straight line."""
+            return 0
 
     completes: ClassVar[Completes | None] = None
+    """How missing values are filled in: by the fit itself, by chained equations before it, or not at all."""
     keeps_constraints: ClassVar[Constrains | None] = None
+    """How constraints are kept: parameters are learnt under them, values are drawn until they hold, or not at all."""
     groups_by_rule: ClassVar[bool] = False
+    """Whether draws know that the strength of a mask is a function of the values."""
     withdrawn: ClassVar[str | None] = None
+    """Why no formal statement about the masks can stand beside this model; None where it can."""
 
     @property
     def draws_parameters(self) -> bool:
@@ -184,6 +155,14 @@ class Association(Settings):
     def of_one(self, exclude: tuple[str, ...]) -> Self:
         """Return the same model for a single replaced column, with parameters drawn anew every time."""
         return self.model_copy(update={"exclude": exclude})
+
+    def problems(self, data: Microdata) -> list[str]:
+        """Return why this model cannot replace the columns the schema asks for."""
+        raise NotImplementedError
+
+    def fit(self, task: Task, *, rng: np.random.Generator) -> Posterior:
+        """Return the posterior of the parameters."""
+        raise NotImplementedError
 
 
 class InOrder(Association):

@@ -20,11 +20,13 @@ by half a standard error in a test.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
+from synthdp.table.schema import Column, Kind
 
 OUTER_QUANTILE = 0.05
 
@@ -186,11 +188,7 @@ class AsNumber:
 
     center: float = 0.0
     spread: float = 1.0
-
-    @property
-    def width(self) -> int:
-        """One column."""
-        return 1
+    width: ClassVar[int] = 1
 
     def columns(self, x: Floats) -> Floats:
         """Return the value as one column."""
@@ -218,13 +216,25 @@ class AsTwoParts:
     """Whether the value is off its point mass, and how large it then is: semicontinuous columns."""
 
     point: float
-
-    @property
-    def width(self) -> int:
-        """Two columns."""
-        return 2
+    width: ClassVar[int] = 2
 
     def columns(self, x: Floats) -> Floats:
         """Return the indicator and the value where it applies."""
         off = x != self.point
         return np.column_stack([off.astype(np.float64), np.where(off, x, 0.0)])
+
+
+def point_of(link: Link) -> float:
+    """Return the working value of zero, the point mass of a semicontinuous column."""
+    return float(link.forward(np.zeros(1))[0])
+
+
+def encoding_of(column: Column, link: Link | None) -> Encoding:
+    """Return how a replaced column enters the regressions after it: numbers by working value, counts as they are."""
+    if column.kind in (Kind.ORDINAL, Kind.NOMINAL):
+        return AsIndicators(len(column.levels))
+    if link is not None and column.kind is Kind.COUNT:
+        return AsNumber(link.center, link.spread)
+    if link is not None and column.kind is Kind.SEMICONTINUOUS:
+        return AsTwoParts(point_of(link))
+    return AsNumber()

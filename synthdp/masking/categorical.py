@@ -3,9 +3,6 @@
 References
 ----------
 Jiang, Raftery, Steele, Wang (2022), JASA 117(537), section 3 (masking model for categorical quasi-identifiers).
-
-References
-----------
 Gouweleeuw, Kooiman, Willenborg, de Wolf (1998), J. Official Statistics 14(4), section 2.
 """
 

@@ -25,6 +25,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.errors import InputError, Unfinished
+from synthdp.imputation.cells import settled
 from synthdp.imputation.model import Task
 from synthdp.table import expressions
 from synthdp.table.coded import first_row
@@ -237,10 +238,7 @@ def _released(task: Task, name: str, drawn: Floats) -> Floats:
         return drawn
     if column.kind.categorical:
         return np.asarray(column.levels, dtype=np.float64)[drawn.astype(np.int64)]
-    values = task.links[name].inverse(drawn)
-    if column.decimals is not None:
-        values = np.round(values, column.decimals)
-    return values if column.bounds is None else np.clip(values, *column.bounds)
+    return settled(task.links[name].inverse(drawn), column)
 
 
 def _condition(node: ast.expr, words: Mapping[str, Words]) -> Callable[[Values], Booleans]:

@@ -33,7 +33,8 @@ from synthdp.synthesis import ruling
 from synthdp.synthesis.constraints import TREES, binding
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.nesting import incomplete, sample, started, with_roles
-from synthdp.synthesis.plan import Method, Plan, Release
+from synthdp.synthesis.plan import Plan, Release
+from synthdp.synthesis.sampler import Imputing
 from synthdp.table.applies import holds
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Settings
@@ -46,7 +47,7 @@ else:
 CANNOT = "cannot impute; use copula, or missing: keep."
 
 
-class Imputed(Method):
+class Imputed(Imputing):
     """What DA-MI and MI have in common.
 
     Parameters
@@ -58,7 +59,7 @@ class Imputed(Method):
         How many synthetic copies are released (M); with several ``imputations``, how many of each (r).
     imputations
         How many completed originals copies are made of (m, with ``missing: impute``): m x r files, combined by
-        ``reiter2004``. All models can do that (see ``completing``).
+        ``reiter2004``. All models can do that (see ``nesting``).
     missing
         ``keep`` leaves missing cells of kept columns missing, ``impute`` fills them in. The copula always fills in
         missing cells of replaced columns. With ``imputations: 1`` only the copula can impute, and every copy has
@@ -68,7 +69,7 @@ class Imputed(Method):
     sweeps
         How long the chain of a joint draw runs, where the draw is not exact.
     repair
-        Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``repair``).
+        Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``making``).
     """
 
     model: AnyModel = Regression()

@@ -10,22 +10,19 @@ Notes
 Local DP of a fixed matrix would be ln max ratio (keep = 0.8, two levels: ln 4), but what is released here depends on
 groups, means or ranges of the data, and kept columns stay. k-noise is bounded: whoever knows x knows |Y − x| ≤ a.
 
-References
-----------
-Biswal (2024, PhD thesis, U. Ottawa), chapter 3. Table 3.3 there calls 3-anonymous what is so for each column alone and
-has k = 1 jointly (and puts 120 into 51–100): classes here are joint. Section 3.6 claims k-PRAM groups that hold 9, 2
-and 1 records; here groups are widened until each holds k. Theorem 3.5.1 is about a window of 2δ, its code counts in δ.
-Gouweleeuw, Kooiman, Willenborg, de Wolf (1998), Journal of Official Statistics 14(4) (PRAM).
-LeFevre, DeWitt, Ramakrishnan (2006), ICDE (Mondrian).
-
 With Y = X + U(−a, a), a record at distance d from x is within r of x with probability
 
     P(|Y − x| ≤ r) = min(1, r/a, (a + r − d)/(2a)), and 0 from d = a + r on.
 
 References
 ----------
-Biswal (2024, PhD thesis, U. Ottawa), Theorem 3.5.1: with r = 2a the expected number is more than half of the records
-that were within 2a before. (The last line there has = k/2 for ≥ k/2, and the code of the experiment counts with r = a.)
+Biswal (2024, PhD thesis, U. Ottawa), chapter 3. Table 3.3 there calls 3-anonymous what is so for each column alone and
+has k = 1 jointly (and puts 120 into 51–100): classes here are joint. Section 3.6 claims k-PRAM groups that hold 9, 2
+and 1 records; here groups are widened until each holds k. Theorem 3.5.1: with r = 2a the expected number is more than
+half of the records that were within 2a before (the last line there has = k/2 for ≥ k/2, and the code of the experiment
+counts with r = a).
+Gouweleeuw, Kooiman, Willenborg, de Wolf (1998), Journal of Official Statistics 14(4) (PRAM).
+LeFevre, DeWitt, Ramakrishnan (2006), ICDE (Mondrian).
 """
 
 import time
@@ -39,7 +36,6 @@ from pydantic import Field
 from synthdp.imputation.cells import write
 from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import Design
 from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, decode
 from synthdp.table.schema import Column
@@ -55,10 +51,6 @@ class Masking(Method):
     imputations: Literal[1] = 1
     shuffle: bool = True
     repair: bool = False
-
-    def design(self, plan: Plan) -> Design:
-        """Return what inference from the copies depends on."""
-        return plan.design(proper=False, copies=self.copies)
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""

@@ -35,7 +35,7 @@ from threadpoolctl import threadpool_limits
 
 from synthdp.arrays import Booleans
 from synthdp.imputation.cells import completed, flat, released
-from synthdp.imputation.model import ImputationModel, Movable, Posterior, Task
+from synthdp.imputation.model import Association, Movable, Posterior, Task
 from synthdp.imputation.predictors import Predictors
 from synthdp.masking.mask import MaskDraw
 from synthdp.parallel import Advance, each
@@ -44,7 +44,7 @@ from synthdp.synthesis.constraints import binding, constrained
 from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.rejection import Draw, Tried, mended
 from synthdp.synthesis.ruling import retagged, ruled
-from synthdp.synthesis.sampler import Drawn, Settings, draw_copies, links_of, masks_of, predictors_of
+from synthdp.synthesis.sampler import Drawn, Imputing, draw_copies, links_of, masks_of, predictors_of
 from synthdp.synthesis.truncation import Truncated
 from synthdp.table.applies import blanked, conditional, holds, needs, visits
 from synthdp.table.links import Link
@@ -71,7 +71,7 @@ def incomplete(data: Microdata, exclude: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def completer(
-    model: ImputationModel, data: Microdata, see: See, constraints: tuple[str, ...], *, rng: np.random.Generator
+    model: Association, data: Microdata, see: See, constraints: tuple[str, ...], *, rng: np.random.Generator
 ) -> tuple[Complete, tuple[Mapping[str, object], ...]]:
     """Return what draws a completed original from streams of its own, and what is to be said of the fit behind it."""
     names = incomplete(data, model.exclude)
@@ -113,7 +113,7 @@ def started(data: Microdata, names: Sequence[str], *, rng: np.random.Generator) 
 
 
 def _chained(
-    model: ImputationModel,
+    model: Association,
     data: Microdata,
     names: Sequence[str],
     see: See,
@@ -138,7 +138,7 @@ def _chained(
 
 
 def _redraw(
-    model: ImputationModel,
+    model: Association,
     data: Microdata,
     name: str,
     known: Booleans,
@@ -210,7 +210,7 @@ IMPUTED = "missing values were imputed from the records' own values before anyth
 
 def sample(
     plan: Plan,
-    settings: Settings,
+    settings: Imputing,
     mask_draw: MaskDraw | None,
     *,
     streams: Streams,
@@ -243,14 +243,14 @@ def sample(
 
 def _of_completed(
     plan: Plan,
-    settings: Settings,
+    settings: Imputing,
     mask_draw: MaskDraw | None,
     *,
     streams: Streams,
     jobs: int,
     advance: Advance | None,
 ) -> Drawn:
-    """Draw copies of each completed original (see ``completing``), to which the model is fitted again."""
+    """Draw copies of each completed original (see ``completer``), to which the model is fitted again."""
     started = time.perf_counter()
     m, r = settings.imputations, settings.copies
     masks = masks_of(plan, links_of(plan.data))

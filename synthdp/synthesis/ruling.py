@@ -17,7 +17,7 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.imputation.cells import flat
-from synthdp.imputation.model import ImputationModel, Task
+from synthdp.imputation.model import Association, Task
 from synthdp.imputation.regression.grouped import Decide, Grouped
 from synthdp.masking.evidence import Evidence, LevelEvidence
 from synthdp.masking.mask import ColumnMask, Mask, MaskSettings, Target
@@ -66,12 +66,12 @@ def _behind(plan: Plan, texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(column.name for column in plan.data.schema.replaced() if column.name in found)
 
 
-def ruled(plan: Plan, model: ImputationModel) -> bool:
+def ruled(plan: Plan, model: Association) -> bool:
     """Return whether copies are drawn by the law in which the mask's strength is a function of the values."""
     return model.groups_by_rule and bool(ruled_by(plan))
 
 
-def problems(plan: Plan, model: ImputationModel) -> list[str]:
+def problems(plan: Plan, model: Association) -> list[str]:
     """Return which rules a model cannot carry."""
     if model.groups_by_rule or not ruled_by(plan):
         return []
@@ -84,7 +84,7 @@ def problems(plan: Plan, model: ImputationModel) -> list[str]:
     ]
 
 
-def cautions(plan: Plan, model: ImputationModel) -> list[str]:
+def cautions(plan: Plan, model: Association) -> list[str]:
     """Return what a person should know where a model carries a rule only in part."""
     names = ruled_by(plan)
     if model.groups_by_rule or not names:

@@ -6,14 +6,14 @@ What a model is fitted to, fit once, then every copy drawn from its own named st
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from synthdp.imputation import predictors
 from synthdp.imputation.cells import completed, flat, released
-from synthdp.imputation.model import Chained, ImputationModel, Movable, Parameters, Posterior, Task
+from synthdp.imputation.model import Association, Chained, Movable, Parameters, Posterior, Task
 from synthdp.imputation.predictors import Predictors
 from synthdp.imputation.regression.gibbs import drift
 from synthdp.imputation.regression.grouped import Groupable, Grouped
@@ -22,7 +22,7 @@ from synthdp.masking.mask import ColumnMask, MaskDraw, MaskSettings, Residuals, 
 from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
 from synthdp.synthesis.constraints import binding, constrained, quick_check
-from synthdp.synthesis.plan import Designed, Plan
+from synthdp.synthesis.plan import Method, Plan
 from synthdp.synthesis.rejection import Tried, mended
 from synthdp.synthesis.ruling import Ruling, ruled
 from synthdp.synthesis.truncation import Truncated, writer
@@ -31,10 +31,10 @@ from synthdp.table.links import Link, working
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column
 
-__all__ = ["Drawn", "Settings", "draw_copies", "links_of", "masks_of", "predictors_of", "prepare"]
+__all__ = ["Drawn", "Imputing", "draw_copies", "links_of", "masks_of", "predictors_of", "prepare"]
 
 
-def prepare(plan: Plan, model: ImputationModel, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
+def prepare(plan: Plan, model: Association, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
     """Return what the model is fitted to, and the mask of every replaced column."""
     data = plan.data
     links = links_of(data)
@@ -99,33 +99,13 @@ def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
 About = Mapping[str, Evidence] | Grouped
 
 
-class Settings(Designed, Protocol):
+class Imputing(Method):
     """What the sampler needs to know of a method."""
 
-    @property
-    def model(self) -> ImputationModel:
-        """The association model."""
-        ...
-
-    @property
-    def copies(self) -> int:
-        """How many copies of the original, or of each completed one."""
-        ...
-
-    @property
-    def imputations(self) -> int:
-        """How many completed originals."""
-        ...
-
-    @property
-    def missing(self) -> str:
-        """What happens to missing cells of kept columns: ``keep`` or ``impute``."""
-        ...
-
-    @property
-    def sweeps(self) -> int:
-        """How long a chain runs."""
-        ...
+    if TYPE_CHECKING:  # fields of every method that imputes, each with bounds and a default of its own
+        model: Association
+        missing: str
+        sweeps: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,7 +120,7 @@ class Drawn:
 
 def draw_copies(
     plan: Plan,
-    settings: Settings,
+    settings: Imputing,
     mask_draw: MaskDraw | None,
     *,
     streams: Streams,
@@ -178,7 +158,7 @@ def draw_copies(
         elif shared is not None:
             evidence = shared
         else:
-            # a column that does not apply has no value to mask: it is masked as if it applied (see ``applying``)
+            # a column that does not apply has no value to mask: masked as if it applied (see ``imputation.model``)
             latent = streams.generator("latent", m)
             known = parameters.complete(task, rng=latent) if task.applies else task.working
             evidence = _draw_masks(masks, known, streams, m, None, ruling)

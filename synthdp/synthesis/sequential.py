@@ -67,11 +67,11 @@ class Sequential(Method):
     proper
         Whether every copy has parameters of its own: trees grown on a Bayesian bootstrap of the records, regressions
         drawn from their posterior. The default, as in synthpop, fits once; under constraints regressions are always
-        drawn (see ``truncated_sequence``).
+        drawn (see ``truncation``).
     shuffle
         Whether the rows of each copy are released in a random order of their own.
     repair
-        Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``repair``).
+        Whether records that are still named alone and rightly take a neighbour's synthetic keys (see ``making``).
 
     Notes
     -----

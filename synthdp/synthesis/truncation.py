@@ -18,7 +18,7 @@ will do, whatever its families.
 
 The chain starts at the fit that knows of no constraint. All copies share its first turns; then each goes some
 turns of its own, so that the θ of two copies lie twice as many turns apart. How many turns are enough is measured on
-what θ makes of the same random numbers (see ``pace``).
+what θ makes of the same random numbers (see ``rejection.settle``).
 
 Cost: a turn is one fit to n·(1 + r) rows and one draw of about as many, r the draws rejected per record; 80 turns and
 10 for each copy where little is cut off, several hundred where most is.
@@ -42,7 +42,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.imputation.cells import flat, released
-from synthdp.imputation.model import ImputationModel, Movable, Parameters, Posterior, Task
+from synthdp.imputation.model import Association, Movable, Parameters, Posterior, Task
 from synthdp.imputation.regression.forward import ColumnModel, Regressions
 from synthdp.synthesis.constraints import Check
 from synthdp.synthesis.rejection import MOST_REJECTED, SMALLEST, Pace, Tried, Tries, believed, breaking, settle, tries
@@ -78,7 +78,7 @@ class Truncated:
         How long the shared chain was, and how long each copy's own is.
     """
 
-    model: ImputationModel
+    model: Association
     task: Task
     constraints: tuple[str, ...]
     write: Write
@@ -90,7 +90,7 @@ class Truncated:
     @classmethod
     def of(
         cls,
-        model: ImputationModel,
+        model: Association,
         task: Task,
         posterior: Posterior,
         constraints: Sequence[str],

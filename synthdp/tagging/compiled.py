@@ -51,36 +51,6 @@ def _alike(cells: Codes, numbers: Floats, i: int, previous: int) -> bool:
 
 
 @compiled
-def count_sorted(
-    order: Codes,
-    target_cells: Codes,
-    target_numbers: Floats,
-    reach: int,
-    cells: Codes,
-    numbers: Floats,
-    tolerances: Floats,
-) -> Codes:
-    """Count the records in each target's cell, or ``reach`` cells beside it, that are close on every numeric key."""
-    counts = np.zeros(len(order), dtype=np.int64)
-    previous = -1
-    size = 0
-    for i in order:
-        if not _alike(target_cells, target_numbers, i, previous):
-            size = 0
-            for cell in range(target_cells[i] - reach, target_cells[i] + reach + 1):
-                left, right = window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
-                if len(tolerances) == 1:
-                    size += right - left
-                    continue
-                for k in range(left, right):
-                    if _close(numbers[k], target_numbers[i], tolerances):
-                        size += 1
-        counts[i] = size
-        previous = i
-    return counts
-
-
-@compiled
 def sum_sorted(
     order: Codes,
     target_cells: Codes,
@@ -91,8 +61,12 @@ def sum_sorted(
     tolerances: Floats,
     weights: Floats,
 ) -> Floats:
-    """Add up the weights of the records that ``count_sorted`` counts."""
+    """Add up the weights of the records in each target's cell, or ``reach`` cells beside it, that are close.
+
+    Close is within the tolerance on every numeric key. Without weights records are counted.
+    """
     sums = np.zeros(len(order))
+    counted = len(weights) == 0
     previous = -1
     total = 0.0
     for i in order:
@@ -100,9 +74,12 @@ def sum_sorted(
             total = 0.0
             for cell in range(target_cells[i] - reach, target_cells[i] + reach + 1):
                 left, right = window(cells, numbers[:, 0], cell, target_numbers[i, 0], tolerances[0])
+                if counted and len(tolerances) == 1:
+                    total += right - left
+                    continue
                 for k in range(left, right):
                     if _close(numbers[k], target_numbers[i], tolerances):
-                        total += weights[k]
+                        total += 1.0 if counted else weights[k]
         sums[i] = total
         previous = i
     return sums

@@ -16,7 +16,7 @@ from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.errors import InputError
 from synthdp.table.coded import MISSING, Coded, coded, merge
 from synthdp.table.schema import Column, Kind
-from synthdp.tagging.compiled import count_sorted, match_sorted, sum_sorted
+from synthdp.tagging.compiled import match_sorted, sum_sorted
 
 __all__ = ["MOST_STRIPS", "Keys", "Matches", "average", "count_neighbours", "encode_keys", "match", "sum_neighbours"]
 
@@ -172,19 +172,7 @@ def count_neighbours(targets: Keys, file: Keys) -> Codes:
     Sorting costs O(n log n). With at most one numeric key a target then costs O(log n); with more it costs the number
     of records that agree on the cell and the two sharpest numeric keys. Targets with equal keys are counted once.
     """
-    if len(targets) == 0 or len(file) == 0:
-        return np.zeros(len(targets), dtype=np.int64)
-    reach, (targets, file) = _arrange(targets, file)
-    rows = _sorted_rows(file)
-    return count_sorted(
-        _alike_together(targets),
-        targets.cells,
-        targets.numbers,
-        reach,
-        file.cells[rows],
-        file.numbers[rows],
-        file.tolerances,
-    )
+    return _summed(targets, file, np.empty(0)).astype(np.int64)
 
 
 def sum_neighbours(targets: Keys, file: Keys, weights: Floats) -> Floats:
@@ -196,6 +184,11 @@ def sum_neighbours(targets: Keys, file: Keys, weights: Floats) -> Floats:
     >>> sum_neighbours(keys, keys, np.array([10.0, 5.0, 2.0]))
     array([15., 15.,  2.])
     """
+    return _summed(targets, file, weights)
+
+
+def _summed(targets: Keys, file: Keys, weights: Floats) -> Floats:
+    """Add up the weights of each target's neighbours; without weights, count them."""
     if len(targets) == 0 or len(file) == 0:
         return np.zeros(len(targets))
     reach, (targets, file) = _arrange(targets, file)
@@ -208,7 +201,7 @@ def sum_neighbours(targets: Keys, file: Keys, weights: Floats) -> Floats:
         file.cells[rows],
         file.numbers[rows],
         file.tolerances,
-        weights[rows],
+        weights[rows] if len(weights) else weights,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.imputation.cells import flat
-from synthdp.imputation.model import ImputationModel, Task
+from synthdp.imputation.model import Association, Task
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.mask import MaskSettings
@@ -144,12 +144,12 @@ SILENT: Masks = {"age": Gaussian(sd=1e6), "sex": ShiftedNormal(alpha=0), "smoker
 COPIES = 12
 
 
-def has_nothing_against_the_survey(model: ImputationModel) -> None:
+def has_nothing_against_the_survey(model: Association) -> None:
     """Check that the model takes numbers, levels and truth values without gaps."""
     assert model.problems(respondents()) == []
 
 
-def draws_every_replaced_column(model: ImputationModel) -> None:
+def draws_every_replaced_column(model: Association) -> None:
     """Check shapes, bounds and levels of a draw without evidence."""
     plan = planned()
     task, drawn = _drawn(model, plan, seed=1)
@@ -165,7 +165,7 @@ def draws_every_replaced_column(model: ImputationModel) -> None:
             assert ((values >= low - 1e-9) & (values <= high + 1e-9)).all()
 
 
-def same_rng_same_draw(model: ImputationModel) -> None:
+def same_rng_same_draw(model: Association) -> None:
     """Check that a draw depends on the generator, and on nothing else that changes."""
     first, second, other = (_drawn(model, planned(), seed=seed)[1] for seed in (3, 3, 4))
     for name in first:
@@ -173,7 +173,7 @@ def same_rng_same_draw(model: ImputationModel) -> None:
     assert not all((first[name] == other[name]).all() for name in first)
 
 
-def completes_what_is_known(model: ImputationModel) -> None:
+def completes_what_is_known(model: Association) -> None:
     """Check that what is known of the original stays when what does not apply is filled in."""
     task, _ = prepare(planned(), model, 5)
     parameters = model.fit(task, rng=np.random.default_rng(1)).draw(rng=np.random.default_rng(2))
@@ -182,14 +182,14 @@ def completes_what_is_known(model: ImputationModel) -> None:
         np.testing.assert_array_equal(values[known], task.working[name][known])
 
 
-def full_information_gives_the_original(model: ImputationModel) -> None:
+def full_information_gives_the_original(model: Association) -> None:
     """Check the first end: a mask that tells everything."""
     plan = planned(LOUD)
     for copy in _with(DaMi, model, copies=2).synthesize(plan, streams=Streams(1)).copies:
         pd.testing.assert_frame_equal(copy, plan.data.frame)
 
 
-def no_information_is_imputation(model: ImputationModel) -> None:
+def no_information_is_imputation(model: Association) -> None:
     """Check the other end: a mask that tells nothing gives Rubin's imputation, in mean within four standard errors."""
     masked = _with(DaMi, model, copies=COPIES).synthesize(planned(SILENT), streams=Streams(1)).copies
     rubin = _with(Mi, model, copies=COPIES).synthesize(planned(), streams=Streams(2)).copies
@@ -211,7 +211,7 @@ def keeps_what_is_kept(model: Any) -> None:
         assert (a.dtypes == plan.data.frame.dtypes).all()
 
 
-def _drawn(model: ImputationModel, plan: Plan, seed: int) -> tuple[Task, dict[str, Floats]]:
+def _drawn(model: Association, plan: Plan, seed: int) -> tuple[Task, dict[str, Floats]]:
     task, masks = prepare(plan, model, 5)
     rng = np.random.default_rng(seed)
     evidence = {name: flat(mask.target.column, len(plan.data)) for name, mask in masks.items()}

@@ -62,7 +62,7 @@ def test_normal_regression():
     y, prior_sd = line + 0.8 * rng.normal(size=len(line)), np.array([np.inf, 10.0, 1.0])
     fitted = LinearPosterior.fit(design, y, prior_sd)
     drawn = [fitted.draw(rng=rng) for _ in range(6_000)]
-    ours = np.array([[*draw.beta, draw.variance] for draw in drawn]).reshape(2, 3_000, -1)
+    ours = np.array([[*draw.beta[:, 0], draw.variance] for draw in drawn]).reshape(2, 3_000, -1)
     gram = design.T @ design
     effective = np.trace(np.linalg.solve(gram + np.diag(prior_sd**-2.0), gram))
     with pm.Model() as model:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import betaincc, expit, gammaincc, gammaln, logsumexp
 
 from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks, proper
-from synthdp.imputation.families.sampling import Sampler, sampler
+from synthdp.imputation.families.sampling import Sampled, sampler
 from synthdp.table.links import Link
 from synthdp.table.microdata import Floats
 
@@ -59,33 +59,18 @@ class NegativeBinomial:
 
     def fit(
         self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator
-    ) -> "NegativeBinomialPosterior":
+    ) -> "Sampled[NegativeBinomialDraw]":
         """Return the posterior. Cost O(n·d²) per Newton iteration."""
         exceed = len(y) - np.cumsum(np.bincount(y.astype(np.int64)))[:-1]
         target = CountTarget(design, y, exceed.astype(np.float64), proper(prior_sd, self.location_sd), self)
         start = np.zeros(design.shape[1] + 1)
         start[0] = np.log(y.mean() + 0.5 / len(y))
         start[-1] = self.log_dispersion[0]
-        return NegativeBinomialPosterior(sampler(target, start, rng=rng), self)
 
+        def drawn(theta: Floats) -> NegativeBinomialDraw:
+            return NegativeBinomialDraw(theta[:-1, None], float(np.exp(theta[-1])), self.largest, self.link)
 
-@dataclass(frozen=True, repr=False)
-class NegativeBinomialPosterior:
-    """The posterior of the coefficients and of the dispersion."""
-
-    sampler: Sampler
-    family: NegativeBinomial
-
-    def mode(self) -> "NegativeBinomialDraw":
-        """Return the parameters at the posterior mode."""
-        return self._unpack(self.sampler.mode)
-
-    def draw(self, *, rng: np.random.Generator) -> "NegativeBinomialDraw":
-        """Draw (β, α)."""
-        return self._unpack(self.sampler.draw(rng=rng))
-
-    def _unpack(self, theta: Floats) -> "NegativeBinomialDraw":
-        return NegativeBinomialDraw(theta[:-1, None], float(np.exp(theta[-1])), self.family.largest, self.family.link)
+        return Sampled(sampler(target, start, rng=rng), drawn)
 
 
 @dataclass(frozen=True, repr=False)

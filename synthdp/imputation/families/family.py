@@ -10,7 +10,7 @@ outcome is a working value for numbers, a position in the levels for levels, the
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -48,31 +48,19 @@ class FamilyDraw(Protocol):
         """Return log ∫ p(y | η) exp(evidence(y)) dy of each record; evidence about a number is zero at its peak."""
         ...
 
+    def add_log_density(self, log_weights: Floats, added: Floats, rest: Floats, y: Floats) -> None:
+        """Add log p(y | rest + added) for each column of ``added``, up to a constant per record.
 
-@runtime_checkable
-class LevelDraw(FamilyDraw, Protocol):
-    """One draw of the parameters of a family whose outcome has finitely many values."""
-
-    def log_levels(self, eta: Floats) -> Floats:
-        """Return log p(level | η), n × levels."""
-        ...
-
-    def level_values(self) -> Floats:
-        """Return the outcome's values, one per level."""
-        ...
-
-    def level_weights(self, evidence: Evidence) -> Floats:
-        """Return what evidence says about each level, up to a constant per record, n × levels."""
-        ...
-
-
-@runtime_checkable
-class NormalLike(FamilyDraw, Protocol):
-    """One draw of the parameters of a regression y = η + e with normal e: Gaussian in y and in everything in η."""
-
-    @property
-    def variance(self) -> float:
-        """The variance of e. No other family has a field of this name."""
+        Parameters
+        ----------
+        log_weights
+            levels × n; changed in place.
+        added, rest
+            What each level of another column adds to the linear predictors, r × levels, and what all else makes them,
+            r × n.
+        y
+            n outcomes.
+        """
         ...
 
 
@@ -124,12 +112,29 @@ def blocks(n: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, n))
 
 
-class Enumerated(ABC):
+class Regressed(ABC):
+    """A drawn regression that is weighed level by level, where it knows no quicker way."""
+
+    @abstractmethod
+    def log_density(self, y: Floats, eta: Floats) -> Floats:
+        """Return log p(y | η) of each record."""
+
+    def add_log_density(self, log_weights: Floats, added: Floats, rest: Floats, y: Floats) -> None:
+        """Add log p(y | rest + added) for each column of ``added``, up to a constant per record."""
+        for level, shift in enumerate(added.T):
+            log_weights[level] += self.log_density(y, (rest + shift[:, None]).T)
+
+
+class Enumerated(Regressed):
     """A drawn regression whose outcome can be enumerated: with ``log_levels`` everything else follows."""
 
     @abstractmethod
     def log_levels(self, eta: Floats) -> Floats:
         """Return log p(level | η), n × levels."""
+
+    def log_weights(self, eta: Floats) -> Floats:
+        """Return log p(level | η) up to a constant for each record, levels × n: a chain needs no more."""
+        return np.ascontiguousarray(self.log_levels(eta).T)
 
     @abstractmethod
     def level_values(self) -> Floats:

@@ -27,20 +27,14 @@ from typing import Self
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from synthdp.imputation.families.family import LOCATION_SD, proper
-from synthdp.imputation.families.unordered import BinaryPosterior, LinkName, log_probability
-from synthdp.masking.evidence import Evidence, GaussianEvidence
+from synthdp.imputation.families.family import LOCATION_SD, Regressed, proper
+from synthdp.imputation.families.links import LinkName, add_probit, log_probability
+from synthdp.imputation.families.sampling import IndependenceSampler
+from synthdp.imputation.families.unordered import binary_sampler
+from synthdp.masking.evidence import Evidence, GaussianEvidence, about_numbers
 from synthdp.table.microdata import Floats
 
 SMALLEST_VARIANCE = 1e-12
-
-
-@dataclass(frozen=True, repr=False)
-class LinearDraw:
-    """One draw of the coefficients and of the residual variance."""
-
-    beta: Floats
-    variance: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,11 +82,11 @@ class LinearPosterior:
             shape, rate = prior[0] + n / 2, prior[1] + quadratic / 2
         return cls(mean, lower, shape, max(rate, SMALLEST_VARIANCE * n))
 
-    def draw(self, *, rng: np.random.Generator) -> LinearDraw:
+    def draw(self, *, rng: np.random.Generator) -> "NormalDraw":
         """Draw (β, σ²) from the posterior."""
         variance = self.rate / rng.gamma(self.shape)
         noise = solve_triangular(self.factor, rng.standard_normal(len(self.mean)), lower=True, trans=1)
-        return LinearDraw(self.mean + np.sqrt(variance) * noise, float(variance))
+        return NormalDraw((self.mean + np.sqrt(variance) * noise)[:, None], float(variance))
 
 
 @dataclass(frozen=True)
@@ -103,7 +97,7 @@ class Normal:
     ----------
     variance_prior
         (shape, rate) of an inverse gamma prior of the residual variance; default: the classical n - d degrees of
-        freedom (see ``linear``).
+        freedom (see ``LinearPosterior``).
 
     Examples
     --------
@@ -116,25 +110,13 @@ class Normal:
 
     variance_prior: tuple[float, float] | None = None
 
-    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> "NormalPosterior":
+    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> LinearPosterior:
         """Return the posterior in closed form. Cost O(n·d²); uses no randomness."""
-        return NormalPosterior(LinearPosterior.fit(design, y, prior_sd, prior=self.variance_prior))
+        return LinearPosterior.fit(design, y, prior_sd, prior=self.variance_prior)
 
 
 @dataclass(frozen=True, repr=False)
-class NormalPosterior:
-    """The posterior of the coefficients and of the residual variance."""
-
-    linear: LinearPosterior
-
-    def draw(self, *, rng: np.random.Generator) -> "NormalDraw":
-        """Draw (β, σ²)."""
-        drawn = self.linear.draw(rng=rng)
-        return NormalDraw(drawn.beta[:, None], drawn.variance)
-
-
-@dataclass(frozen=True, repr=False)
-class NormalDraw:
+class NormalDraw(Regressed):
     """One draw of the coefficients and of the residual variance."""
 
     beta: Floats
@@ -146,20 +128,11 @@ class NormalDraw:
 
     def draw(self, eta: Floats, evidence: Evidence, *, rng: np.random.Generator) -> Floats:
         """Draw y from the product of N(η, σ²) and the evidence, itself normal."""
-        return draw_normal(eta[:, 0], self.variance, gaussian(evidence), rng=rng)
+        return draw_normal(eta[:, 0], self.variance, about_numbers(evidence), rng=rng)
 
     def log_norm(self, eta: Floats, evidence: Evidence) -> Floats:
         """Return log ∫ p(y | η) exp(evidence(y)) dy, the evidence counted from its peak."""
-        return log_norm(eta[:, 0], self.variance, gaussian(evidence))
-
-
-def gaussian(evidence: Evidence) -> GaussianEvidence:
-    """Return evidence about a number as what it is."""
-    if not isinstance(evidence, GaussianEvidence):
-        raise TypeError(
-            f"this family draws numbers and needs evidence about a value, found evidence about a {evidence.axis}"
-        )
-    return evidence
+        return log_norm(eta[:, 0], self.variance, about_numbers(evidence))
 
 
 def log_normal(y: Floats, mean: Floats, variance: float) -> Floats:
@@ -202,8 +175,8 @@ class Semicontinuous:
     linear_widening
         Prior sds of the normal part are this many times those of the binary part (and in units of the residual sd).
     variance_prior
-        (shape, rate) of an inverse gamma prior of σ²; default: the classical degrees of freedom (see ``linear``), and
-        a weak proper prior where no more records than coefficients are off the point.
+        (shape, rate) of an inverse gamma prior of σ²; default: the classical degrees of freedom (as ``LinearPosterior``
+        has them), and a weak proper prior where no more records than coefficients are off the point.
 
     Examples
     --------
@@ -227,21 +200,21 @@ class Semicontinuous:
         """Return the posteriors of both parts, which are independent. Cost O(n·d²) per Newton iteration."""
         off = y != self.atom
         prior = proper(prior_sd, self.location_sd)
-        presence = BinaryPosterior.fit(design, off.astype(np.float64), prior, link=self.link, rng=rng)
+        presence = binary_sampler(design, off.astype(np.float64), prior, link=self.link, rng=rng)
         few = int(off.sum()) <= design.shape[1]
         # with few records off the point nothing else keeps the level of the numbers or their spread finite
         wide = (prior if few else prior_sd) * self.linear_widening
         variance_prior = FEW_VARIANCE_PRIOR if few and self.variance_prior is None else self.variance_prior
         amount = LinearPosterior.fit(design[off], y[off], wide, prior=variance_prior)
-        return SemicontinuousPosterior(self.atom, presence, amount)
+        return SemicontinuousPosterior(self, presence, amount)
 
 
 @dataclass(frozen=True, repr=False)
 class SemicontinuousPosterior:
     """The posteriors of both parts."""
 
-    atom: float
-    presence: BinaryPosterior
+    family: Semicontinuous
+    presence: IndependenceSampler
     amount: LinearPosterior
 
     def draw(self, *, rng: np.random.Generator) -> "SemicontinuousDraw":
@@ -249,11 +222,11 @@ class SemicontinuousPosterior:
         presence = self.presence.draw(rng=rng)
         amount = self.amount.draw(rng=rng)
         beta = np.column_stack([presence, amount.beta])
-        return SemicontinuousDraw(beta, amount.variance, self.atom, self.presence.link)
+        return SemicontinuousDraw(beta, amount.variance, self.family.atom, self.family.link)
 
 
 @dataclass(frozen=True, repr=False)
-class SemicontinuousDraw:
+class SemicontinuousDraw(Regressed):
     """One draw of both parts' coefficients and of the variance off the point."""
 
     beta: Floats
@@ -269,7 +242,7 @@ class SemicontinuousDraw:
 
     def draw(self, eta: Floats, evidence: Evidence, *, rng: np.random.Generator) -> Floats:
         """Draw whether y is at the point, then the number, both given the evidence."""
-        about = gaussian(evidence)
+        about = about_numbers(evidence)
         log_atom, log_rest = self._weights(eta, about)
         numbers = draw_normal(eta[:, 1], self.amount_variance, about, rng=rng)
         at_atom = np.log(rng.random(len(eta))) < log_atom - np.logaddexp(log_atom, log_rest)
@@ -277,7 +250,17 @@ class SemicontinuousDraw:
 
     def log_norm(self, eta: Floats, evidence: Evidence) -> Floats:
         """Return the log weight of both parts under evidence that is counted from its peak."""
-        return np.asarray(np.logaddexp(*self._weights(eta, gaussian(evidence))))
+        return np.asarray(np.logaddexp(*self._weights(eta, about_numbers(evidence))))
+
+    def add_log_density(self, log_weights: Floats, added: Floats, rest: Floats, y: Floats) -> None:
+        """Add log p(y | rest + added) for each column of ``added``, up to a constant per record."""
+        if self.link != "probit":
+            super().add_log_density(log_weights, added, rest, y)
+            return
+        off = y != self.atom
+        add_probit(log_weights, added[0], rest[0], off)
+        shifts, left = added[1][:, None], np.where(off, y - rest[1], 0.0)
+        log_weights += (shifts * left - 0.5 * shifts**2 * off) / self.amount_variance
 
     def _weights(self, eta: Floats, about: GaussianEvidence) -> tuple[Floats, Floats]:
         """Return the log weights of the point and of the rest."""

@@ -16,41 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit, log_ndtr, ndtri
+from scipy.special import ndtri
 
 from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks
-from synthdp.imputation.families.sampling import Sampler, sampler
-from synthdp.imputation.families.unordered import LinkName
+from synthdp.imputation.families.links import LATENT_SD, LinkName, density_ratio, log_density_slope, log_interval
+from synthdp.imputation.families.sampling import Sampled, sampler
 from synthdp.table.microdata import Codes, Floats
-
-
-def log_interval(lower: Floats, upper: Floats, link: LinkName) -> Floats:
-    """Return log(F(upper) - F(lower)), exact in both tails and for narrow intervals."""
-    with np.errstate(divide="ignore"):
-        if link == "logit":
-            return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
-        # on the right of zero both are near 1; their mirror images are not
-        mirror = lower > 0
-        low, high = np.where(mirror, -upper, lower), np.where(mirror, -lower, upper)
-        log_high = log_ndtr(high)
-        return np.asarray(log_high + np.log(-np.expm1(log_ndtr(low) - log_high)))
-
-
-def density_ratio(bound: Floats, log_p: Floats, link: LinkName) -> Floats:
-    """Return f(bound) / p; zero at infinity."""
-    if link == "logit":
-        return np.asarray(np.exp(log_expit(bound) + log_expit(-bound) - log_p))
-    return np.asarray(np.exp(-0.5 * bound**2 - 0.5 * np.log(2 * np.pi) - log_p))
-
-
-def log_density_slope(bound: Floats, link: LinkName) -> Floats:
-    """Return f'(bound) / f(bound), set to zero at infinity, where f is zero."""
-    if link == "logit":
-        return np.asarray(1 - 2 * expit(bound))
-    return np.where(np.isfinite(bound), -bound, 0.0)
-
-
-LATENT_SD = {"probit": 1.0, "logit": np.pi / np.sqrt(3)}
 
 
 @dataclass(frozen=True)
@@ -81,7 +52,7 @@ class Ordered:
     spacing_mean: float | None = None
     spacing_sd: float = 1.5
 
-    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> "OrderedPosterior":
+    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> "Sampled[OrderedDraw]":
         """Return the posterior. Cost O(n·d²) per Newton iteration; the constant's prior sd is not used."""
         codes = y.astype(np.int64)
         noise = LATENT_SD[self.link]
@@ -98,27 +69,7 @@ class Ordered:
         )
         spacing = np.log(np.maximum(np.diff(start), 0.02 * noise))
         theta = np.concatenate([np.zeros(design.shape[1] - 1), start[target.anchor : target.anchor + 1], spacing])
-        return OrderedPosterior(target, sampler(target, theta, rng=rng))
-
-
-@dataclass(frozen=True, repr=False)
-class OrderedPosterior:
-    """The posterior of the coefficients and the cutpoints."""
-
-    target: "OrderedTarget"
-    sampler: Sampler
-
-    def mode(self) -> "OrderedDraw":
-        """Return the parameters at the posterior mode."""
-        return self._unpack(self.sampler.mode)
-
-    def draw(self, *, rng: np.random.Generator) -> "OrderedDraw":
-        """Draw (β, κ)."""
-        return self._unpack(self.sampler.draw(rng=rng))
-
-    def _unpack(self, theta: Floats) -> "OrderedDraw":
-        slopes, cutpoints = self.target.split(theta)
-        return OrderedDraw(np.concatenate([[0.0], slopes])[:, None], cutpoints, self.target.family.link)
+        return Sampled(sampler(target, theta, rng=rng), target.drawn)
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,6 +109,11 @@ class OrderedTarget:
     family: Ordered
     anchor: int
     spacing_mean: float
+
+    def drawn(self, theta: Floats) -> OrderedDraw:
+        """Return θ as what draws the column."""
+        slopes, cutpoints = self.split(theta)
+        return OrderedDraw(np.concatenate([[0.0], slopes])[:, None], cutpoints, self.family.link)
 
     def split(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return slopes and cutpoints."""

@@ -19,7 +19,7 @@ Neal (2011), Handbook of Markov Chain Monte Carlo, chapter 5, sections 5.3.2 (al
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -246,6 +246,31 @@ class HamiltonianSampler:
     def _at(self, u: Floats) -> tuple[float, Floats]:
         value, slope = self.target.gradient(self._parameters(u))
         return value, np.asarray(solve_triangular(self.factor, slope, lower=True, check_finite=False))
+
+
+Drawn = TypeVar("Drawn", covariant=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled(Generic[Drawn]):
+    """The posterior of a family: draws of the vector θ, each as what draws the column.
+
+    Parameters
+    ----------
+    unpack
+        From θ to one draw of the family's parameters.
+    """
+
+    sampler: Sampler
+    unpack: Callable[[Floats], Drawn]
+
+    def mode(self) -> Drawn:
+        """Return the parameters at the posterior mode."""
+        return self.unpack(self.sampler.mode)
+
+    def draw(self, *, rng: np.random.Generator) -> Drawn:
+        """Draw the parameters."""
+        return self.unpack(self.sampler.draw(rng=rng))
 
 
 def sampler(target: Target, start: Floats, *, rng: np.random.Generator) -> Sampler:

@@ -13,76 +13,47 @@ McFadden (1974), in Zarembka (ed.), Frontiers in Econometrics, equation 12.
 Gelman, Jakulin, Pittau, Su (2008), Annals of Applied Statistics 2(4) (weakly informative priors and separation).
 """
 
-from dataclasses import dataclass, replace
-from typing import Literal, Self
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr
 
 from synthdp.errors import Unfinished
 from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks, proper
-from synthdp.imputation.families.probit import log_normal_cdf
-from synthdp.imputation.families.sampling import STEPS, IndependenceSampler, Sampler, sampler
+from synthdp.imputation.families.links import LinkName, add_probit, derivatives, log_probability
+from synthdp.imputation.families.sampling import IndependenceSampler, Sampled, sampler
 from synthdp.newton import maximise
 from synthdp.table.microdata import Floats
 
-LinkName = Literal["probit", "logit"]
 ROWS_AT_ONCE = 65_536
+# exp(t) of all coefficients, and sums of their products with numbers up to 1, stay far from overflow and from zero
+LARGEST_COEFFICIENT = 300.0
 
 
-def log_probability(eta: Floats, link: LinkName) -> Floats:
-    """Return log F(eta)."""
-    return log_normal_cdf(eta) if link == "probit" else np.asarray(log_expit(eta), dtype=np.float64)
+def binary_sampler(
+    design: Floats, y: Floats, prior_sd: Floats, *, link: LinkName, rng: np.random.Generator
+) -> IndependenceSampler:
+    """Return draws of the coefficients of one binary regression, log L(β) = Σ log F(± D β).
 
-
-@dataclass(frozen=True, repr=False)
-class BinaryPosterior:
-    """The posterior of one binary regression, ready to be drawn from.
-
-    Parameters
-    ----------
-    signed
-        The design with the sign of each record's outcome: log L(β) = Σ log F(signed β).
+    The mode is found by Newton's method, O(n·d²) per iteration; a draw costs O(n·d) per step of its chain.
     """
+    # each row of the design with the sign of the record's outcome
+    signed = design * (2 * y - 1)[:, None]
+    mode, curvature = _mode(signed, prior_sd, link)
 
-    signed: Floats
-    prior_sd: Floats
-    link: LinkName
-    mode: Floats
-    factor: Floats
-    steps: int
-
-    @classmethod
-    def fit(cls, design: Floats, y: Floats, prior_sd: Floats, *, link: LinkName, rng: np.random.Generator) -> Self:
-        """Find the mode by Newton's method and choose the number of steps. Cost O(n·d²) per iteration."""
-        signed = design * (2 * y - 1)[:, None]
-        mode, curvature = _newton(signed, prior_sd, link)
-        factor: Floats = np.asarray(np.linalg.cholesky(curvature), dtype=np.float64)
-        found = cls(signed, prior_sd, link, mode, factor, STEPS[1])
-        sampler = IndependenceSampler.pilot(mode, factor, found.log_posterior, rng=rng)
-        return replace(found, steps=sampler.steps)
-
-    def log_posterior(self, betas: Floats) -> Floats:
-        """Return the log posterior density, up to a constant near its mode, of each row of ``betas``.
-
-        Cost O(n·d) per row.
-        """
-        reference = np.zeros(len(betas))
-        for start in range(0, len(self.signed), ROWS_AT_ONCE):
-            eta = self.signed[start : start + ROWS_AT_ONCE] @ np.vstack([self.mode, betas]).T
-            contributions = log_probability(eta, self.link)
+    def log_posterior(betas: Floats) -> Floats:
+        total = np.zeros(len(betas))
+        for start in range(0, len(signed), ROWS_AT_ONCE):
+            eta = signed[start : start + ROWS_AT_ONCE] @ np.vstack([mode, betas]).T
+            contributions = log_probability(eta, link)
             # differences from the mode keep the sums small, so that no digits are lost at large n
-            reference += (contributions[:, 1:] - contributions[:, :1]).sum(axis=0)
-        scaled = betas / self.prior_sd
-        result: Floats = reference - 0.5 * (scaled**2).sum(axis=1) + 0.5 * ((self.mode / self.prior_sd) ** 2).sum()
-        return result
+            total += (contributions[:, 1:] - contributions[:, :1]).sum(axis=0)
+        return np.asarray(total - 0.5 * ((betas / prior_sd) ** 2).sum(axis=1) + 0.5 * ((mode / prior_sd) ** 2).sum())
 
-    def draw(self, *, rng: np.random.Generator) -> Floats:
-        """Draw β: the end of a chain of independent proposals."""
-        return IndependenceSampler(self.mode, self.factor, self.log_posterior, self.steps).draw(rng=rng)
+    factor = np.asarray(np.linalg.cholesky(curvature), dtype=np.float64)
+    return IndependenceSampler.pilot(mode, factor, log_posterior, rng=rng)
 
 
-def _newton(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, Floats]:
+def _mode(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, Floats]:
     """Return the posterior mode and the curvature there; the log posterior is concave, so steps are only halved."""
     prior_precision = prior_sd**-2.0
 
@@ -91,7 +62,7 @@ def _newton(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, F
         return float(log_probability(eta, link).sum() - 0.5 * (prior_precision * beta**2).sum()), eta
 
     def newton(beta: Floats, eta: Floats) -> tuple[Floats, float, Floats]:
-        gradient, weights = _derivatives(eta, link)
+        gradient, weights = derivatives(eta, link)
         slope = signed.T @ gradient - prior_precision * beta
         curvature = (signed * weights[:, None]).T @ signed + np.diag(prior_precision)
         step = np.asarray(np.linalg.solve(curvature, slope), dtype=np.float64)
@@ -104,15 +75,6 @@ def _newton(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, F
     raise Unfinished(
         "regression: a binary column's model has no stable mode; exclude kept columns that nearly determine it."
     )
-
-
-def _derivatives(eta: Floats, link: LinkName) -> tuple[Floats, Floats]:
-    """Return first and minus second derivative of log F(eta)."""
-    if link == "logit":
-        up = expit(-eta)
-        return up, up * (1 - up)
-    ratio = np.exp(-0.5 * eta**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(eta))
-    return ratio, np.maximum(ratio * (ratio + eta), 0.0)
 
 
 @dataclass(frozen=True)
@@ -136,21 +98,10 @@ class Binary:
     link: LinkName = "probit"
     location_sd: float = LOCATION_SD
 
-    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> "BinaryFamilyPosterior":
+    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> "Sampled[BinaryDraw]":
         """Return the posterior. Cost O(n·d²) per Newton iteration."""
-        prior = proper(prior_sd, self.location_sd)
-        return BinaryFamilyPosterior(BinaryPosterior.fit(design, y, prior, link=self.link, rng=rng))
-
-
-@dataclass(frozen=True, repr=False)
-class BinaryFamilyPosterior:
-    """The posterior of the coefficients."""
-
-    fitted: BinaryPosterior
-
-    def draw(self, *, rng: np.random.Generator) -> "BinaryDraw":
-        """Draw β."""
-        return BinaryDraw(self.fitted.draw(rng=rng)[:, None], self.fitted.link)
+        found = binary_sampler(design, y, proper(prior_sd, self.location_sd), link=self.link, rng=rng)
+        return Sampled(found, lambda theta: BinaryDraw(theta[:, None], self.link))
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,6 +118,13 @@ class BinaryDraw(Enumerated):
     def log_density(self, y: Floats, eta: Floats) -> Floats:
         """Return log P(y | η) of each record, without that of the other level."""
         return log_probability(np.where(y == 1, eta[:, 0], -eta[:, 0]), self.link)
+
+    def add_log_density(self, log_weights: Floats, added: Floats, rest: Floats, y: Floats) -> None:
+        """Add log P(y | rest + added) for each column of ``added``."""
+        if self.link == "probit":
+            add_probit(log_weights, added[0], rest[0], y == 1)
+        else:
+            super().add_log_density(log_weights, added, rest, y)
 
     def level_values(self) -> Floats:
         """Return the positions of the levels."""
@@ -195,7 +153,9 @@ class Multinomial:
     levels: int
     location_sd: float = LOCATION_SD
 
-    def fit(self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator) -> "MultinomialPosterior":
+    def fit(
+        self, design: Floats, y: Floats, prior_sd: Floats, *, rng: np.random.Generator
+    ) -> "Sampled[MultinomialDraw]":
         """Return the posterior. Cost O(n·(L·d)²) per Newton iteration."""
         codes = y.astype(np.int64)
         chosen = np.stack([design[codes == level].sum(axis=0) for level in range(1, self.levels)])
@@ -203,26 +163,10 @@ class Multinomial:
         counts = np.bincount(codes, minlength=self.levels) + 0.5
         start = np.zeros_like(chosen)
         start[:, 0] = np.log(counts[1:] / counts[0])
-        return MultinomialPosterior(sampler(target, start.ravel(), rng=rng), self.levels)
-
-
-@dataclass(frozen=True, repr=False)
-class MultinomialPosterior:
-    """The posterior of the coefficients."""
-
-    sampler: Sampler
-    levels: int
-
-    def mode(self) -> "MultinomialDraw":
-        """Return the parameters at the posterior mode."""
-        return self._unpack(self.sampler.mode)
-
-    def draw(self, *, rng: np.random.Generator) -> "MultinomialDraw":
-        """Draw the coefficients of every level but the first."""
-        return self._unpack(self.sampler.draw(rng=rng))
-
-    def _unpack(self, theta: Floats) -> "MultinomialDraw":
-        return MultinomialDraw(np.ascontiguousarray(theta.reshape(self.levels - 1, -1).T))
+        return Sampled(
+            sampler(target, start.ravel(), rng=rng),
+            lambda theta: MultinomialDraw(np.ascontiguousarray(theta.reshape(chosen.shape).T)),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,6 +180,20 @@ class MultinomialDraw(Enumerated):
         full = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
         full -= full.max(axis=1, keepdims=True)
         return np.asarray(full - np.log(np.exp(full).sum(axis=1, keepdims=True)))
+
+    def log_weights(self, eta: Floats) -> Floats:
+        """Return the linear predictors of all levels, levels × n."""
+        return np.concatenate([np.zeros((1, len(eta))), eta.T])
+
+    def add_log_density(self, log_weights: Floats, added: Floats, rest: Floats, y: Floats) -> None:
+        """Add log P(y | rest + added) for each column of ``added``, by a matrix product over all of them."""
+        if np.abs(added).max() > LARGEST_COEFFICIENT:
+            super().add_log_density(log_weights, added, rest, y)
+            return
+        top = np.maximum(rest.max(axis=0), 0.0)
+        parts = np.concatenate([np.exp(-top)[None, :], np.exp(rest - top)])
+        full = np.concatenate([np.zeros((1, added.shape[1])), added]).T
+        log_weights += np.take(full, y.astype(np.int64), axis=1) - np.log(np.exp(full) @ parts)
 
     def level_values(self) -> Floats:
         """Return the positions of the levels."""

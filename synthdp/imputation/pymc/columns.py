@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pandas as pd
 
-from synthdp.imputation.families.family import FamilyDraw, LevelDraw, NormalLike
+from synthdp.imputation.families.family import Enumerated, FamilyDraw
+from synthdp.imputation.families.normal import NormalDraw
 from synthdp.imputation.predictors import Encoding
 from synthdp.imputation.pymc.families import LogNormalDraw, StudentDraw
 from synthdp.imputation.pymc.joint_draw import Conditional, Exact, Mixture, Proposal
@@ -204,11 +205,11 @@ class Node:
 
     def levels(self) -> Floats | None:
         """Return the values to enumerate, or None for numbers."""
-        return self.family.level_values() if isinstance(self.family, LevelDraw) else None
+        return self.family.level_values() if isinstance(self.family, Enumerated) else None
 
     def log_levels(self, values: Mapping[str, Floats], about: Evidence) -> Floats:
         """Return log p(level | parents) p(w | level) of all records and levels."""
-        if not isinstance(self.family, LevelDraw):
+        if not isinstance(self.family, Enumerated):
             raise TypeError("numbers cannot be enumerated")
         eta = self.eta(values, np.arange(len(about)))
         return np.asarray(self.family.log_levels(eta) + self.family.level_weights(about))
@@ -227,7 +228,7 @@ class Node:
         """
         if not (isinstance(child, Node) and child.design.straight_in(self.name)):
             return None
-        if not (isinstance(self.family, NormalLike) and isinstance(child.family, NormalLike)):
+        if not (isinstance(self.family, NormalDraw) and isinstance(child.family, NormalDraw)):
             return None
         own = values[self.name]
         every = np.arange(len(own))

@@ -5,7 +5,7 @@ Which columns they suit, the PyMC program of each, and draws of Student-t and lo
     student_t:   t = η + σ e,  e ~ t(ν);        log_normal:   log(x - zero) = m + s (η + σ e),  e ~ N(0, 1)
 
 Both are densities on the working scale, where the mask's evidence lives; given that evidence neither has a closed form,
-so each says where a normal proposal should go (see ``candidates``).
+so each says where a normal proposal should go (see ``joint_draw``).
 
     y_i | θ  ~  family(η_i, φ),    η_i = x_i'B;     slopes ~ N(0, prior_sd²) on standardised predictors
 
@@ -28,8 +28,9 @@ from scipy.special import gammaln
 
 from synthdp.imputation.families.counts import NegativeBinomialDraw
 from synthdp.imputation.families.family import LOCATION_SD, FamilyDraw
+from synthdp.imputation.families.links import LATENT_SD
 from synthdp.imputation.families.normal import NormalDraw, SemicontinuousDraw
-from synthdp.imputation.families.ordered import LATENT_SD, OrderedDraw
+from synthdp.imputation.families.ordered import OrderedDraw
 from synthdp.imputation.families.unordered import BinaryDraw, MultinomialDraw
 from synthdp.table.links import Link
 from synthdp.table.microdata import Floats

@@ -1,29 +1,24 @@
-"""The joint draw of X given W, Z and one draw of θ.
+"""The joint draw of X given W, Z and one draw of θ: Gibbs over columns.
 
-Gibbs over columns, enumerated, in closed form or by re-weighted candidates.
+    p(x_j | rest)  ∝  p(x_j | parents) · p(w_j | x_j) · Π_{k: j a parent of k} p(x_k | parents)
 
-    target(x)  ∝  p(x | parents, θ) · p(w | x) · Π_k p(x_k | x, …),      weight(x) = target(x) / q(x)
+Levels and counts are enumerated. A normal number takes in its mask and the normal columns it enters as it is, all
+Gaussian in x_j. What remains of its children, and every other family, is met by candidates: one of K is chosen with
+probability proportional to its weight, target over proposal q. The current value is one of them, which makes the choice
+a step that leaves the target as it is, exactly and for any K (iterated sampling importance resampling); fresh
+candidates alone would be biased by 1/K. They come from the model, the mask, and a normal compromise of both, in equal
+parts, so that weights stay even when the mask says nothing and when it says everything.
 
-One of K candidates is chosen with probability proportional to its weight. The current value is one of them, which
-makes the choice a step that leaves the target as it is, exactly and for any K (iterated sampling importance
-resampling); fresh candidates alone would be biased by 1/K. They come from q: the model, the mask, and a normal
-compromise of both, in equal parts, so that weights stay even when the mask says nothing and when it says everything.
+The chain starts forward, each column given Z, its W and its parents: a state that depends on W and Z only. How many
+candidates a record gets is settled in the first sweep, by the effective number of its fresh ones, and does not change
+afterwards: a number that followed the weights of the same step would bias the draw.
+
+Cost per sweep O(n · Σ_j K_j · (children of j) · d), K_j levels or candidates.
 
 References
 ----------
 Andrieu, Lee, Vihola (2018), Bernoulli 24(2), 842-872 (i-SIR leaves its target invariant). Owen, Zhou (2000), Journal
 of the American Statistical Association 95(449) (the mixture's density in the weights).
-
-    p(x_j | rest)  ∝  p(x_j | parents) · p(w_j | x_j) · Π_{k: j a parent of k} p(x_k | parents)
-
-Levels and counts are enumerated. A normal number takes in its mask and the normal columns it enters as it is, all
-Gaussian in x_j; what remains of its children, and every other family, is met by candidates (see ``candidates``). The
-chain starts forward, each column given Z, its W and its parents: a state that depends on W and Z only.
-
-How many candidates a record gets is settled in the first sweep, by the effective number of its fresh ones, and does not
-change afterwards: a number that followed the weights of the same step would bias the draw.
-
-Cost per sweep O(n · Σ_j K_j · (children of j) · d), K_j levels or candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +31,7 @@ from scipy.special import logsumexp
 
 from synthdp.errors import Unfinished
 from synthdp.imputation.families.family import FamilyDraw
-from synthdp.imputation.families.normal import gaussian
-from synthdp.masking.evidence import Evidence, GaussianEvidence, draw_levels
+from synthdp.masking.evidence import Evidence, GaussianEvidence, about_numbers, draw_levels
 from synthdp.table.microdata import Codes, Floats
 
 
@@ -90,7 +84,7 @@ class Mixture:
     """Candidates from the model, the mask, and a compromise of both, where the mask says something."""
 
     def __init__(self, family: Simulated, eta: Floats, about: Evidence) -> None:
-        self._family, self._eta, self._about = family, eta, gaussian(about)
+        self._family, self._eta, self._about = family, eta, about_numbers(about)
         k = self._about.precision
         self._informed = k > 0
         mask_sd = 1 / np.sqrt(np.where(self._informed, k, 1.0))

@@ -10,7 +10,7 @@
 NaN), positions in the levels for levels (missing: -1). Each replaced column is an observed variable of its own name,
 of one value per record, independent between records given the parameters; what it depends on is read off the model, and
 must be ``data[...]``, not another observed variable. Candidates are drawn from the model itself and re-weighted by the
-mask and by the columns that depend on them (see ``candidates``); levels are enumerated.
+mask and by the columns that depend on them (see ``joint_draw``); levels are enumerated.
 
 No formal statement about the masks is made: nothing keeps a model of the user's own from holding the records.
 """
@@ -24,13 +24,12 @@ import numpy as np
 from pydantic import Field
 
 from synthdp.errors import InputError
-from synthdp.imputation.families.normal import gaussian
 from synthdp.imputation.model import Task
 from synthdp.imputation.pymc.joint_draw import Conditional, Proposal, log_evidence
 from synthdp.imputation.pymc.posterior import ProgramParameters
 from synthdp.imputation.pymc.program import Pymc, parents_first
 from synthdp.imputation.pymc.sampling import COMPILE, Draws, fit, quiet
-from synthdp.masking.evidence import Evidence, about_levels
+from synthdp.masking.evidence import Evidence, about_levels, about_numbers
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column, Kind, Role
@@ -271,7 +270,7 @@ class FromModel:
         """Return what the mask says of each candidate."""
         node = self.node
         counted = node.built.schema[node.name].kind is Kind.COUNT
-        return log_evidence(gaussian(self.about), node.links[node.name].forward(x) if counted else x)
+        return log_evidence(about_numbers(self.about), node.links[node.name].forward(x) if counted else x)
 
 
 def _per_record(found: Floats, n: int, name: str) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.imputation.model import Task
-from synthdp.imputation.predictors import REGULARISING_SD, AsIndicators, AsNumber, AsTwoParts, Encoding
+from synthdp.imputation.predictors import REGULARISING_SD, Encoding, encoding_of, point_of
 from synthdp.imputation.pymc.columns import Columns, Everything, Formula, Node, Regressors
 from synthdp.imputation.pymc.families import FamilyName, Outcome
 from synthdp.imputation.pymc.joint_draw import Chain, Conditional
@@ -91,7 +91,7 @@ class ProgramPosterior:
             outcome = _outcome(task, name, family, values[name])
             draws = fit(outcome.program(matrix, own[1:]), effort, len(task.data), what=name, rng=rng)
             made.append(Program(name, outcome, design, matrix.shape[1], draws))
-            before.append((name, _encoding(task, name)))
+            before.append((name, encoding_of(task.data.schema[name], task.links.get(name))))
         return cls(task, tuple(made))
 
     def __repr__(self) -> str:
@@ -132,24 +132,6 @@ class ProgramParameters:
         return dict(task.working)
 
 
-def _encoding(task: Task, name: str) -> Encoding:
-    """Return how a column enters the programs after it that have no formula."""
-    column = task.data.schema[name]
-    match column.kind:
-        case Kind.ORDINAL | Kind.NOMINAL:
-            return AsIndicators(len(column.levels))
-        case Kind.COUNT:
-            return AsNumber(task.links[name].center, task.links[name].spread)
-        case Kind.SEMICONTINUOUS:
-            return AsTwoParts(_point(task, name))
-        case _:
-            return AsNumber()
-
-
-def _point(task: Task, name: str) -> float:
-    return float(task.links[name].forward(np.zeros(1))[0])
-
-
 def _outcome(task: Task, name: str, family: FamilyName, y: Floats) -> Outcome:
     column, link = task.data.schema[name], task.links.get(name)
     return Outcome(
@@ -159,5 +141,5 @@ def _outcome(task: Task, name: str, family: FamilyName, y: Floats) -> Outcome:
         largest=largest_count(task, name) if column.kind is Kind.COUNT else 0,
         link=link,
         zero=column.bounds[0] if column.bounds is not None else 0.0,
-        atom=_point(task, name) if column.kind is Kind.SEMICONTINUOUS else 0.0,
+        atom=point_of(link) if link is not None and column.kind is Kind.SEMICONTINUOUS else 0.0,
     )

@@ -6,7 +6,7 @@ Parents are kept columns and replaced columns before j; a formula names them, an
 posterior factorises the same way, so each column has a PyMC program of its own.
 
 Limits. Replaced columns must be complete and apply to everyone. Missing values of kept columns are predictors as in the
-other models (see ``designs``); they are not imputed.
+other models (see ``columns``); they are not imputed.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from synthdp.imputation.pymc.columns import Columns, Formula
 from synthdp.imputation.pymc.families import SUITED, FamilyName
 from synthdp.imputation.pymc.posterior import ProgramPosterior, true_values
 from synthdp.imputation.pymc.sampling import SamplerName
-from synthdp.imputation.regression.association import MOST_COUNT, MOST_LEVELS
+from synthdp.imputation.regression.association import size_problems
 from synthdp.table.links import Link
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Kind, Settings
@@ -43,24 +43,10 @@ def column_problems(column: Column, data: Microdata, family: FamilyName) -> list
         return [
             f"{WHERE}.{column.name}.family: {family} does not suit a {column.kind} column; use {' or '.join(suited)}."
         ]
-    if column.kind.categorical and len(column.levels) > MOST_LEVELS:
-        return [
-            f"{where}: pymc replaces columns of at most {MOST_LEVELS} levels, found {len(column.levels)}; group rare "
-            "levels, or use trees."
-        ]
-    return _number_problems(column, data, family, where)
-
-
-def _number_problems(column: Column, data: Microdata, family: FamilyName, where: str) -> list[str]:
-    if column.kind.categorical:
-        return []
-    values = data.numbers(column.name)
-    if column.kind is Kind.COUNT:
-        if bad := int(np.sum((values < 0) | (np.isfinite(values) & (values != np.round(values))))):
-            return [f"{where}: a count needs whole numbers from 0, found {bad} others; set kind: continuous."]
-        if (np.nanmax(values) if column.bounds is None else column.bounds[1]) > MOST_COUNT:
-            return [f"{where}: pymc replaces counts up to {MOST_COUNT}; set kind: continuous with family: log_normal."]
+    if found := size_problems(column, data, "pymc", "family: log_normal"):
+        return found
     if family == "log_normal":
+        values = data.numbers(column.name)
         if column.transform != "none":
             return [f"{where}: transform bends the column already; use family: normal, or leave the transform out."]
         zero = column.bounds[0] if column.bounds is not None else 0.0
@@ -192,9 +178,6 @@ class Pymc(InOrder):
                 for place, name in enumerate(self.order)
                 for other in graph[name]
                 if other in self.order[place:]
-            ]
-            late += [
-                f"{WHERE}.{name}.formula: a column cannot explain itself." for name in names if name in graph[name]
             ]
             if late:
                 raise InputError(*late)

@@ -1,5 +1,9 @@
 """Draws from the posterior of a PyMC model by NUTS, or by ADVI for many records, and whether they can be trusted.
 
+NUTS (by nutpie where it is installed) runs in two or more chains, until R-hat and the effective sample size are good.
+
+ADVI fits a normal approximation with independent coordinates, where the posterior is nearly standard normal:
+
     θ = mode + L u,   L L' = (minus the second derivatives at the mode)⁻¹,     q(u) = N(m, diag s²)
 
 θ are the model's unconstrained variables. Plain ADVI is slow where posterior sds are a thousandth of the prior's, and
@@ -8,25 +12,14 @@ evidence lower bound by the gradient of the log posterior at u = m + s ε (Kucuk
 PyMC compiles that gradient, once: the same function finds the mode, fits q and weighs its draws, which are re-weighted
 by p/q, smoothed by a Pareto tail: k ≤ 0.7, or weights that are all but equal, or the approximation is not used.
 
-Cost O(n · d) per gradient: d + some hundreds for the mode and its curvature, 2 · STEPS for the fit, one per draw.
+PyMC compiles by numba: no C compiler is needed. Cost O(n · d) per gradient; NUTS takes some ten thousands of them, ADVI
+d + some hundreds for the mode and its curvature, 2 · STEPS for the fit and one per draw.
 
 References
 ----------
-Kucukelbir, Tran, Ranganath, Gelman, Blei (2017), Journal of Machine Learning Research 18(14). Kingma, Ba (2015), ICLR
-(Adam). Yao, Vehtari, Simpson, Gelman (2018), ICML (k).
-
-NUTS (by nutpie where it is installed) in two or more chains, until R-hat and the effective sample size are good, or
-ADVI for many records: the posterior is put in coordinates in which it is nearly standard normal (its mode and the
-curvature there), a normal approximation with independent coordinates is fitted by stochastic gradients, and its draws
-are re-weighted by Pareto-smoothed importance sampling, whose shape k says whether the approximation may be used.
-
-PyMC compiles by numba: no C compiler is needed. Cost per gradient O(n · d); NUTS takes some ten thousands of them,
-ADVI some thousands.
-
-References
-----------
-Hoffman, Gelman (2014), Journal of Machine Learning Research 15 (NUTS). Kucukelbir et al. (2017), Journal of Machine
-Learning Research 18 (ADVI). Yao, Vehtari, Simpson, Gelman (2018), ICML (k < 0.7 as the limit for ADVI).
+Hoffman, Gelman (2014), Journal of Machine Learning Research 15 (NUTS). Kucukelbir, Tran, Ranganath, Gelman, Blei
+(2017), Journal of Machine Learning Research 18(14) (ADVI). Kingma, Ba (2015), ICLR (Adam). Yao, Vehtari, Simpson,
+Gelman (2018), ICML (k < 0.7 as the limit for ADVI).
 """
 
 import importlib.util

@@ -13,8 +13,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from synthdp.imputation.families.links import LinkName
 from synthdp.imputation.families.normal import LinearPosterior
-from synthdp.imputation.families.unordered import BinaryPosterior, LinkName
+from synthdp.imputation.families.sampling import IndependenceSampler
+from synthdp.imputation.families.unordered import binary_sampler
 from synthdp.imputation.model import (
     Completes,
     Constrains,
@@ -56,7 +58,7 @@ class Regression(RegressionSettings):
     ----------
     order
         The replaced columns in the order of the regressions; default: file order, continuous ones last, and after all
-        others those that do not apply to everyone (see ``applying``).
+        others those that do not apply to everyone (see ``imputation.model``).
     link
         ``probit`` or ``logit`` for binary columns.
     prior_sd
@@ -86,13 +88,7 @@ class Regression(RegressionSettings):
         for column in data.schema.replaced():
             if column.kind is Kind.DATE:
                 found.append(f"variables.{column.name}: regression cannot replace dates; use trees, or set role: keep.")
-            if column.kind.categorical and len(column.levels) > MOST_LEVELS:
-                found.append(
-                    f"variables.{column.name}: regression replaces columns of at most {MOST_LEVELS} levels, found "
-                    f"{len(column.levels)}; group rare levels, or use trees."
-                )
-            if column.kind is Kind.COUNT:
-                found += _count_problems(column, data.numbers(column.name))
+            found += size_problems(column, data, "regression", "transform: log")
         found += gap_problems(data, "regression needs") + settings_problems(data, self.order, self.exclude)
         return found + order_problems(data, self.order, joint=True)
 
@@ -115,11 +111,11 @@ class Regression(RegressionSettings):
             return SequencePosterior.fit(task, steps, rng=rng)
         binary, numbers = order[:count], order[count:]
         design = task.predictors.matrix
-        binary_fits: list[BinaryPosterior] = []
+        binary_fits: list[IndependenceSampler] = []
         for j, name in enumerate(binary):
             before = [(earlier, task.working[earlier][:, None]) for earlier in binary[:j]]
             full, rows, prior = learnt(task, name, self.prior_sd, before)
-            binary_fits.append(BinaryPosterior.fit(full, task.working[name][rows], prior, link=self.link, rng=rng))
+            binary_fits.append(binary_sampler(full, task.working[name][rows], prior, link=self.link, rng=rng))
         number_fits: list[LinearPosterior] = []
         for j, name in enumerate(numbers):
             before = [(earlier, task.working[earlier][:, None]) for earlier in binary + numbers[:j]]
@@ -129,14 +125,30 @@ class Regression(RegressionSettings):
         return RegressionPosterior(design, binary, numbers, tuple(binary_fits), tuple(number_fits), limits, self.link)
 
 
-def _count_problems(column: Column, values: Floats) -> list[str]:
+def size_problems(column: Column, data: Microdata, who: str, otherwise: str) -> list[str]:
+    """Return why a column has more levels, or higher counts, than can be enumerated.
+
+    Parameters
+    ----------
+    who
+        The model that enumerates them.
+    otherwise
+        How it replaces a high count as a continuous number.
+    """
     where = f"variables.{column.name}"
+    if column.kind.categorical and len(column.levels) > MOST_LEVELS:
+        return [
+            f"{where}: {who} replaces columns of at most {MOST_LEVELS} levels, found {len(column.levels)}; group rare "
+            "levels, or use trees."
+        ]
+    if column.kind is not Kind.COUNT:
+        return []
+    values = data.numbers(column.name)
     bad = int(np.sum((values < 0) | (np.isfinite(values) & (values != np.round(values)))))
     if bad:
         return [f"{where}: a count needs whole numbers from 0, found {bad} others; set kind: continuous."]
-    largest = float(np.nanmax(values)) if column.bounds is None else column.bounds[1]
-    if largest > MOST_COUNT:
-        return [f"{where}: regression replaces counts up to {MOST_COUNT}; set kind: continuous with transform: log."]
+    if (np.nanmax(values) if column.bounds is None else column.bounds[1]) > MOST_COUNT:
+        return [f"{where}: {who} replaces counts up to {MOST_COUNT}; set kind: continuous with {otherwise}."]
     return []
 
 
@@ -147,7 +159,7 @@ class RegressionPosterior(Posterior):
     design: Floats
     binary: tuple[str, ...]
     numbers: tuple[str, ...]
-    binary_fits: tuple[BinaryPosterior, ...]
+    binary_fits: tuple[IndependenceSampler, ...]
     number_fits: tuple[LinearPosterior, ...]
     limits: Floats
     link: LinkName
@@ -163,8 +175,8 @@ class RegressionPosterior(Posterior):
         previous, residual_sd = np.zeros((q, q)), np.zeros(q)
         for j, number_fit in enumerate(self.number_fits):
             drawn = number_fit.draw(rng=rng)
-            number_beta[:, j], number_shift[:, j] = drawn.beta[:d], drawn.beta[d : d + b]
-            previous[j, :j] = drawn.beta[d + b :]
+            beta = drawn.beta[:, 0]
+            number_beta[:, j], number_shift[:, j], previous[j, :j] = beta[:d], beta[d : d + b], beta[d + b :]
             residual_sd[j] = np.sqrt(drawn.variance)
         # x = A x + B z + S b + e  gives  x = (I - A)⁻¹ (B z + S b + e)
         solve = np.linalg.inv(np.eye(q) - previous)

@@ -22,8 +22,10 @@ from scipy.special import expit, ndtr
 
 from synthdp.imputation import predictors
 from synthdp.imputation.cells import settled, write
+from synthdp.imputation.families.links import LinkName
 from synthdp.imputation.families.normal import LinearPosterior
-from synthdp.imputation.families.unordered import BinaryPosterior, LinkName
+from synthdp.imputation.families.sampling import IndependenceSampler
+from synthdp.imputation.families.unordered import binary_sampler
 from synthdp.imputation.model import order_problems, settings_problems
 from synthdp.imputation.regression.association import RegressionSettings
 from synthdp.table.applies import holds, visits
@@ -103,10 +105,10 @@ class NormLogit(RegressionSettings):
         gaps = None
         if not present[asked].all():
             absent = (~present[asked]).astype(np.float64)
-            gaps = BinaryPosterior.fit(design[asked], absent, prior, link=self.link, rng=pilot)
-        seen: BinaryPosterior | LinearPosterior
+            gaps = binary_sampler(design[asked], absent, prior, link=self.link, rng=pilot)
+        seen: IndependenceSampler | LinearPosterior
         if link is None:
-            seen = BinaryPosterior.fit(design[present], y[present], prior, link=self.link, rng=pilot)
+            seen = binary_sampler(design[present], y[present], prior, link=self.link, rng=pilot)
         else:
             seen = LinearPosterior.fit(design[present], y[present], linear_prior)
         return ColumnRegression(column, link, self.link, gaps, seen, complete=bool(present.all()))
@@ -122,8 +124,8 @@ class ColumnRegression:
     column: Column
     link: Link | None
     link_name: LinkName
-    gaps: BinaryPosterior | None
-    seen: BinaryPosterior | LinearPosterior
+    gaps: IndependenceSampler | None
+    seen: IndependenceSampler | LinearPosterior
     complete: bool
 
     def entries(self, series: pd.Series) -> Floats:
@@ -136,12 +138,12 @@ class ColumnRegression:
     def coefficients(self, *, rng: np.random.Generator | None) -> "ColumnModel":
         """Return θ: the estimate, or a draw from the posterior."""
         gaps = None if self.gaps is None else self.gaps.mode if rng is None else self.gaps.draw(rng=rng)
-        if isinstance(self.seen, BinaryPosterior):
+        if isinstance(self.seen, IndependenceSampler):
             return ColumnModel(self, gaps, self.seen.mode if rng is None else self.seen.draw(rng=rng), 0.0)
         if rng is None:
             return ColumnModel(self, gaps, self.seen.mean, float(np.sqrt(self.seen.rate / self.seen.shape)))
         drawn = self.seen.draw(rng=rng)
-        return ColumnModel(self, gaps, drawn.beta, float(np.sqrt(drawn.variance)))
+        return ColumnModel(self, gaps, drawn.beta[:, 0], float(np.sqrt(drawn.variance)))
 
 
 @dataclass(repr=False)

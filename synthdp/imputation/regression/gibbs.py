@@ -30,17 +30,11 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from synthdp.imputation.families.counts import NegativeBinomialDraw
-from synthdp.imputation.families.family import FamilyDraw, LevelDraw, NormalLike, blocks
-from synthdp.imputation.families.normal import SemicontinuousDraw
-from synthdp.imputation.families.probit import add_probit
-from synthdp.imputation.families.unordered import BinaryDraw, MultinomialDraw
+from synthdp.imputation.families.family import Enumerated, FamilyDraw, blocks
+from synthdp.imputation.families.normal import NormalDraw
 from synthdp.imputation.predictors import Encoding
 from synthdp.masking.evidence import Evidence, GaussianEvidence
 from synthdp.table.microdata import Codes, Floats
-
-# exp(t) of all coefficients, and sums of their products with numbers up to 1, stay far from overflow and from zero
-LARGEST_COEFFICIENT = 300.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,12 +76,10 @@ class State:
         draws: list[FamilyDraw] = [node.regression for node in nodes]
         self._nodes = nodes
         self.eta = [np.ascontiguousarray((design @ draw.beta[:d]).T) for draw in draws]
-        self.enumerated = [isinstance(draw, LevelDraw) for draw in draws]
-        self.normal = [isinstance(draw, NormalLike) for draw in draws]
-        self._variances = [float(draw.variance) if isinstance(draw, NormalLike) else np.nan for draw in draws]
-        self._levels = [
-            np.asarray(draw.level_values()) if isinstance(draw, LevelDraw) else np.empty(0) for draw in draws
-        ]
+        self.enumerated = [isinstance(draw, Enumerated) for draw in draws]
+        self.normal = [isinstance(draw, NormalDraw) for draw in draws]
+        self._variances = [draw.variance if isinstance(draw, NormalDraw) else np.nan for draw in draws]
+        self._levels = [draw.level_values() if isinstance(draw, Enumerated) else np.empty(0) for draw in draws]
         self._slopes: list[list[Floats]] = []
         for j, draw in enumerate(draws):
             edges = np.cumsum([d, *(earlier.encoding.width for earlier in nodes[:j])])
@@ -148,7 +140,7 @@ class State:
         chosen = np.empty(len(draws), dtype=np.int64)
         for rows in blocks(len(draws), len(self._levels[j])):
             log_weights = self.level_weights(j, rest, rows)
-            log_weights += cast(LevelDraw, self._nodes[j].regression).level_weights(about[rows]).T
+            log_weights += cast(Enumerated, self._nodes[j].regression).level_weights(about[rows]).T
             chosen[rows] = _choose(log_weights, draws[rows])
         return chosen
 
@@ -157,14 +149,7 @@ class State:
 
         Up to a constant for each record.
         """
-        # it was looked at when the chain began: asking a protocol again takes longer than all that follows
-        regression, eta = cast(LevelDraw, self._nodes[j].regression), self.eta[j][:, rows]
-        if isinstance(regression, MultinomialDraw):
-            found = np.concatenate([np.zeros((1, eta.shape[1])), eta])
-        elif isinstance(regression, NegativeBinomialDraw):
-            found = regression.log_weights(eta.T)
-        else:
-            found = np.ascontiguousarray(regression.log_levels(eta.T).T)
+        found = cast(Enumerated, self._nodes[j].regression).log_weights(self.eta[j][:, rows].T)
         self._add_later(found, j, {k: one[:, rows] for k, one in rest.items()}, rows)
         return found
 
@@ -177,17 +162,8 @@ class State:
             log_weights += (added / variances) @ np.stack([self.values[k][rows] - rest[k][0] for k in normal])
             log_weights -= (0.5 * added**2 / variances).sum(axis=1, keepdims=True)
         for k, one in rest.items():
-            if self.normal[k]:
-                continue
-            regression, added = self._nodes[k].regression, self._added[j][k]
-            if isinstance(regression, MultinomialDraw) and np.abs(added).max() <= LARGEST_COEFFICIENT:
-                log_weights += _multinomial(added, one, self._codes[k][rows])
-                continue
-            if isinstance(regression, BinaryDraw | SemicontinuousDraw) and regression.link == "probit":
-                _add_probit(log_weights, regression, added, one, self.values[k][rows])
-                continue
-            for level, shift in enumerate(added.T):
-                log_weights[level] += regression.log_density(self.values[k][rows], (one + shift[:, None]).T)
+            if not self.normal[k]:
+                self._nodes[k].regression.add_log_density(log_weights, self._added[j][k], one, self.values[k][rows])
 
     def log_density(self, k: int, j: int, x: Floats, rest: Floats) -> Floats:
         """Return the log density of the later column k if column j, a number, were x."""
@@ -217,27 +193,6 @@ def from_later(state: State, j: int, later: Sequence[int], rest: Mapping[int, Fl
     weights = slopes / np.asarray([state.variance(k) for k in later])
     left = np.stack([state.values[k] - rest[k][0] for k in later])
     return weights @ left, np.full(left.shape[1], float(weights @ slopes))
-
-
-def _add_probit(
-    log_weights: Floats, regression: BinaryDraw | SemicontinuousDraw, added: Floats, rest: Floats, y: Floats
-) -> None:
-    """Add log p(y | rest + added) for each column of ``added``, up to a constant per record."""
-    if isinstance(regression, BinaryDraw):
-        add_probit(log_weights, added[0], rest[0], y == 1)
-        return
-    off = y != regression.atom
-    add_probit(log_weights, added[0], rest[0], off)
-    shifts, left = added[1][:, None], np.where(off, y - rest[1], 0.0)
-    log_weights += (shifts * left - 0.5 * shifts**2 * off) / regression.amount_variance
-
-
-def _multinomial(added: Floats, rest: Floats, own: Codes) -> Floats:
-    """Return log p(own level | rest + added) for each column of ``added``, up to a constant per record."""
-    top = np.maximum(rest.max(axis=0), 0.0)
-    parts = np.concatenate([np.exp(-top)[None, :], np.exp(rest - top)])
-    full = np.concatenate([np.zeros((1, added.shape[1])), added]).T
-    return np.asarray(np.take(full, own, axis=1) - np.log(np.exp(full) @ parts))
 
 
 def _choose(log_weights: Floats, draws: Floats) -> Codes:

@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans
-from synthdp.imputation.families.family import LevelDraw, NormalLike, blocks
-from synthdp.imputation.families.normal import gaussian, log_norm
+from synthdp.imputation.families.family import Enumerated, blocks
+from synthdp.imputation.families.normal import NormalDraw, log_norm
 from synthdp.imputation.regression.gibbs import GibbsParameters, State
 from synthdp.imputation.regression.grouped import Grouped
-from synthdp.masking.evidence import draw_levels
+from synthdp.masking.evidence import about_numbers, draw_levels
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats
 
@@ -144,12 +144,12 @@ class GroupedChain:
         for k, node in enumerate(self.gibbs.nodes):
             if k != j:
                 others += self.about.of_column(node.name, self._working(node.name, state.values[k]))
-        if isinstance(regression, LevelDraw):
-            return self._level(j, state, others, rng=rng)
+        if isinstance(regression, Enumerated):
+            return self._level(j, regression, state, others, rng=rng)
         rest = state.without(j)
         eta, later = state.eta[j].T, self.gibbs.later(j, state, rest)
-        pieces = [gaussian(part[name]) for part in self.about.parts]
-        if isinstance(regression, NormalLike) and later is not None:
+        pieces = [about_numbers(part[name]) for part in self.about.parts]
+        if isinstance(regression, NormalDraw) and later is not None:
             # the regression and what later ones say are one normal, whatever the group
             variance = regression.variance / (1 + later.precision * regression.variance)
             mean = (eta[:, 0] / regression.variance + later.linear) * variance
@@ -157,7 +157,7 @@ class GroupedChain:
         else:
             weights = np.column_stack([regression.log_norm(eta, piece) for piece in pieces])
         wanted = draw_levels(_usable(others + weights), rng=rng)
-        about = gaussian(self.about.under(name, wanted))
+        about = about_numbers(self.about.under(name, wanted))
         proposed = regression.draw(eta, about if later is None else about + later, rng=rng)
         taken = self.groups(state, j, proposed) == wanted
         log_ratio = self.gibbs.log_ratio(j, proposed, state, rest)
@@ -166,14 +166,13 @@ class GroupedChain:
         state.put(j, np.where(taken, proposed, state.values[j]), rest)
         return np.where(taken, wanted, groups)
 
-    def _level(self, j: int, state: State, others: Floats, *, rng: np.random.Generator) -> Codes:
+    def _level(
+        self, j: int, regression: Enumerated, state: State, others: Floats, *, rng: np.random.Generator
+    ) -> Codes:
         """Draw a column of levels or counts, each level with the group it brings."""
-        node, n = self.gibbs.nodes[j], len(others)
-        if not isinstance(node.regression, LevelDraw):
-            raise TypeError("only levels can be enumerated")
-        values = node.regression.level_values()
+        name, n, values = self.gibbs.nodes[j].name, len(others), regression.level_values()
         log_weights = state.level_weights(j, state.without(j), slice(None)).T
-        masks = np.stack([node.regression.level_weights(part[node.name]) for part in self.about.parts])
+        masks = np.stack([regression.level_weights(part[name]) for part in self.about.parts])
         groups = self._brought(j, state, values)
         rows, levels = np.arange(n)[:, None], np.arange(len(values))
         log_weights += others[rows, groups] + masks[groups, rows, levels]

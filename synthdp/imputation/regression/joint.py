@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.imputation.families.unordered import LinkName, log_probability
+from synthdp.imputation.families.links import LinkName, log_probability
 from synthdp.masking.evidence import draw_levels, log_sum
 from synthdp.table.microdata import Codes, Floats
 

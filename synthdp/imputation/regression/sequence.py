@@ -8,11 +8,12 @@ import pandas as pd
 
 from synthdp.imputation.families.counts import NegativeBinomial
 from synthdp.imputation.families.family import Family, FamilyPosterior
+from synthdp.imputation.families.links import LinkName
 from synthdp.imputation.families.normal import Normal, Semicontinuous
 from synthdp.imputation.families.ordered import Ordered
-from synthdp.imputation.families.unordered import Binary, LinkName, Multinomial
+from synthdp.imputation.families.unordered import Binary, Multinomial
 from synthdp.imputation.model import Posterior, Task, certain, filled, learnt
-from synthdp.imputation.predictors import AsIndicators, AsNumber, AsTwoParts, Encoding
+from synthdp.imputation.predictors import Encoding, encoding_of, point_of
 from synthdp.imputation.regression.gibbs import GibbsParameters, Node
 from synthdp.imputation.regression.grouped import Grouped
 from synthdp.imputation.regression.grouped_chain import GroupedChain
@@ -51,28 +52,20 @@ def largest_count(task: Task, name: str) -> int:
 
 
 def _step(task: Task, name: str, link: LinkName, prior_sd: float, linear_sd: float) -> Step:
-    column, working = task.data.schema[name], task.working[name]
-    levels = len(column.levels)
-    match column.kind:
-        case Kind.BINARY:
-            return Step(name, Binary(link), AsNumber(), working, prior_sd)
-        case Kind.ORDINAL:
-            return Step(name, Ordered(levels, link), AsIndicators(levels), working, prior_sd)
-        case Kind.NOMINAL:
-            return Step(name, Multinomial(levels), AsIndicators(levels), working, prior_sd)
-        case Kind.COUNT:
-            scale = task.links[name]
-            family = NegativeBinomial(largest_count(task, name), scale)
-            encoding = AsNumber(scale.center, scale.spread)
-            # the counts themselves, with those that were rejected; plus zero, as a rounded one may be minus zero
-            values = np.round(scale.inverse(working)) + 0.0
-            return Step(name, family, encoding, values, prior_sd, scale, counted=True)
-        case Kind.SEMICONTINUOUS:
-            point = float(task.links[name].forward(np.zeros(1))[0])
-            parts = Semicontinuous(point, link, linear_widening=linear_sd / prior_sd)
-            return Step(name, parts, AsTwoParts(point), working, prior_sd, task.links[name])
-        case _:
-            return Step(name, Normal(), AsNumber(), working, linear_sd, task.links[name])
+    column, working, scale = task.data.schema[name], task.working[name], task.links.get(name)
+    encoding, levels = encoding_of(column, scale), len(column.levels)
+    if scale is None:
+        by_kind: dict[Kind, Family] = {Kind.BINARY: Binary(link), Kind.ORDINAL: Ordered(levels, link)}
+        return Step(name, by_kind.get(column.kind, Multinomial(levels)), encoding, working, prior_sd)
+    if column.kind is Kind.COUNT:
+        # the counts themselves, with those that were rejected; plus zero, as a rounded one may be minus zero
+        values = np.round(scale.inverse(working)) + 0.0
+        family = NegativeBinomial(largest_count(task, name), scale)
+        return Step(name, family, encoding, values, prior_sd, scale, counted=True)
+    if column.kind is Kind.SEMICONTINUOUS:
+        parts = Semicontinuous(point_of(scale), link, linear_widening=linear_sd / prior_sd)
+        return Step(name, parts, encoding, working, prior_sd, scale)
+    return Step(name, Normal(), encoding, working, linear_sd, scale)
 
 
 @dataclass(frozen=True, repr=False)

@@ -78,15 +78,7 @@ class Nodes(NamedTuple):
 
     def first(self, count: int) -> Self:
         """Return the first nodes."""
-        return type(self)(
-            start=self.start[:count].copy(),
-            end=self.end[:count].copy(),
-            depth=self.depth[:count].copy(),
-            feature=self.feature[:count].copy(),
-            threshold=self.threshold[:count].copy(),
-            missing_left=self.missing_left[:count].copy(),
-            left=self.left[:count].copy(),
-        )
+        return type(self)._make(part[:count].copy() for part in self)
 
 
 class Room(NamedTuple):
@@ -197,6 +189,12 @@ class Binning:
     places: Bins
 
     @classmethod
+    def of(cls, column: Column, values: Floats) -> Self:
+        """Return the binning of a column, given its numbers or its positions in the levels."""
+        ordered = not column.kind.categorical or column.kind is Kind.ORDINAL
+        return cls.of_numbers(values) if ordered else cls.of_levels(values, len(column.levels))
+
+    @classmethod
     def of_numbers(cls, values: Floats) -> Self:
         """Return the binning of a numeric column."""
         distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
@@ -245,16 +243,17 @@ class Binned:
     @classmethod
     def of(cls, data: Microdata, names: Sequence[str]) -> Self:
         """Bin the named columns. Cost O(n log n) per column."""
-        binnings: dict[str, Binning] = {}
-        codes = np.empty((len(names), len(data)), dtype=np.uint16)
-        for row, name in enumerate(names):
-            column, values = data.schema[name], data.values(name)
-            if is_ordered(column):
-                binnings[name] = Binning.of_numbers(values)
-            else:
-                binnings[name] = Binning.of_levels(values, len(column.levels))
+        columns = {name: data.values(name) for name in names}
+        binnings = {name: Binning.of(data.schema[name], values) for name, values in columns.items()}
+        return cls.make(binnings, columns, len(data))
+
+    @classmethod
+    def make(cls, binnings: Mapping[str, Binning], columns: Mapping[str, Floats], n: int) -> Self:
+        """Put the values of some columns of n records into their bins."""
+        codes = np.empty((len(columns), n), dtype=np.uint16)
+        for row, (name, values) in enumerate(columns.items()):
             codes[row] = binnings[name].bins(values)
-        return cls(tuple(names), binnings, codes)
+        return cls(tuple(columns), binnings, codes)
 
     def __repr__(self) -> str:
         return f"Binned({self.codes.shape[1]} records x {len(self.names)} columns)"
@@ -270,8 +269,3 @@ class Binned:
     def missing(self) -> Codes:
         """Return the bin of missing values of each column."""
         return np.asarray([self.binnings[name].missing for name in self.names], dtype=np.int64)
-
-
-def is_ordered(column: Column) -> bool:
-    """Return whether a column's values are split by a threshold."""
-    return not column.kind.categorical or column.kind is Kind.ORDINAL

@@ -12,11 +12,6 @@ References
 Reiter (2005), Journal of Official Statistics 21(3), 441-462. Nowok, Raab, Dibben (2016), Journal of Statistical
 Software 74(11), section 2 (synthpop). Unlike rpart's, a classification tree is not pruned back to the splits that
 lower the misclassification rate: splits that only sharpen the probabilities are what a donor draw needs.
-
-References
-----------
-Reiter (2005), Journal of Official Statistics 21(3), 441-462. Nowok, Raab, Dibben (2016), Journal of Statistical
-Software 74(11), section 2 (synthpop).
 """
 
 from collections.abc import Mapping

@@ -21,7 +21,7 @@ A leaf's distribution of a column is the mixture of its donors d, with masses b_
     p(x | leaf)  =  Σ_d b_d N(x; c_d, h_d²)
 
 A level, or a number that many records share, is an atom (h = 0); a rare number is smoothed, c = m + (v - m) s and
-h = h_leaf s as in ``smoothing`` (s keeps the leaf's variance), but by a plain Gaussian kernel, so that kernel and mask
+h = h_leaf s as above (s keeps the leaf's variance), but by a plain Gaussian kernel, so that kernel and mask
 multiply in closed form. With evidence exp(-k (w - x)²/2) about a number and u = 1 + k h²:
 
     log weight of d   =  log b_d - ½ log u - ½ k (w - c_d)²/u

@@ -191,15 +191,11 @@ def _search(
     last = room.order[k - 1]
     if ordered and room.bins[last] == missing:
         # missing has no place in the order: try it at the other end too
-        for position in range(k - 1, 0, -1):
-            room.order[position] = room.order[position - 1]
-        room.order[0] = last
+        room.order[1:k], room.order[0] = room.order[: k - 1].copy(), last
         other, other_cut = _scan(classes, k, len(here.rows), min_leaf, room)
         if other > gain:
             return other, other_cut, k, True
-        for position in range(k - 1):
-            room.order[position] = room.order[position + 1]
-        room.order[k - 1] = last
+        room.order[: k - 1], room.order[k - 1] = room.order[1:k].copy(), last
     return gain, cut, k, False
 
 
@@ -235,8 +231,7 @@ def _partition(goes_left: Booleans, values: Any, spare: Any) -> None:
         else:
             spare[kept] = values[i]
             kept += 1
-    for i in range(kept):
-        values[at + i] = spare[i]
+    values[at:] = spare[:kept]
 
 
 @compiled
@@ -267,11 +262,9 @@ def _sets(words: Words, used: int, size: int, split: Split, otherwise: bool, roo
     """Return the words with ``size`` more: a bit per bin, set where it goes left; ``otherwise`` for absent bins."""
     if used + size > len(words):
         wider = np.zeros(2 * len(words) + size, dtype=np.uint64)
-        for word in range(used):
-            wider[word] = words[word]
+        wider[:used] = words[:used]
         words = wider
-    for word in range(used, used + size):
-        words[word] = ~np.uint64(0) if otherwise else np.uint64(0)
+    words[used : used + size] = ~np.uint64(0) if otherwise else np.uint64(0)
     for position in range(split.bins):
         b = room.best[position]
         word, bit = used + b // WORD, np.uint64(1) << np.uint64(b % WORD)
@@ -326,9 +319,7 @@ def grow(
         if split.feature < 0:
             continue
         f, bins, parent = split.feature, room.best, node - 1
-        middle = start
-        for position in range(split.cut):
-            middle += room.best_records[position]
+        middle = start + room.best_records[: split.cut].sum()
         # a bin that does not occur here goes the way most records go
         mostly_left = 2 * (middle - start) >= end - start
         known = bins[0] == missing[f] or bins[split.bins - 1] == missing[f]

@@ -35,7 +35,7 @@ from synthdp.imputation.model import (
     rows_of,
     settings_problems,
 )
-from synthdp.imputation.trees.binning import Binned, Binning, Bins, is_ordered
+from synthdp.imputation.trees.binning import Binned, Binning
 from synthdp.imputation.trees.cart import TreeSettings
 from synthdp.imputation.trees.donors import Smoother, gather
 from synthdp.imputation.trees.particles import Branch, TreeParameters
@@ -180,22 +180,14 @@ class TreePosterior(Posterior):
 
 def _binned(task: Task, kept: list[str], visits: tuple[str, ...]) -> Binned:
     """Return the bins of everything a tree may split on."""
-    plain = Binned.of(task.data, kept)
-    names, binnings, codes = list(plain.names), dict(plain.binnings), [*plain.codes]
-    first = len(task.predictors.names) - task.predictors.regularised
-
-    def add(name: str, values: Floats, binning: Binning) -> None:
-        names.append(name)
-        binnings[name] = binning
-        codes.append(binning.bins(values))
-
+    schema, seen = task.data.schema, task.predictors
+    columns = {name: task.data.values(name) for name in kept}
+    binnings = {name: Binning.of(schema[name], values) for name, values in columns.items()}
     # where masks differ between records because of X, the trees must see by what
-    for j in range(first, len(task.predictors.names)):
-        values = task.predictors.matrix[:, j]
-        add(f"the mask's {task.predictors.names[j]}", values, Binning.of_numbers(values))
+    for j in range(len(seen.names) - seen.regularised, len(seen.names)):
+        columns[f"the mask's {seen.names[j]}"] = seen.matrix[:, j]
+        binnings[f"the mask's {seen.names[j]}"] = Binning.of_numbers(seen.matrix[:, j])
     for name in visits:
-        column, values = task.data.schema[name], task.working[name]
-        levels = len(column.levels)
-        add(name, values, Binning.of_numbers(values) if is_ordered(column) else Binning.of_levels(values, levels))
-    stacked: Bins = np.asarray(codes, dtype=np.uint16).reshape(len(names), len(task.data))
-    return Binned(tuple(names), binnings, stacked)
+        columns[name] = task.working[name]
+        binnings[name] = Binning.of(schema[name], task.working[name])
+    return Binned.make(binnings, columns, len(task.data))

@@ -24,7 +24,7 @@ sensitivities by deletion. Here one record is replaced, so a value may move by t
 
 import math
 import time
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ import pandas as pd
 from synthdp.imputation.cells import write
 from synthdp.parallel import Advance
 from synthdp.privacy.events import Composed, Event
-from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Kary, Laplace, Secure, Sensitivity, Simulated, Source
+from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Kary, Laplace, Sensitivity, Source
 from synthdp.privacy.mechanisms.mechanism import says_nothing
 from synthdp.seeding import Streams
 from synthdp.synthesis.plan import Plan, Release
@@ -54,10 +54,11 @@ class DpMargins(Private):
     """
 
     method: Literal["dp_margins"] = "dp_margins"
+    most_cells: ClassVar[float] = math.inf
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan; the number of cells does not."""
-        found = [problem for problem in super().problems(plan) if not problem.startswith("synthesis: the declared")]
+        found = super().problems(plan)
         if not found:
             found += [
                 f"synthesis.bins_by.{axis.column.name}: {axis.size:,} cells in one margin, at most {MOST_LEVELS:,}."
@@ -115,10 +116,11 @@ class LocalNoise(Private):
 
     method: Literal["local_noise"] = "local_noise"
     copies: Literal[1] = 1
+    most_cells: ClassVar[float] = math.inf
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
-        found = [problem for problem in super().problems(plan) if not problem.startswith("synthesis: the declared")]
+        found = super().problems(plan)
         numeric = {column.name for column in plan.data.schema.columns if not column.kind.categorical}
         return found + [
             f"synthesis.missing: local_noise cannot hide which values of {name} are missing; use another method."
@@ -147,7 +149,7 @@ class LocalNoise(Private):
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Add the noise. Cost O(nk)."""
         started = time.perf_counter()
-        source: Source = Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
+        source = self.noise(streams)
         axes = self.domain(plan).axes
         events: list[Event] = []
         columns: dict[str, pd.Series] = {}

@@ -65,7 +65,7 @@ class DpHistogram(Private):
     """
 
     method: Literal["dp_histogram"] = "dp_histogram"
-    most_cells: ClassVar[int] = 10**6
+    most_cells: ClassVar[float] = 10**6
 
     def notes(self, plan: Plan) -> list[str]:
         """Return a sentence when the noise leaves nothing of the data: about where nε < p (Hall 2012, section 2.4)."""
@@ -212,7 +212,7 @@ class DpExponential(Private):
 
     method: Literal["dp_exponential"] = "dp_exponential"
     pure_only: ClassVar[bool] = True
-    most_cells: ClassVar[int] = 10**5
+    most_cells: ClassVar[float] = 10**5
 
     def notes(self, plan: Plan) -> list[str]:
         """Return a sentence when the noise leaves nothing: a cell's is about Laplace of scale 4/ε."""

@@ -23,7 +23,6 @@ from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.privacy.ledger import Entry, Ledger
 from synthdp.privacy.mechanisms import Secure, Simulated, Source
 from synthdp.seeding import Streams
-from synthdp.synthesis.design import Design
 from synthdp.synthesis.plan import Method, Plan, Release, Synthesizer
 from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domain_of, undeclared_formula
 from synthdp.table.microdata import Codes
@@ -64,7 +63,8 @@ class Private(Method):
     repair: Literal[False] = False
 
     pure_only: ClassVar[bool] = False
-    most_cells: ClassVar[int] = MOST_CELLS
+    most_cells: ClassVar[float] = MOST_CELLS
+    """Of the whole domain; infinite for a method that looks at few columns at a time."""
 
     @property
     def budget(self) -> float | None:
@@ -80,10 +80,6 @@ class Private(Method):
     def simulated(self) -> bool:
         """Whether its noise comes from the seed."""
         return self.source == "simulated"
-
-    def design(self, plan: Plan) -> Design:
-        """Return what inference from the copies depends on."""
-        return plan.design(proper=False, copies=self.copies)
 
     def domain(self, plan: Plan) -> Domain:
         """Return the declared domain."""
@@ -106,9 +102,8 @@ class Private(Method):
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Pay once, then draw the copies."""
         started = time.perf_counter()
-        source: Source = Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
         domain = self.domain(plan)
-        draw, event = self.pay(plan, domain, source)
+        draw, event = self.pay(plan, domain, self.noise(streams))
         paid = time.perf_counter()
 
         def copy(m: int) -> pd.DataFrame:
@@ -118,6 +113,10 @@ class Private(Method):
         copies = tuple(each(copy, range(1, self.copies + 1), advance=advance))
         seconds = {"fit": paid - started, "draw": time.perf_counter() - paid}
         return Release.of(self, plan, copies, privacy=self.guarantee(plan, event), seconds=seconds)
+
+    def noise(self, streams: Streams) -> Source:
+        """Return where the noise comes from."""
+        return Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
         """Return how records are drawn from what the mechanism released, and what it cost."""

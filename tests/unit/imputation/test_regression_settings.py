@@ -135,7 +135,7 @@ def test_draws_have_the_posteriors_moments():
     matrix = design(30, rng)
     found = LinearPosterior.fit(matrix, rng.normal(size=30), np.full(3, 2.0))
     draws = [found.draw(rng=rng) for _ in range(4000)]
-    beta, variance = np.array([d.beta for d in draws]), np.array([d.variance for d in draws])
+    beta, variance = np.array([d.beta[:, 0] for d in draws]), np.array([d.variance for d in draws])
     covariance = np.linalg.inv(found.factor @ found.factor.T)
     expected = found.rate / (found.shape - 1)
     sd = np.sqrt(expected * np.diag(covariance))
@@ -150,7 +150,7 @@ def test_a_perfect_fit_keeps_a_positive_variance():
     found = LinearPosterior.fit(matrix, matrix @ [1.0, 2.0, 3.0], np.full(3, np.inf))
     draw = found.draw(rng=rng)
     assert 0 < draw.variance < 1e-6
-    np.testing.assert_allclose(draw.beta, [1.0, 2.0, 3.0], atol=1e-3)
+    np.testing.assert_allclose(draw.beta[:, 0], [1.0, 2.0, 3.0], atol=1e-3)
 
 
 def test_more_columns_than_records():

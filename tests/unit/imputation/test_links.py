@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_ndtr
 
 from synthdp.imputation.families.counts import NegativeBinomialDraw
-from synthdp.imputation.families.probit import HIGH, LOW, add_probit, log_normal_cdf
+from synthdp.imputation.families.links import HIGH, LOW, add_probit, log_normal_cdf
 
 
 def test_log_normal_cdf_is_scipys() -> None:

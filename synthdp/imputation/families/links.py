@@ -1,6 +1,7 @@
-"""log Φ, quickly: chains ask for it at every level of every record in every sweep.
+"""The links of binary and ordered regressions: F = Φ (probit) or logistic (logit), exact in both tails.
 
-Between points 1/32 apart it is the polynomial of degree 5 that has its value, slope and curvature at both ends:
+log Φ is computed quickly, as chains ask for it at every level of every record in every sweep. Between points 1/32 apart
+it is the polynomial of degree 5 that has its value, slope and curvature at both ends:
 
     f = log Φ,   f' = φ/Φ = r,   f'' = −r (x + r)
 
@@ -9,13 +10,16 @@ Below the table Φ(x) = φ(x)/|x| · (1 − x⁻² + 3x⁻⁴ − 15x⁻⁶), ab
 """
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, expit, log_expit, log_ndtr
 
 from synthdp.arrays import compiled
 from synthdp.table.microdata import Floats
+
+LinkName = Literal["probit", "logit"]
+LATENT_SD = {"probit": 1.0, "logit": np.pi / np.sqrt(3)}
 
 LOW, HIGH, STEPS = -37.0, 8.0, 32
 HALF_LOG = 0.5 * math.log(2 * math.pi)
@@ -91,3 +95,43 @@ def add_probit(log_weights: Floats, shifts: Floats, rest: Floats, up: Floats) ->
         For each record whether y is 1.
     """
     _add(log_weights, shifts, np.ascontiguousarray(rest), up, _TABLE)
+
+
+def log_probability(eta: Floats, link: LinkName) -> Floats:
+    """Return log F(eta)."""
+    return log_normal_cdf(eta) if link == "probit" else np.asarray(log_expit(eta), dtype=np.float64)
+
+
+def derivatives(eta: Floats, link: LinkName) -> tuple[Floats, Floats]:
+    """Return first and minus second derivative of log F(eta)."""
+    if link == "logit":
+        up = expit(-eta)
+        return up, up * (1 - up)
+    ratio = np.exp(-0.5 * eta**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(eta))
+    return ratio, np.maximum(ratio * (ratio + eta), 0.0)
+
+
+def log_interval(lower: Floats, upper: Floats, link: LinkName) -> Floats:
+    """Return log(F(upper) - F(lower)), exact in both tails and for narrow intervals."""
+    with np.errstate(divide="ignore"):
+        if link == "logit":
+            return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
+        # on the right of zero both are near 1; their mirror images are not
+        mirror = lower > 0
+        low, high = np.where(mirror, -upper, lower), np.where(mirror, -lower, upper)
+        log_high = log_ndtr(high)
+        return np.asarray(log_high + np.log(-np.expm1(log_ndtr(low) - log_high)))
+
+
+def density_ratio(bound: Floats, log_p: Floats, link: LinkName) -> Floats:
+    """Return f(bound) / p; zero at infinity."""
+    if link == "logit":
+        return np.asarray(np.exp(log_expit(bound) + log_expit(-bound) - log_p))
+    return np.asarray(np.exp(-0.5 * bound**2 - 0.5 * np.log(2 * np.pi) - log_p))
+
+
+def log_density_slope(bound: Floats, link: LinkName) -> Floats:
+    """Return f'(bound) / f(bound), set to zero at infinity, where f is zero."""
+    if link == "logit":
+        return np.asarray(1 - 2 * expit(bound))
+    return np.where(np.isfinite(bound), -bound, 0.0)
