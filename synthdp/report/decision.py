@@ -9,8 +9,8 @@ from typing import Any
 
 from synthdp.evaluation.blocks import NOT_COMPUTED, Table, counted, find, is_number, listing, number
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.content import ReportContent
-from synthdp.report.names import OWN, UNDECIDED, attack_title, check_title
+from synthdp.evaluation.measures.found import largest
+from synthdp.report import ReportContent
 from synthdp.report.reasons import (
     Line,
     NextStep,
@@ -26,8 +26,7 @@ from synthdp.report.reasons import (
     span,
     verdict_of,
 )
-from synthdp.report.risk import identity_sections
-from synthdp.report.words import share
+from synthdp.report.words import OWN, UNDECIDED, attack_title, check_title, share
 
 MOST_KEYS = 6
 
@@ -85,7 +84,7 @@ def _high(check: Line | None) -> float | None:
 def _most(worst: Mapping[str, Line], metrics: Mapping[str, Any]) -> float | None:
     if "max_individual" in worst:
         return _high(worst["max_individual"])
-    return _measured(metrics, "max_individual")
+    return largest(find(metrics, "risk"), "max_individual")
 
 
 def _average(worst: Mapping[str, Line], metrics: Mapping[str, Any]) -> float | None:
@@ -96,12 +95,7 @@ def _average(worst: Mapping[str, Line], metrics: Mapping[str, Any]) -> float | N
         # the limit is on what goes beyond chance; what happens to people is both
         chance = rate.get("chance")
         return max(0.0, float(rate["value"]) + (float(chance) if chance is not None and is_number(chance) else 0.0))
-    return _measured(metrics, "mean_individual")
-
-
-def _measured(metrics: Mapping[str, Any], key: str) -> float | None:
-    found = [one.get(key) for one in identity_sections(find(metrics, "risk")).values()]
-    return max((float(value) for value in found if value is not None and is_number(value)), default=None)
+    return largest(find(metrics, "risk"), "mean_individual")
 
 
 MOST_REASONS = 3

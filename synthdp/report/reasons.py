@@ -7,8 +7,7 @@ from typing import Any
 
 from synthdp.evaluation.blocks import counted, is_number, listing, number
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.names import UNDECIDED, answers_alone, attack_phrase
-from synthdp.report.words import share
+from synthdp.report.words import UNDECIDED, answers_alone, attack_phrase, share
 
 MOST_NAMED = 4
 _TARGET = re.compile(r"attribute gain for (.+?) (?:[-\d.e]+[, ]|was not)")

@@ -6,10 +6,11 @@ from statistics import NormalDist
 from typing import Any
 
 from synthdp.evaluation.blocks import Table, counted, entries, find, is_number, listing, number, percent
+from synthdp.evaluation.measures.found import GROUP_ORDER
 from synthdp.privacy.events import LARGEST_USEFUL_MU
 from synthdp.privacy.guarantees import NOT_PRIVATE
-from synthdp.report.content import ReportContent
-from synthdp.report.words import GROUP_ORDER, MASK_DRAWS, MASKINGS, METHODS
+from synthdp.report import ReportContent
+from synthdp.report.words import MASK_DRAWS, MASKINGS, METHODS
 from synthdp.table.schema import Column, Kind
 
 WORST = "Of the entry that fares worst"
