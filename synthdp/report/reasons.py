@@ -215,7 +215,11 @@ def span(check: Line) -> str:
     if not is_number(high) or high is None:
         return "–"
     top = figure(name, float(high), _edge(check))
-    return f"{figure(name, max(0.0, float(low)))} to {top}" if low is not None and is_number(low) else f"up to {top}"
+    if low is None or not is_number(low):
+        return f"up to {top}"
+    # a risk is cut at zero, save where the figure itself lies below: an interval that begins above it would be absurd
+    below = is_number(check.get("value")) and float(check["value"]) < 0
+    return f"{figure(name, float(low) if below else max(0.0, float(low)))} to {top}"
 
 
 def _target(sentences: Sequence[str]) -> str:

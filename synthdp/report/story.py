@@ -66,8 +66,9 @@ def done(content: ReportContent) -> Done:
         counts += "The configuration says of no column that it was replaced (role: replace)."
     else:
         counts += (
-            f"Of its columns, {number(len(replaced))} were replaced by newly drawn values, {number(len(kept))} are "
-            f"released as they are, and {number(len(content.dropped))} were removed."
+            f"Of its columns, {_were(len(replaced))} replaced by newly drawn values, "
+            f"{'1 is released as it is' if len(kept) == 1 else f'{number(len(kept))} are released as they are'}, and "
+            f"{_were(len(content.dropped))} removed."
         )
     if schema.derived():
         names = listing([column.name for column in schema.derived()])
@@ -87,6 +88,10 @@ def done(content: ReportContent) -> Done:
         else None,
         mask_draw=MASK_DRAWS.get(content.mask_draw) if lines else None,
     )
+
+
+def _were(count: int) -> str:
+    return f"{number(count)} {'was' if count == 1 else 'were'}"
 
 
 def _columns(replaced: tuple[Column, ...]) -> Table | None:

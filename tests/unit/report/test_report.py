@@ -605,6 +605,12 @@ def test_each_mask_draw_says_what_it_costs(mask_draw: str) -> None:
     assert "The cost:" in shown
 
 
+def test_one_column_is_said_in_the_singular() -> None:
+    counts = story.done(make_content()).counts
+    assert "6 were replaced by newly drawn values, 1 is released as it is, and 1 was removed." in counts
+    assert "2 were removed." in story.done(make_content(dropped=("name", "street"))).counts
+
+
 def test_columns_without_a_mask_are_named() -> None:
     masks = story.done(make_content()).masks
     assert masks is not None

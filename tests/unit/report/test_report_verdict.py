@@ -137,6 +137,13 @@ def test_each_limit_has_one_reason_and_names_who_else() -> None:
     assert found["min_overlap"].useful
 
 
+def test_an_interval_is_cut_at_zero_only_where_its_figure_is_not_below() -> None:
+    below = check("max_memorised", "memorised", Bound(-0.0018, -0.003, -0.00065), 0.02)
+    above = check("max_memorised", "memorised", Bound(0.001, -0.003, 0.004), 0.02)
+    rows = decision(content(gate(below, above))).checks.rows  # type: ignore[union-attr]
+    assert [row[2:4] for row in rows] == [("0.1%", "0% to 0.4%"), ("−0.18%", "−0.3% to −0.065%")]
+
+
 def test_accepted_risks_are_no_reasons_and_safe_is_not_yes() -> None:
     taken = Verdict((*RISKY, *USEFUL)).accepting(
         {"max_individual": "a", "max_attribute_gain": "b", "verbatim": "c", "memorised": "d"}
