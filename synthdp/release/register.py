@@ -84,12 +84,9 @@ class Earlier:
     columns: frozenset[str] | None = None
 
     def __str__(self) -> str:
-        part = f"shares about {self.share:.0%} of its records with the release of {self.when[:10]}"
-        if not self.aligned:
-            return f"This file {part}, but what both hold does not tell which row is which record."
-        if not self.certain:
-            return f"This file {part}; judged together as a precaution."
-        return f"This file {part}."
+        doubt = "" if self.certain else "; judged together as a precaution"
+        doubt = doubt if self.aligned else ", but what both hold does not tell which row is which record"
+        return f"This file shares about {self.share:.0%} of its records with the release of {self.when[:10]}{doubt}."
 
 
 class Held:
@@ -227,7 +224,6 @@ class Held:
         return Earlier(str(entry["when"]), tuple(copies), covers, aligned, match.certain, match.share, columns)
 
     def _copies_of(self, entry: dict[str, Any]) -> pd.DataFrame:
-        path = self._shelf.folder / entry["file"]
         data = self._shelf.read(entry["file"])
         try:
             table = pd.read_parquet(BytesIO(data or b""))
@@ -236,8 +232,8 @@ class Held:
         except (OSError, ValueError):
             pass
         raise InputError(
-            f"{path}: an earlier release of these data is recorded, but this file cannot be read; restore it from "
-            "a backup."
+            f"{self._shelf.folder / entry['file']}: an earlier release of these data is recorded, but this file cannot "
+            "be read; restore it from a backup."
         )
 
 
@@ -250,10 +246,8 @@ def _changed(data: Microdata, copy: pd.DataFrame) -> pd.DataFrame:
 
 def _content(data: Microdata, copies: Sequence[pd.DataFrame]) -> str:
     """Return what identifies the copies themselves."""
-    found = hashlib.sha256()
-    for copy in copies:
-        found.update(row_hashes(copy, data.schema.names()).tobytes())
-    return found.hexdigest()
+    rows = b"".join(row_hashes(copy, data.schema.names()).tobytes() for copy in copies)
+    return hashlib.sha256(rows).hexdigest()
 
 
 class Register:

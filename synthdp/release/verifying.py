@@ -17,7 +17,7 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.files import CONFIDENTIAL
-from synthdp.release.manifest import MANIFEST, read_manifest
+from synthdp.release.manifest import MANIFEST, Manifest, read_manifest
 from synthdp.release.reading import (
     CODEBOOK,
     README,
@@ -177,7 +177,7 @@ def standing(folder: Path, *, key: Path | None = None) -> list[str]:
     """Return what a release without problems was held against, and what that does not prove, in sentences."""
     folder = locate(folder)
     said = []
-    recorded = _recorded(folder)
+    recorded = _recorded(_manifest_of(folder))
     if recorded is not None:
         said.append(f"The checksums are those in {CONFIDENTIAL}/{MANIFEST}.")
     if key is not None:
@@ -296,21 +296,23 @@ def _file_problems(
     return []
 
 
-def _recorded(folder: Path) -> dict[str, str] | None:
-    """Return the checksums that the run wrote into its manifest; None where it cannot be read or has none yet."""
+def _manifest_of(folder: Path) -> Manifest | None:
+    """Return the manifest beside a release; None where there is none or it may not be read."""
     try:
-        manifest = read_manifest(folder.parent)
+        return read_manifest(folder.parent)
     except PermissionError:
         return None
+
+
+def _recorded(manifest: Manifest | None) -> dict[str, str] | None:
+    """Return the checksums that the run wrote into its manifest; None where it has none yet."""
     sums = manifest.contents.get("public") if manifest is not None else None
     return {str(name): str(one) for name, one in sums.items()} if isinstance(sums, Mapping) else None
 
 
 def _manifest_problems(folder: Path) -> list[str]:
     try:
-        manifest = read_manifest(folder.parent)
-    except PermissionError:
-        return []
+        manifest = _manifest_of(folder)
     except InputError as error:
         return list(error.problems)
     if manifest is None:
@@ -318,14 +320,14 @@ def _manifest_problems(folder: Path) -> list[str]:
     place = f"{folder.parent / CONFIDENTIAL / MANIFEST}"
     if manifest.status in ("refused", "study"):
         return [f"{place}: the run was not published ({manifest.status}), so these files are not its release."]
-    recorded = _recorded(folder)
+    recorded = _recorded(manifest)
     if recorded is None and manifest.status == "published":
         return [f"{place}: does not say which files the run published; it was changed."]
     if recorded is None or not (folder / SUMS).is_file():
         return []
     sums = read_sums(folder, [])
-    names = sorted(name for name in {*sums, *recorded} - {SIGNATURE} if sums.get(name) != recorded.get(name))
     return [
         f"{folder / SUMS}: says of {name} what the run did not write down ({place}); it was rewritten."
-        for name in names
+        for name in sorted({*sums, *recorded} - {SIGNATURE})
+        if sums.get(name) != recorded.get(name)
     ]

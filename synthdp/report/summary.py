@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from synthdp.evaluation.blocks import listing
+from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.report.decision import answers
 from synthdp.report.reasons import next_step, reasons, undecided_columns, verdict_of
-from synthdp.report.words import UNDECIDED
 
 SETTLED = 4.0
 MOST_REASONS, MOST_ASKED = 6, 3

@@ -7,11 +7,12 @@ from typing import Any
 
 from synthdp.evaluation.blocks import MINUS, NOT_COMPUTED, is_number
 from synthdp.evaluation.gate.limits import LIMITS
+from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.evaluation.measure import identifies
 from synthdp.evaluation.measures import known, measure
 from synthdp.evaluation.measures.found import title_of
 
-OWN, BY_PERSON, UNDECIDED = "identity as ", " by person", "undecided"
+OWN, BY_PERSON = "identity as ", " by person"
 _EPOCH = dt.date(1970, 1, 1)
 
 _NOISE_LEFT_OUT = "Intervals from the copies do not account for the privacy noise: they are too short."
@@ -127,6 +128,11 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+def lowered(text: str) -> str:
+    """Return a sentence as it goes on behind a colon."""
+    return text[:1].lower() + text[1:]
+
+
 def answers_alone(name: str) -> bool:
     """Return whether a measure is no intruder among others, but the only one who answers its limit."""
     return known(name) and not identifies(measure(name))
@@ -158,7 +164,7 @@ def attack_phrase(name: str) -> str:
     ('public files only', '“Bob”')
     """
     title = attack_title(name)
-    return title if name.startswith(OWN) or title == name else title[:1].lower() + title[1:]
+    return title if name.startswith(OWN) or title == name else lowered(title)
 
 
 def check_title(name: str) -> str:

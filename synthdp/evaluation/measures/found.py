@@ -32,21 +32,18 @@ EVERYONE = "all records"
 ABSENT_RATE = "no unique match"
 GROUP_ORDER = ("low", "medium", "high")
 ASKED_ALWAYS = ("identity", "identity_averaged")
+MATCHED = "expected_match_rate"
 MATCHES = {
     "expected_links": "expected_match",
-    "expected_links_rate": "expected_match_rate",
+    "expected_links_rate": MATCHED,
     "mean_posterior": "mean_individual",
     "max_posterior": "max_individual",
 }
 MEASURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("Expected matches, in records", "expected_match", number),
-    ("… as a share of all records", "expected_match_rate", percent),
+    ("… as a share of all records", MATCHED, percent),
     ("… if those without a candidate guess blindly", "expected_match_reference", number),
-    (
-        "… as a share, if the intruder holds one copy only",
-        "one_copy",
-        lambda one: percent(find(one, "expected_match_rate")),
-    ),
+    ("… as a share, if the intruder holds one copy only", "one_copy", lambda one: percent(find(one, MATCHED))),
     ("True matches, in records", "true_match", number),
     ("… as a share of all records", "true_match_rate", percent),
     ("… that chance alone may give (95% point)", "true_match_chance", number),
@@ -74,12 +71,7 @@ GROUP_MEASURES: tuple[tuple[str, str, bool, str], ...] = (
         True,
         "Records the intruder would name correctly on average, choosing at random among equally good candidates.",
     ),
-    (
-        "True matches",
-        "true_match",
-        True,
-        "Records for which a single best candidate is left and it is the right one.",
-    ),
+    ("True matches", "true_match", True, "Records for which a single best candidate is left and it is the right one."),
     (
         "Average chance of finding a record",
         "mean_individual",
@@ -233,14 +225,14 @@ def _own_table(risk: Section | None) -> tuple[Table, ...]:
 
 
 def _cells(section: Section) -> tuple[str, ...]:
-    def said(value: Any, rate: Any) -> str:
-        return f"{number(value)} ({percent(rate)})" if is_number(rate) else number(value)
+    def said(value: Any, rate: Any = None) -> str:
+        beside = f" ({percent(rate)})" if is_number(rate) else ""
+        return DASH if value is None else number(value) + beside
 
-    true, chance = section.get("true_match"), _chance(section)
     return (
-        said(section.get("expected_match"), section.get("expected_match_rate")),
-        said(true, section.get("true_match_rate")) if true is not None else DASH,
-        number(chance) if chance is not None else DASH,
+        said(section.get("expected_match"), section.get(MATCHED)),
+        said(section.get("true_match"), section.get("true_match_rate")),
+        said(_chance(section)),
         percent(section.get("mean_individual")),
     )
 
