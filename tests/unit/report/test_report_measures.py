@@ -473,6 +473,20 @@ def test_a_value_far_out_does_not_squeeze_the_others() -> None:
     assert "600" in trace["text"][0]
 
 
+def test_a_chart_that_nobody_draws_is_an_error() -> None:
+    with pytest.raises(TypeError, match="nobody draws str"):
+        draw("a chart")
+
+
+def test_measures_can_be_told_by_their_section_alone(content: ReportContent) -> None:
+    sections = content.metrics["utility"]
+    worst, _ = UTILITY["tables"].blocks(sections["tables"])
+    scores, _ = UTILITY["pmse"].blocks(sections["pmse"])
+    assert worst.tables[0].rows[0] == served(content).tables[0].rows[0]
+    assert scores.tables
+    assert UTILITY["pmse"].blocks(None)[0].absent == "pMSE was not asked for (evaluation.utility)"
+
+
 def test_likelihood_names_its_links_as_matches(content: ReportContent) -> None:
     section = content.metrics["risk"]["identity_likelihood"]
     shown = sections_of(content.metrics["risk"])["Most likely record"]
