@@ -1,9 +1,10 @@
-"""What a measure hands to the report as plain data: sentences and tables, with numbers as people write them."""
+"""What a measure hands to the report as plain data: sentences, tables and charts, with numbers as people write them."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 NOT_COMPUTED = "not computed"
 DASH = "–"
@@ -11,6 +12,8 @@ DASH = "–"
 HALVES = "Two halves of the original"
 DIGITS = 3
 MINUS = "\N{MINUS SIGN}"
+_LEVEL = re.compile(r"(?:C\((?P<wrapped>[^,()]+)(?:,.*)?\)|(?P<plain>\w+))\[(?:T\.)?(?P<level>.*)\]")
+_INTERACTION = re.compile(r":(?![^\[(]*[\])])")
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -37,21 +40,112 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """One kind of mark in rows: its values from the top down, and the range over copies where there is one."""
+
+    name: str
+    values: Sequence[Any]
+    look: Literal["found", "single", "halves", "chance"]
+    low: Sequence[Any] = ()
+    high: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Rows of marks.
+
+    Parameters
+    ----------
+    title, caption
+        What is measured, and how to read it.
+    rows
+        Names, from top to bottom.
+    marks
+        What is drawn in each row, the most important first.
+    axis
+        Words under the axis.
+    line
+        Where an upright line marks what is expected.
+    least
+        Makes the axis logarithmic; anything smaller is drawn there.
+    """
+
+    title: str
+    rows: Sequence[str]
+    marks: Sequence[Marks]
+    axis: str
+    caption: str
+    line: float | None = None
+    least: float | None = None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """S_pMSE of every two columns, of single columns on the diagonal; ``left_out`` columns found no place."""
+
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Coefficients of one analysis, original against copies; each term as metrics.json has it."""
+
+    name: str
+    terms: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outlines:
+    """Histograms over each other, of the original and of each copy, as shares of records."""
+
+    title: str
+    axis: str
+    edges: Sequence[float]
+    original: Sequence[float]
+    copies: Sequence[Sequence[float]]
+    caption: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Shares of records by group: of each name one for every group, the first name being "before"."""
+
+    title: str
+    groups: Sequence[str]
+    series: Mapping[str, Sequence[float | None]]
+    caption: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Pairs of the share of outsiders wrongly accused and the share of members recognised, by the name of a test."""
+
+    points: Mapping[str, Sequence[Sequence[float]]]
+
+
+Chart = Dots | Pairs | Forest | Outlines | Bars | Curves
+
+
+@dataclass(frozen=True)
 class Block:
-    """One measure in words, sentences, tables and plots.
+    """One measure in words, sentences, tables and charts.
 
     Parameters
     ----------
     title, words
-        The heading, and what is asked.
+        The heading, and what is asked; what stands between two pairs of asterisks is emphasised.
     sentences
         What was found, before the tables.
     absent
         Why there are no figures; shown where there is neither a sentence nor a table.
     notes, missing
         Small print below the tables, and what of several measures could not be computed.
-    curves
-        Pairs of a false and a true positive rate, by the name of a test.
+    charts
+        What is drawn below the tables.
+    first
+        Sentences that belong before everything else that the report says of usefulness.
     """
 
     title: str
@@ -61,7 +155,8 @@ class Block:
     absent: str = ""
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    curves: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    charts: tuple[Chart, ...] = ()
+    first: tuple[str, ...] = ()
 
 
 def joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
@@ -95,7 +190,8 @@ def _joined(parts: Sequence[Block]) -> Block:
         "" if tables else "; ".join(reasons),
         tuple(note for part in parts for note in part.notes),
         tuple(why for part in parts for why in part.missing),
-        {name: points for part in parts for name, points in part.curves.items()},
+        tuple(chart for part in parts for chart in part.charts),
+        tuple(sentence for part in parts for sentence in part.first),
     )
 
 
@@ -192,3 +288,23 @@ def ranged(found: Any, say: Callable[[Any], str], *, key: str = "value", low: st
         return DASH
     ends = [find(found, end) for end in (low, high)]
     return f"{say(value)} ({say(ends[0])} to {say(ends[1])})" if all(map(is_number, ends)) else say(value)
+
+
+def interval(estimate: Any) -> str:
+    """Return an estimate with its interval, as far as they are known."""
+    said = ranged(estimate or {}, number, key="estimate")
+    return NOT_COMPUTED if said == DASH else said
+
+
+def plain_term(term: str) -> str:
+    """Return a term of a model formula in plain words.
+
+    Examples
+    --------
+    >>> plain_term("C(sex)[T.M]"), plain_term("age:region[T.North]"), plain_term("np.log(age)")
+    ('sex = M', 'age × region = North', 'np.log(age)')
+    """
+    parts = [(part, _LEVEL.fullmatch(part)) for part in _INTERACTION.split(term)]
+    return " × ".join(
+        part if found is None else f"{found['wrapped'] or found['plain']} = {found['level']}" for part, found in parts
+    )

@@ -220,6 +220,21 @@ class Plain:
         return () if block is None else (block,)
 
 
+@dataclass(frozen=True)
+class Wide(Plain):
+    """A measure whose blocks need more than its own section: the sections beside it, and the files themselves."""
+
+    shows: Callable[[Mapping[str, Any], Comparison | None], tuple[Block, ...]] | None = None
+
+    def shown(self, sections: Mapping[str, Any], files: Comparison | None = None) -> tuple[Block, ...]:
+        """Return what the report shows, given all sections of usefulness or of risk."""
+        return () if self.shows is None else self.shows(sections, files)
+
+    def blocks(self, section: Any) -> tuple[Block, ...]:
+        """Return what can be shown of the section alone."""
+        return self.shown({self.name: section})
+
+
 def identifies(measure: Measure) -> bool:
     """Return whether a measure points at rows: its finding tells records apart."""
     return set(IDENTITY_LIMITS) <= set(measure.limits)

@@ -9,16 +9,15 @@ import secrets
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from synthdp import __version__
 from synthdp.errors import InputError
 from synthdp.files import CONFIDENTIAL, write_atomic
-from synthdp.release.attempts import attempt_of
-from synthdp.release.attempts import lines as attempt_lines
 from synthdp.release.metrics import json_text
+from synthdp.release.shelf import attempt_of, now
+from synthdp.release.shelf import lines as attempt_lines
 from synthdp.seeding import SMALLEST_SECRET_SEED, fresh_seed
 
 MANIFEST = "manifest.json"
@@ -111,14 +110,14 @@ def start_manifest(
     contents = {
         "version": MANIFEST_VERSION,
         "status": "running",
-        "run": earlier.contents.get("run", secrets.token_hex(8)) if earlier is not None else secrets.token_hex(8),
+        "run": (earlier.contents if earlier is not None else {}).get("run", secrets.token_hex(8)),
         "study": study,
         "seed": seed,
         "config": config,
         "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         "inputs": dict(inputs),
         "versions": _versions(),
-        "started": _now(),
+        "started": now(),
     }
     _folder(out).mkdir(mode=0o700, exist_ok=True)
     write_atomic(_folder(out) / MANIFEST, json_text(contents).encode())
@@ -179,12 +178,12 @@ def finish_manifest(
         The checksums `publish` returned.
     signed
         Which risks were accepted and why, the earlier releases of the same data, and the attempts on them
-        (`synthdp.release.attempts.section`).
+        (`synthdp.release.shelf.section`).
     """
     manifest = read_manifest(out)
     if manifest is None:
         raise ValueError("finish_manifest needs a manifest that start_manifest wrote")
-    end = {"status": status, "finished": _now(), "timings": timings, "public": public, **(signed or {})}
+    end = {"status": status, "finished": now(), "timings": timings, "public": public, **(signed or {})}
     write_atomic(_folder(out) / MANIFEST, json_text({**manifest.contents, **end}).encode())
 
 
@@ -194,34 +193,28 @@ def signed(folder: Path) -> list[str]:
     manifest = read_manifest(home)
     if manifest is None:
         return []
+    told, place = manifest.contents, _folder(home) / MANIFEST
     try:
-        lines = [
-            f"accepted on signing: {risk['risk']} Reason: {risk['reason']}"
-            for risk in manifest.contents.get("accepted") or ()
-        ]
-        earlier = [str(one) for one in manifest.contents.get("earlier_releases") or ()]
+        lines = [f"accepted on signing: {one['risk']} Reason: {one['reason']}" for one in told.get("accepted") or ()]
+        earlier = [str(one) for one in told.get("earlier_releases") or ()]
     except (KeyError, TypeError):
-        raise InputError(f"{_folder(home) / MANIFEST}: what was signed for is damaged.") from None
+        raise InputError(f"{place}: what was signed for is damaged.") from None
     if earlier:
         lines.append(f"judged together with {len(earlier)} earlier releases of the same data: {', '.join(earlier)}.")
-    return lines + _attempt_lines(home, manifest)
-
-
-def _attempt_lines(home: Path, manifest: Manifest) -> list[str]:
-    if "attempts" not in manifest.contents:  # written before attempts were counted
-        return []
-    entries = manifest.contents["attempts"]
+    if "attempts" not in told:  # written before attempts were counted
+        return lines
     try:
-        return attempt_lines(None if entries is None else [attempt_of(entry) for entry in entries])
+        tried = told["attempts"]
+        return lines + attempt_lines(None if tried is None else [attempt_of(one) for one in tried])
     except (ValueError, KeyError, TypeError):
-        raise InputError(f"{_folder(home) / MANIFEST}: the list of attempts is damaged.") from None
+        raise InputError(f"{place}: the list of attempts is damaged.") from None
 
 
 def _check_same(
     out: Path, earlier: Manifest, *, config: Mapping[str, Any], inputs: Mapping[str, str], study: bool, seed: int | None
 ) -> None:
-    before, now = _settings(earlier.contents["config"]), _settings(config)
-    changed = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    before, today = _settings(earlier.contents["config"]), _settings(config)
+    changed = sorted(key for key in {*before, *today} if before.get(key) != today.get(key))
     problems = []
     if changed:
         problems.append(f"the config differs in {', '.join(changed)}")
@@ -252,10 +245,6 @@ def _manifest(contents: Mapping[str, Any]) -> Manifest:
 def _versions() -> dict[str, str]:
     libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     return {"synthdp": __version__, "python": platform.python_version(), **libraries}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _folder(out: Path) -> Path:

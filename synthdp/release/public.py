@@ -20,17 +20,23 @@ from synthdp import __version__
 from synthdp.errors import GateRefused, InputError, Unfinished
 from synthdp.files import HIDDEN_PUBLIC, PUBLIC, sync_folder, write_through
 from synthdp.privacy.guarantees import Guarantee, section_of
-from synthdp.release.reading import CODEBOOK, RELEASE, RELEASE_VERSION, SUMS, dialect_of, file_names, read_release
+from synthdp.release.reading import (
+    CODEBOOK,
+    README,
+    RELEASE,
+    RELEASE_VERSION,
+    ROLES,
+    SUMS,
+    dialect_of,
+    file_names,
+    read_release,
+)
 from synthdp.release.verifying import problems_inside
 from synthdp.synthesis.design import Design
 from synthdp.table import io
 from synthdp.table.coded import coded
 from synthdp.table.io import Labels, spelled
-from synthdp.table.schema import Column, Kind, Role, Schema
-
-__all__ = ["SUMS", "codebook", "describe", "publish"]
-
-_ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
+from synthdp.table.schema import Column, Kind, Schema
 
 
 def codebook(
@@ -65,7 +71,7 @@ def codebook(
             {
                 "name": column.name,
                 "kind": str(column.kind),
-                "role": _ROLES[column.role],
+                "role": ROLES[column.role],
                 "levels": json.dumps(spelled(levels), ensure_ascii=False) if column.kind.categorical else None,
                 "lower": bounds[0],
                 "upper": bounds[1],
@@ -147,12 +153,9 @@ def _decimals(column: Column) -> int | None:
 
 
 def _column(column: Column) -> dict[str, str]:
-    described = {"name": column.name, "kind": str(column.kind), "role": _ROLES[column.role]}
-    if column.derived is not None:
-        described["formula"] = column.derived
-    if column.applies_when is not None:
-        described["applies_when"] = column.applies_when
-    return described
+    described = {"name": column.name, "kind": str(column.kind), "role": ROLES[column.role]}
+    further = {"formula": column.derived, "applies_when": column.applies_when}
+    return described | {key: said for key, said in further.items() if said is not None}
 
 
 def _value_labels(labels: Labels, name: str) -> str | None:
@@ -224,7 +227,7 @@ def publish(
         contents[name] = io.encode(shuffled, format=format, labels=labels, stored=stored, escape_formulas=escape)
     contents[CODEBOOK] = io.encode(codebook, format="csv", escape_formulas=escape)
     contents[RELEASE] = (json.dumps(release, indent=2, ensure_ascii=False) + "\n").encode()
-    contents["README.md"] = readme.encode()
+    contents[README] = readme.encode()
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
     contents[SUMS] = "".join(f"{checksum}  {name}\n" for name, checksum in sums.items()).encode()
 

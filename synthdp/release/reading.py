@@ -30,6 +30,7 @@ CODEBOOK = "codebook.csv"
 RELEASE = "release.json"
 README = "README.md"
 SIGNATURE = "SHA256SUMS.sig"
+ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
 _COPY_NAME = re.compile(rf"synthetic_\d+(_\d+)?\.({'|'.join(map(re.escape, io.FORMATS))})")
 
 

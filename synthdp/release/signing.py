@@ -75,37 +75,28 @@ def sign_sums(folder: Path, key: Path) -> Path:
     return folder / SIGNATURE
 
 
-def signature_problems(folder: Path, key: Path) -> list[str]:
+def signature_problems(folder: Path, key: Path | None) -> list[str]:
     """Return what is wrong with the signature of a release; empty when it was made with the private half of the key.
+
+    Without a key only its form is looked at: no list names this file, so it could hold anything.
 
     Raises
     ------
     InputError
         When the key cannot be used.
     """
-    invalid, _, _ = _library()
-    public = _public_key(key)
-    path = folder / SIGNATURE
+    path, public = folder / SIGNATURE, _public_key(key) if key is not None else None
+    forged = _library()[0] if key is not None else ()
     try:
-        public.verify(_signature(path), (folder / SUMS).read_bytes())
+        signature = _signature(path)
+        if public is not None:
+            public.verify(signature, (folder / SUMS).read_bytes())
     except FileNotFoundError:
-        return [f"{path}: missing; the release is not signed."]
+        return [f"{path}: missing; the release is not signed."] if key is not None else []
     except (OSError, ValueError):
         return [f"{path}: not a signature."]
-    except invalid:
+    except forged:
         return [f"{path}: {SUMS} was not signed with the key that belongs to {key}, or was changed since."]
-    return []
-
-
-def form_problems(folder: Path) -> list[str]:
-    """Return what is wrong with a signature that nobody checks: no list names this file, so it could hold anything."""
-    path = folder / SIGNATURE
-    try:
-        _signature(path)
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError):
-        return [f"{path}: not a signature."]
     return []
 
 

@@ -8,7 +8,7 @@ there is one, find what somebody wrote anew together with its checksums.
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ import pandas as pd
 
 from synthdp.errors import InputError
 from synthdp.files import CONFIDENTIAL
-from synthdp.release.manifest import MANIFEST, read_manifest
+from synthdp.release.manifest import MANIFEST, Manifest, read_manifest
 from synthdp.release.reading import (
     CODEBOOK,
     README,
     RELEASE,
+    ROLES,
     SIGNATURE,
     SUMS,
     dialect_of,
@@ -31,12 +32,10 @@ from synthdp.release.reading import (
     read_release,
 )
 from synthdp.release.shelf import row_hashes
-from synthdp.release.signing import form_problems, sign_sums, signature_problems
+from synthdp.release.signing import sign_sums, signature_problems
 from synthdp.table import io
 from synthdp.table.coded import FOREIGN, codes, numbers
-from synthdp.table.schema import Column, Kind, Role, Schema
-
-_ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
+from synthdp.table.schema import Column, Kind, Schema
 
 
 def content_problems(folder: Path, release: Mapping[str, Any]) -> list[str]:
@@ -71,7 +70,7 @@ def content_problems(folder: Path, release: Mapping[str, Any]) -> list[str]:
             continue
         found = _copy_problems(folder / name, copy, release, schema)
         problems += found
-        kept = [column.name for column in schema.columns if column.role is Role.KEEP]
+        kept = [column.name for column in schema.kept()]
         if found or not kept:
             continue
         rows = np.sort(row_hashes(copy, kept))
@@ -99,7 +98,7 @@ def _codebook_problems(folder: Path, release: Mapping[str, Any], schema: Schema)
     stated = release.get("columns")
     if not (isinstance(stated, list) and all(isinstance(column, Mapping) for column in stated)):
         return [f"{folder / RELEASE}: must list the columns."]
-    told = [(column.name, str(column.kind), _ROLES[column.role]) for column in schema.columns]
+    told = [(column.name, str(column.kind), ROLES[column.role]) for column in schema.columns]
     listed = [(column.get("name"), column.get("kind"), column.get("role")) for column in stated]
     if told == listed:
         return []
@@ -113,8 +112,7 @@ def _copy_problems(path: Path, copy: pd.DataFrame, release: Mapping[str, Any], s
     problems = []
     if release.get("records") != len(copy):
         problems.append(f"{path}: {release.get('records')} rows are stated in {RELEASE}, found {len(copy)}.")
-    names: Sequence[str] = [str(name) for name in copy.columns]
-    if names != list(schema.names()):
+    if [str(name) for name in copy.columns] != list(schema.names()):
         return [*problems, f"{path}: the columns are not those of the codebook, or in another order."]
     for column in schema.columns:
         strange = _strange(copy[column.name], column)
@@ -172,15 +170,14 @@ def verify(folder: Path, *, key: Path | None = None) -> list[str]:
     if not found:  # a file that changed is not asked what it says
         problems += content_problems(folder, read_release(folder))
     problems += _manifest_problems(folder)
-    problems += signature_problems(folder, key) if key is not None else form_problems(folder)
-    return problems
+    return problems + signature_problems(folder, key)
 
 
 def standing(folder: Path, *, key: Path | None = None) -> list[str]:
     """Return what a release without problems was held against, and what that does not prove, in sentences."""
     folder = locate(folder)
     said = []
-    recorded = _recorded(folder)
+    recorded = _recorded(_manifest_of(folder))
     if recorded is not None:
         said.append(f"The checksums are those in {CONFIDENTIAL}/{MANIFEST}.")
     if key is not None:
@@ -211,17 +208,17 @@ def problems_inside(folder: Path) -> list[str]:
     sums = read_sums(folder, problems) if SUMS in present else {}
     if SUMS not in present:
         problems.append(f"{folder / SUMS}: missing, so nothing can be checked.")
-    release_problems: list[str] = []
+    release_problems: tuple[str, ...] = ()
     expected: set[str] | None = None
     try:
         if RELEASE in present or not (folder / RELEASE).is_symlink():
             expected = {*read_release(folder)["files"], CODEBOOK, RELEASE, README}
     except InputError as error:
-        release_problems += error.problems
+        release_problems = tuple(error.problems)
     if sums:
         for name in sorted({*sums, *present, *(expected or ())} - {SUMS, SIGNATURE}):
             problems += _file_problems(folder, name, sums, present, expected)
-    return problems + release_problems
+    return [*problems, *release_problems]
 
 
 def read_sums(folder: Path, problems: list[str]) -> dict[str, str]:
@@ -290,8 +287,8 @@ def _file_problems(
         return [] if os.path.lexists(path) else [f"{path}: named in {RELEASE}, but missing."]
     if name not in sums:
         belongs = expected is not None and name in expected
-        what = "part of the release, but" if belongs else "not part of the release"
-        return [f"{path}: {what} not listed in {SUMS}." if belongs else f"{path}: {what} (not listed in {SUMS})."]
+        what = "part of the release, but not" if belongs else "not part of the release (not"
+        return [f"{path}: {what} listed in {SUMS}{'' if belongs else ')'}."]
     if io.digest(path) != sums[name]:
         return [f"{path}: changed since the release was made (its checksum differs)."]
     if expected is not None and name not in expected:
@@ -299,21 +296,23 @@ def _file_problems(
     return []
 
 
-def _recorded(folder: Path) -> dict[str, str] | None:
-    """Return the checksums that the run wrote into its manifest; None where it cannot be read or has none yet."""
+def _manifest_of(folder: Path) -> Manifest | None:
+    """Return the manifest beside a release; None where there is none or it may not be read."""
     try:
-        manifest = read_manifest(folder.parent)
+        return read_manifest(folder.parent)
     except PermissionError:
         return None
+
+
+def _recorded(manifest: Manifest | None) -> dict[str, str] | None:
+    """Return the checksums that the run wrote into its manifest; None where it has none yet."""
     sums = manifest.contents.get("public") if manifest is not None else None
     return {str(name): str(one) for name, one in sums.items()} if isinstance(sums, Mapping) else None
 
 
 def _manifest_problems(folder: Path) -> list[str]:
     try:
-        manifest = read_manifest(folder.parent)
-    except PermissionError:
-        return []
+        manifest = _manifest_of(folder)
     except InputError as error:
         return list(error.problems)
     if manifest is None:
@@ -321,14 +320,14 @@ def _manifest_problems(folder: Path) -> list[str]:
     place = f"{folder.parent / CONFIDENTIAL / MANIFEST}"
     if manifest.status in ("refused", "study"):
         return [f"{place}: the run was not published ({manifest.status}), so these files are not its release."]
-    recorded = _recorded(folder)
+    recorded = _recorded(manifest)
     if recorded is None and manifest.status == "published":
         return [f"{place}: does not say which files the run published; it was changed."]
     if recorded is None or not (folder / SUMS).is_file():
         return []
     sums = read_sums(folder, [])
-    names = sorted(name for name in {*sums, *recorded} - {SIGNATURE} if sums.get(name) != recorded.get(name))
     return [
         f"{folder / SUMS}: says of {name} what the run did not write down ({place}); it was rewritten."
-        for name in names
+        for name in sorted({*sums, *recorded} - {SIGNATURE})
+        if sums.get(name) != recorded.get(name)
     ]

@@ -1,11 +1,22 @@
-"""Three pictures of the report: dots in rows, the map of pairs, and the curve of the membership test."""
+"""The charts that measures hand over, drawn."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
-from synthdp.evaluation.blocks import is_number, number, percent
+from synthdp.evaluation.blocks import (
+    Bars,
+    Curves,
+    Dots,
+    Forest,
+    Marks,
+    Outlines,
+    Pairs,
+    is_number,
+    number,
+    percent,
+)
 from synthdp.report import plots
 from synthdp.report.plots import Figure
 
@@ -15,45 +26,28 @@ ROW = 24
 OFF_SCALE = 4.0
 
 
-@dataclass(frozen=True)
-class Marks:
-    """One kind of mark: its values from the top row down, and the range over copies where there is one."""
-
-    name: str
-    values: Sequence[Any]
-    colour: str
-    symbol: str
-    low: Sequence[Any] = ()
-    high: Sequence[Any] = ()
+LOOKS = {
+    "found": (plots.ORANGE, "diamond"),
+    "single": (plots.BLUE, "circle-open"),
+    "halves": (plots.BLUE, "line-ns-open"),
+    "chance": (plots.INK, "line-ns-open"),
+}
 
 
-def dots(
-    title: str,
-    rows: Sequence[str],
-    marks: Sequence[Marks],
-    *,
-    axis: str,
-    caption: str,
-    line: float | None = None,
-    least: float | None = None,
-) -> Figure:
-    """Return rows of marks.
+@singledispatch
+def draw(chart: object) -> tuple[Figure, ...]:
+    """Return what a measure wants drawn."""
+    raise TypeError(f"nobody draws {type(chart).__name__}")
 
-    Parameters
-    ----------
-    title
-        What is measured.
-    rows
-        Names, from top to bottom.
-    marks
-        What is drawn in each row, the most important first.
-    axis
-        Words under the axis.
-    line
-        Where an upright line marks what is expected.
-    least
-        Makes the axis logarithmic; anything smaller is drawn there.
-    """
+
+draw.register(Forest, plots.forest)
+draw.register(Bars, plots.bars)
+
+
+@draw.register
+def dots(chart: Dots) -> tuple[Figure]:
+    """Return rows of marks."""
+    rows, marks, least, line = chart.rows, chart.marks, chart.least, chart.line
     places = list(range(len(rows)))[::-1]
     top = _top(marks)
     data = [_ranges(mark, places, least, top) for mark in marks if mark.low and mark.high]
@@ -61,17 +55,19 @@ def dots(
     data += [_points(mark, rows, places, least, top) for mark in marks[::-1]]
     ends = [x for trace in data for x in trace["x"] if x is not None] + ([line] if line is not None else [])
     height = 64 + ROW * len(rows)
-    layout = plots.layout(height, x={"title": {"text": axis}} | _range(ends, least))
+    layout = plots.layout(height, x={"title": {"text": chart.axis}} | _range(ends, least))
     layout["yaxis"] = plots.labels(places, rows, ROW_LABEL) | {"range": [-0.7, len(rows) - 0.3], "showgrid": True}
     layout["yaxis"] |= {"gridcolor": "#EFEFEF"}
     if line is not None:
         stroke = {"color": plots.INK, "width": 1.5, "dash": "dash"}
         upright = {"type": "line", "x0": line, "x1": line, "yref": "paper", "y0": 0, "y1": 1, "line": stroke}
         layout["shapes"] = [upright | {"layer": "below"}]
+    caption = chart.caption
     if top is not None:
         caption += " A triangle at the right end stands for a value beyond it."
     said = [f"{row}: {number(mark)}" for row, mark in zip(rows, marks[0].values, strict=True)]
-    return Figure(title, data, layout, f"{title}, {marks[0].name}. " + "; ".join(said) + ".", caption, height)
+    alt = f"{chart.title}, {marks[0].name}. " + "; ".join(said) + "."
+    return (Figure(chart.title, data, layout, alt, caption, height),)
 
 
 def _points(
@@ -80,8 +76,9 @@ def _points(
     drawn = [_place(value, least, top) for value in mark.values]
     beyond = [is_number(value) and top is not None and value > top for value in mark.values]
     said = [f"{row}, {mark.name}: {number(value)}" for row, value in zip(rows, mark.values, strict=True)]
-    style = {"color": mark.colour, "size": 10, "line": {"width": 2, "color": mark.colour}}
-    style["symbol"] = ["triangle-right" if far else mark.symbol for far in beyond]
+    colour, symbol = LOOKS[mark.look]
+    style = {"color": colour, "size": 10, "line": {"width": 2, "color": colour}}
+    style["symbol"] = ["triangle-right" if far else symbol for far in beyond]
     return {
         "type": "scatter",
         "mode": "markers",
@@ -101,8 +98,7 @@ def _ranges(mark: Marks, places: Sequence[int], least: float | None, top: float 
     for low, high, place in zip(mark.low, mark.high, places, strict=True):
         x += [_place(low, least, top), _place(high, least, top), None]
         y += [place, place, None]
-    line = {"color": mark.colour, "width": 2}
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+    return plots.ranges(x, y, {"color": LOOKS[mark.look][0], "width": 2})
 
 
 def _place(value: Any, least: float | None, top: float | None) -> float | None:
@@ -139,7 +135,6 @@ def _range(ends: Sequence[float], least: float | None) -> dict[str, Any]:
 
 
 PAIR_LABEL = 20
-MOST_COLUMNS = 60
 # with more columns the numbers would not fit into the cells
 FEW_COLUMNS = 12
 MOST_DECADES = 3.0
@@ -148,42 +143,8 @@ COLOURS = [[0.0, "#FFFFFF"], [0.24, "#FDD9B5"], [0.5, "#F08A3C"], [0.75, "#B84A0
 UNKNOWN = "#E4E6E8"
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """S_pMSE of every two columns, of single columns on the diagonal; ``left_out`` columns found no place."""
-
-    columns: tuple[str, ...]
-    values: tuple[tuple[float | None, ...], ...]
-    left_out: int
-
-
-def pairs(tables: Sequence[Mapping[str, Any]]) -> Pairs | None:
-    """Return the matrix of one- and two-way tables, columns with the largest values first; None without pairs.
-
-    A column counts by the mean of log S_pMSE over its tables, values below 1 (chance) counting as 1.
-    """
-    found: dict[tuple[str, str], float] = {}
-    names: dict[str, list[float]] = {}
-    for table in tables:
-        columns = [str(name) for name in table.get("columns") or ()]
-        value = table.get("s_pmse")
-        if not 1 <= len(columns) <= 2:
-            continue
-        for name in columns:
-            names.setdefault(name, [])
-        if is_number(value):
-            found[columns[0], columns[-1]] = found[columns[-1], columns[0]] = float(value)  # type: ignore[arg-type]
-            for name in columns:
-                names[name].append(_height(float(value)))  # type: ignore[arg-type]
-    if not any(one != other for one, other in found):
-        return None
-    order = sorted(names, key=lambda name: -sum(names[name]) / max(len(names[name]), 1))
-    shown = order[:MOST_COLUMNS]
-    values = tuple(tuple(found.get((row, column)) for column in shown) for row in shown)
-    return Pairs(tuple(shown), values, len(order) - len(shown))
-
-
-def heatmap(shown: Pairs) -> Figure:
+@draw.register
+def heatmap(shown: Pairs) -> tuple[Figure]:
     """Return the map; the columns run in the same order down and across."""
     places = list(range(len(shown.columns)))
     known = [value for row in shown.values for value in row if value is not None]
@@ -234,7 +195,7 @@ def heatmap(shown: Pairs) -> Figure:
     if shown.left_out:
         caption += f" {number(shown.left_out)} columns that are served better are not drawn."
     # narrower, the names across would run into each other
-    return Figure("Every two columns", [cells], layout, alt, caption, height, width=240 + 14 * len(places))
+    return (Figure("Every two columns", [cells], layout, alt, caption, height, width=240 + 14 * len(places)),)
 
 
 def _height(value: float) -> float:
@@ -269,17 +230,12 @@ LINES = ((plots.BLUE, "solid"), (plots.ORANGE, "dash"), (plots.GREEN, "dot"), (p
 CHOSEN = 0.05
 
 
-def curve(curves: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
-    """Return the receiver operating characteristic of every way to claim membership.
-
-    Parameters
-    ----------
-    curves
-        By name, pairs of the share of outsiders wrongly accused and the share of members recognised.
-    """
+@draw.register
+def curve(chart: Curves) -> tuple[Figure]:
+    """Return the receiver operating characteristic of every way to claim membership."""
     coin = {"type": "scatter", "mode": "lines", "name": "a coin", "x": [0, 100], "y": [0, 100], "hoverinfo": "skip"}
     data: list[dict[str, Any]] = [coin | {"line": {"color": plots.GREY, "width": 1}}]
-    for k, (name, points) in enumerate(curves.items()):
+    for k, (name, points) in enumerate(chart.points.items()):
         colour, dash = LINES[k % len(LINES)]
         data.append(
             {
@@ -304,17 +260,24 @@ def curve(curves: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
     # nothing is drawn far below the diagonal
     corner = {"x": 0.99, "y": 0.02, "xanchor": "right", "yanchor": "bottom", "bgcolor": "rgba(255,255,255,0.85)"}
     layout |= {"showlegend": True, "legend": corner | {"font": {"size": 11}}}
-    said = ", ".join(f"{name} {percent(_at(points))}" for name, points in curves.items())
-    return Figure(
-        title="Members recognised against outsiders wrongly accused",
-        data=data,
-        layout=layout,
-        alt=f"Curves of the membership test. At {percent(CHOSEN)} wrongly accused, members recognised: {said}.",
-        caption="A line along the diagonal is a coin; the further above it, the more an intruder learns.",
-        height=SIZE,
-    )
+    said = ", ".join(f"{name} {percent(_at(points))}" for name, points in chart.points.items())
+    alt = f"Curves of the membership test. At {percent(CHOSEN)} wrongly accused, members recognised: {said}."
+    caption = "A line along the diagonal is a coin; the further above it, the more an intruder learns."
+    return (Figure("Members recognised against outsiders wrongly accused", data, layout, alt, caption, SIZE),)
 
 
 def _at(points: Sequence[Sequence[float]]) -> float:
     """Return the largest share recognised when no more than the chosen share is wrongly accused."""
     return max(true for false, true in points if false <= CHOSEN)
+
+
+@draw.register
+def outlines(chart: Outlines) -> tuple[Figure]:
+    """Return histograms over each other."""
+    layout = plots.layout(230, x={"title": {"text": chart.axis}, "nticks": 6})
+    layout["yaxis"] |= {"ticksuffix": "%", "rangemode": "tozero", "nticks": 5}
+    mean = [sum(cells) / len(cells) for cells in zip(*chart.copies, strict=True)]
+    apart = sum(abs(a - b) for a, b in zip(chart.original, mean, strict=True)) / 2
+    alt = f"{chart.title}: the histograms of original and synthetic records differ in {percent(apart)} of their area."
+    edges = [plots.tidy(edge) for edge in chart.edges]
+    return (Figure(chart.title, plots.outlined(edges, chart.original, chart.copies), layout, alt, chart.caption, 230),)

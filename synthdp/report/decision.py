@@ -5,12 +5,11 @@ Verdict, reasons, next step, what could be learnt of a person, and how sure all 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from synthdp.evaluation.blocks import NOT_COMPUTED, Table, counted, find, is_number, listing, number
-from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.content import ReportContent
-from synthdp.report.names import OWN, UNDECIDED, attack_title, check_title
+from synthdp.evaluation.blocks import DASH, NOT_COMPUTED, Table, counted, find, is_number, listing, number
+from synthdp.evaluation.gate.verdict import UNDECIDED, Check
+from synthdp.evaluation.measures.found import largest
+from synthdp.report import ReportContent
 from synthdp.report.reasons import (
     Line,
     NextStep,
@@ -18,16 +17,13 @@ from synthdp.report.reasons import (
     by_limit,
     checks_of,
     closest,
-    deciding,
     figure,
-    is_use,
     next_step,
     reasons,
     span,
     verdict_of,
 )
-from synthdp.report.risk import identity_sections
-from synthdp.report.words import share
+from synthdp.report.words import OWN, attack_title, check_title, share
 
 MOST_KEYS = 6
 
@@ -46,7 +42,7 @@ def learnt(content: ReportContent, *, told: Collection[str] = ()) -> str:
     themselves stand in.
     """
     gate = find(content.metrics, "gate") or {}
-    open_ = [str(check.get("attack")) for check in checks_of(gate) if check.get("name") == UNDECIDED]
+    open_ = [check.attack for check in checks_of(gate) if check.name == UNDECIDED]
     judged = [str(name) for name in gate.get("keys") or ()]
     keys = judged or [column.name for column in content.comparison.schema.keys() if column.name not in open_] + open_
     if not keys:
@@ -54,54 +50,42 @@ def learnt(content: ReportContent, *, told: Collection[str] = ()) -> str:
     shown = keys if len(keys) <= MOST_KEYS else [*keys[: MOST_KEYS - 1], f"{len(keys) - MOST_KEYS + 1} more columns"]
     who = f"Somebody who knows {listing(shown)} about a person in the file finds that person's row"
     worst = _worst(gate)
-    most, average = _most(worst, content.metrics), _average(worst, content.metrics)
+    most, average = _most(content, worst), _average(content, worst)
     if most is None and average is None:
         return ""
-    text = who
-    if most is not None:
-        text += f" with a probability of at most {share(most)} (the person easiest to find)"
-        text += f", {share(average)} on average." if average is not None else "."
-    elif average is not None:
-        text += f" with a probability of {share(average)} on average."
-    claims = _high(worst.get("max_claims_right"))
-    if claims is not None and "max_claims_right" not in told:
-        text += f" Of the claims they are surest of, at most {share(claims)} are right."
-    releases = max((int(one.get("releases") or 0) for one in worst.values()), default=0)
+    chances = [f"of at most {share(most)} (the person easiest to find)"] if most is not None else []
+    chances += [f"{'' if chances else 'of '}{share(average)} on average"] if average is not None else []
+    text = f"{who} with a probability {', '.join(chances)}."
+    if "max_claims_right" in worst and "max_claims_right" not in told:
+        text += f" Of the claims they are surest of, at most {share(_high(worst['max_claims_right']))} are right."
+    releases = max((one.releases for one in worst.values()), default=0)
     return text + (f" This counts {counted(releases, 'earlier release')} of the same data." if releases else "")
 
 
-def _worst(gate: Line) -> dict[str, Line]:
+def _worst(gate: Line) -> dict[str, Check]:
     """Return of each limit the worst check of an intruder who knows the keys."""
-    checks = [check for check in checks_of(gate) if not str(check.get("attack") or "").startswith(OWN)]
-    found = {name: [one for one in some if deciding(one) is not None] for name, some in by_limit(checks).items()}
-    return {name: max(some, key=lambda one: deciding(one) or 0.0) for name, some in found.items() if some}
+    known = [one for one in checks_of(gate) if one.deciding is not None and not one.attack.startswith(OWN)]
+    return {name: max(some, key=lambda one: one.deciding or 0.0) for name, some in by_limit(known).items()}
 
 
-def _high(check: Line | None) -> float | None:
-    found = deciding(check) if check is not None else None
-    return None if found is None else min(1.0, max(0.0, found))
+def _high(check: Check) -> float:
+    return min(1.0, max(0.0, check.deciding or 0.0))
 
 
-def _most(worst: Mapping[str, Line], metrics: Mapping[str, Any]) -> float | None:
+def _most(content: ReportContent, worst: Mapping[str, Check]) -> float | None:
     if "max_individual" in worst:
         return _high(worst["max_individual"])
-    return _measured(metrics, "max_individual")
+    return largest(find(content.metrics, "risk"), "max_individual")
 
 
-def _average(worst: Mapping[str, Line], metrics: Mapping[str, Any]) -> float | None:
+def _average(content: ReportContent, worst: Mapping[str, Check]) -> float | None:
     if "max_mean_individual" in worst:
-        return float(worst["max_mean_individual"]["value"])
+        return worst["max_mean_individual"].value
     rate = worst.get("max_expected_match_rate")
-    if rate is not None and "chance" in rate:
+    if rate is not None and rate.value is not None and find(content.metrics, "gate", "verdict") is not None:
         # the limit is on what goes beyond chance; what happens to people is both
-        chance = rate.get("chance")
-        return max(0.0, float(rate["value"]) + (float(chance) if chance is not None and is_number(chance) else 0.0))
-    return _measured(metrics, "mean_individual")
-
-
-def _measured(metrics: Mapping[str, Any], key: str) -> float | None:
-    found = [one.get(key) for one in identity_sections(find(metrics, "risk")).values()]
-    return max((float(value) for value in found if value is not None and is_number(value)), default=None)
+        return max(0.0, rate.value + (rate.chance or 0.0))
+    return largest(find(content.metrics, "risk"), "mean_individual")
 
 
 MOST_REASONS = 3
@@ -188,32 +172,27 @@ def decision(content: ReportContent) -> Decision:
 def answers(gate: Line) -> tuple[Answer, Answer]:
     """Return whether the files are safe, and whether they are useful."""
     checks = checks_of(gate)
-    risks, use = [c for c in checks if not is_use(c)], [c for c in checks if is_use(c)]
-    over = {str(c.get("name")) for c in risks if c.get("passed") is False and c.get("accepted") is None}
-    accepted = any(c.get("accepted") is not None for c in risks) or bool(gate.get("accepted"))
-    limits = len({c.get("name") for c in risks if c.get("name") != UNDECIDED})
+    risks, use = [one for one in checks if not one.useful], [one for one in checks if one.useful]
+    limits = len({one.name for one in risks} - {UNDECIDED})
     if verdict_of(gate) == "refused":
+        over = {one.name for one in risks if one.passed is False and one.accepted is None}
         missed = len(over - {UNDECIDED})
-        note = f"{missed} of {counted(limits, 'limit')} not kept" if missed else ""
-        note += ("; " if note else "") + "columns undecided" if UNDECIDED in over else ""
-        safe = Answer("Safe?", "No", note, "no")
-    elif accepted:
+        note = [f"{missed} of {counted(limits, 'limit')} not kept"] if missed else []
+        note += ["columns undecided"] if UNDECIDED in over else []
+        safe = Answer("Safe?", "No", "; ".join(note), "no")
+    elif gate.get("accepted") or any(one.accepted is not None for one in risks):
         safe = Answer("Safe?", "Accepted", "above a limit, signed for", "open")
-    elif not limits and isinstance(
-        gate.get("checks"), Sequence
-    ):  # the gate let it pass because nobody asked it anything
+    elif not limits and isinstance(gate.get("checks"), Sequence):
+        # the gate let it pass because nobody asked it anything
         safe = Answer("Safe?", "Not judged", "no limit is set", "open")
     else:
-        safe = Answer(
-            "Safe?", "Yes", f"within {'its limit' if limits == 1 else f'all {limits} limits'}" if limits else "", "yes"
-        )
-    failed = [c for c in use if c.get("passed") is False]
-    lowest = min(
-        (float(c["value"]) for c in use if c.get("name") == "min_overlap" and is_number(c.get("value"))), default=None
-    )
-    overlap = f"overlap {share(lowest)}" if lowest is not None else ""
+        within = "within its limit" if limits == 1 else f"within all {limits} limits"
+        safe = Answer("Safe?", "Yes", within if limits else "", "yes")
     if not use:
         return safe, Answer("Useful?", "Not judged", "", "open")
+    overlaps = [one.value for one in use if one.name == "min_overlap" and one.value is not None]
+    overlap = f"overlap {share(min(overlaps))}" if overlaps else ""
+    failed = any(one.passed is False for one in use)
     return safe, Answer("Useful?", "Little" if failed else "Yes", overlap, "no" if failed else "yes")
 
 
@@ -232,9 +211,9 @@ def _headline(state: str, found: Sequence[Reason], accepted: bool, *, judged: bo
     }.get(state, "Not judged: the release gate was not run")
 
 
-def _explanation(content: ReportContent, state: str, checks: Sequence[Line], accepted: bool) -> str:
-    failed = [c for c in checks if c.get("passed") is False and not (state == "amber" and is_use(c))]
-    over = sum(is_number(c.get("value")) for c in failed)
+def _explanation(content: ReportContent, state: str, checks: Sequence[Check], accepted: bool) -> str:
+    failed = [one for one in checks if one.passed is False and not (state == "amber" and one.useful)]
+    over = sum(one.value is not None for one in failed)
     many = counted(len(checks), "check")
     if state in ("passed", "amber") and accepted:
         return f"{number(over)} of {many} went over the limit; this was accepted by name."
@@ -245,7 +224,7 @@ def _explanation(content: ReportContent, state: str, checks: Sequence[Line], acc
     if state == "open":
         return "No verdict was computed, so nothing here says that the files may be published."
     said = f"{number(over)} of {many} went over the limit. " if over else ""
-    undecided = sum(c.get("name") == UNDECIDED for c in failed)
+    undecided = sum(one.name == UNDECIDED for one in failed)
     unmeasured = len(failed) - over - undecided
     said += f"{counted(unmeasured, 'check')} could not be run, which counts as not passed. " if unmeasured else ""
     if content.method == "external":
@@ -281,7 +260,7 @@ def _basis(gate: Line) -> tuple[str, ...]:
     return ()
 
 
-def _tables(checks: Sequence[Line]) -> tuple[Table | None, Table | None]:
+def _tables(checks: Sequence[Check]) -> tuple[Table | None, Table | None]:
     """Return the worst check of every limit, and all checks where there are more."""
     grouped = by_limit(checks)
     if not grouped:
@@ -294,26 +273,20 @@ def _tables(checks: Sequence[Line]) -> tuple[Table | None, Table | None]:
     return first, Table("All checks by limit, the worst first", HEAD, rows, "llrrrl")
 
 
-def _row(check: Mapping[str, Any], of: int = 1) -> tuple[str, ...]:
-    name, attack = str(check.get("name", "")), str(check.get("attack") or "")
-    value, limit, passed = check.get("value"), check.get("limit"), check.get("passed")
+def _row(check: Check, of: int = 1) -> tuple[str, ...]:
+    def said(one: float | None) -> str:
+        if check.name == UNDECIDED or one is None:
+            return DASH if check.name == UNDECIDED else NOT_COMPUTED
+        return figure(check.name, one, check.limit)
 
-    def said(one: Any) -> str:
-        if name == UNDECIDED or not is_number(one):
-            return "–" if name == UNDECIDED else NOT_COMPUTED
-        edge = float(limit) if limit is not None and is_number(limit) and name in LIMITS else None
-        return figure(name, float(one), edge)
-
-    missed = "✘ not measured" if not is_number(value) else "✘ under" if name.startswith("min_") else "✘ over"
-    missed = "✘ undecided" if name == UNDECIDED else missed.replace("✘", "▲") if is_use(check) else missed
-    result = "✔ within" if passed is True else missed if passed is False else NOT_COMPUTED
-    if passed is False and check.get("accepted") is not None:
-        result = f"{missed}, accepted"
-    named = attack_title(attack)
-    if check.get("earlier"):
-        named += f", the earlier release of {check['earlier']} alone"
-    elif check.get("releases"):
-        named += f", with {counted(check['releases'], 'earlier release')}"
-    if of > 1:
-        named += f" (worst of {of})"
-    return check_title(name), named, said(value), span(check), said(limit), result
+    missed = "✘ not measured" if check.value is None else "✘ under" if check.name.startswith("min_") else "✘ over"
+    missed = "✘ undecided" if check.name == UNDECIDED else missed.replace("✘", "▲") if check.useful else missed
+    missed += ", accepted" if check.accepted is not None else ""
+    result = "✔ within" if check.passed is True else missed if check.passed is False else NOT_COMPUTED
+    named = attack_title(check.attack)
+    if check.earlier:
+        named += f", the earlier release of {check.earlier} alone"
+    elif check.releases:
+        named += f", with {counted(check.releases, 'earlier release')}"
+    named += f" (worst of {of})" if of > 1 else ""
+    return check_title(check.name), named, said(check.value), span(check), said(check.limit), result

@@ -1,7 +1,7 @@
 """Each replaced column, original against copies, reduced to counts: no record reaches the page."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 import numpy as np
@@ -70,10 +70,7 @@ Marginal = Histogram | Shares
 
 def marginals(comparison: Comparison) -> tuple[Marginal, ...]:
     """Return the marginal of every replaced column."""
-    return tuple(
-        _shares(comparison, column) if column.kind.categorical else _histogram(comparison, column)
-        for column in comparison.schema.replaced()
-    )
+    return tuple(_marginal(comparison, column) for column in comparison.schema.replaced())
 
 
 def differing(comparison: Comparison) -> tuple[Marginal, ...]:
@@ -81,15 +78,16 @@ def differing(comparison: Comparison) -> tuple[Marginal, ...]:
 
     Rows need not be aligned; O(n) for each column and file.
     """
-    found = (
-        _shares(comparison, column) if column.kind.categorical else _histogram(comparison, column)
-        for column in comparison.schema.kept()
+    found = (_marginal(comparison, column) for column in comparison.schema.kept())
+    return tuple(
+        shape
+        for shape in found
+        if not all(np.allclose(shape.original, copy, rtol=0, atol=1e-12) for copy in shape.copies)
     )
-    return tuple(shape for shape in found if any(_apart(shape.original, copy) for copy in shape.copies))
 
 
-def _apart(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    return not np.allclose(first, second, rtol=0, atol=1e-12)
+def _marginal(comparison: Comparison, column: Column) -> Marginal:
+    return _shares(comparison, column) if column.kind.categorical else _histogram(comparison, column)
 
 
 def kept_but_changed(comparison: Comparison) -> tuple[str, ...]:
@@ -191,10 +189,7 @@ def _summary(values: Floats) -> Summary:
 
 
 def _mean_summary(copies: list[Summary]) -> Summary:
-    def mean(name: str) -> float:
-        return float(np.mean([getattr(summary, name) for summary in copies]))
-
-    return Summary(mean("mean"), mean("sd"), mean("q05"), mean("median"), mean("q95"), mean("missing"))
+    return Summary(*(float(np.mean(figures)) for figures in zip(*map(astuple, copies), strict=True)))
 
 
 def _shares(comparison: Comparison, column: Column) -> Shares:
@@ -204,17 +199,18 @@ def _shares(comparison: Comparison, column: Column) -> Shares:
     if len(names) > MOST_LEVELS:
         common = np.argsort(-files[0][:-1], kind="stable")[: MOST_LEVELS - 1]
         shown = sorted(int(place) for place in common)
+    others, missing = len(shown) < len(names), any(file[-1] > 0 for file in files)
     labels = [names[place] for place in shown]
-    columns = [[float(file[place]) for place in shown] for file in files]
-    if len(shown) < len(names):
-        labels.append(f"all other {len(names) - len(shown):,} levels")
-        for file, cells in zip(files, columns, strict=True):
-            cells.append(max(float(file[:-1].sum()) - sum(cells), 0.0))
-    if any(file[-1] > 0 for file in files):
-        labels.append("missing")
-        for file, cells in zip(files, columns, strict=True):
-            cells.append(float(file[-1]))
-    return Shares(column, tuple(labels), len(shown), tuple(columns[0]), tuple(tuple(cells) for cells in columns[1:]))
+    labels += [f"all other {len(names) - len(shown):,} levels"] if others else []
+    labels += ["missing"] if missing else []
+    original, *copies = (_cells(file, shown, others=others, missing=missing) for file in files)
+    return Shares(column, tuple(labels), len(shown), original, tuple(copies))
+
+
+def _cells(file: Floats, shown: list[int], *, others: bool, missing: bool) -> tuple[float, ...]:
+    cells = [float(file[place]) for place in shown]
+    rest = [max(float(file[:-1].sum()) - sum(cells), 0.0)] if others else []
+    return (*cells, *rest, *([float(file[-1])] if missing else []))
 
 
 def _level_shares(series: pd.Series, column: Column) -> Floats:

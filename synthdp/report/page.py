@@ -1,26 +1,37 @@
 """The report as one HTML page that needs nothing but itself."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from synthdp.evaluation.blocks import NOT_COMPUTED, Block, entries, find, is_number, joined, number, percent
+from synthdp.evaluation.blocks import (
+    NOT_COMPUTED,
+    Bars,
+    Block,
+    entries,
+    find,
+    is_number,
+    joined,
+    listing,
+    number,
+    percent,
+)
+from synthdp.evaluation.measure import Wide
 from synthdp.evaluation.measures import RISK, UTILITY, measure
-from synthdp.report import risk, story, utility
-from synthdp.report.charts import curve
-from synthdp.report.content import ReportContent
+from synthdp.evaluation.measures.found import attacks, largest, pointing_blocks
+from synthdp.report import ReportContent, columns, story
+from synthdp.report.charts import draw
 from synthdp.report.decision import decision
 from synthdp.report.plots import SERIES, Figure, plotly_js
-from synthdp.report.propensity import propensity
-from synthdp.report.served import served
-from synthdp.report.story import chains
+
+# measures of usefulness that the page has a place of their own for
+PLACED = ("analyses", "panel", "pmse", "tables")
 
 
 @dataclass(frozen=True)
@@ -36,12 +47,11 @@ class Sheet:
     """Collects the figures in the order the page shows them, so that one script at its end can draw them all."""
 
     def __init__(self) -> None:
-        self._numbers = count(1)
         self._drawn: list[dict[str, Any]] = []
 
     def place(self, figure: Figure) -> str:
         """Return the name under which a figure will be drawn."""
-        name = f"figure-{next(self._numbers)}"
+        name = f"figure-{len(self._drawn) + 1}"
         self._drawn.append({"id": name, "data": figure.data, "layout": figure.layout})
         return name
 
@@ -71,84 +81,80 @@ def render(content: ReportContent) -> str:
         lstrip_blocks=True,
         loader=FunctionLoader(text),
     )
-    environment.globals["curve"] = curve
+    environment.globals["draw"] = draw
+    environment.filters["marked"] = marked
     template = environment.get_template("page.html")
-    shown = risk.sections(content)
-    analyses = utility.analyses(content)
-    group_figures, group_table = risk.by_group(content, shown)
+    found, files_ = find(content.metrics, "risk"), content.comparison
+    beside, groups, overall, *together = pointing_blocks(found, files_, before=content.baseline_risk)
+    series = next((chart.series for chart in groups.charts if isinstance(chart, Bars)), {})
     private, epsilon = story.epsilon(content)
+    own = {name: handed(content, "utility", name) for name in PLACED}
     return template.render(
         content=content,
         sheet=Sheet(),
         style=Markup(text("style.css")),
         plotly_js=Markup(plotly_js()),
         verdict=decision(content),
-        tiles=_tiles(content, shown),
+        tiles=_tiles(content),
         done=story.done(content),
-        analyses=analyses,
-        served=served(content),
-        propensity=propensity(content),
-        panel=told(content.metrics, "utility", ["panel"]),
-        further=told(content.metrics, "utility", [name for name in UTILITY if name != "panel"]),
-        columns=utility.columns(content),
-        kept=utility.kept(content),
-        attacks=risk.attacks(content),
-        keys=risk.keys(content),
-        overall=risk.overall(shown),
-        series=list(zip(shown, SERIES, strict=False)),
-        group_figures=group_figures,
-        group_table=group_table,
-        overview=risk.overview(content, shown),
-        intruders=risk.intruders(content),
-        likelihood=risk.likelihood(content),
-        together=risk.together(content),
-        disclosures=told(content.metrics, "risk", RISK),
+        first=[sentence for name in ("tables", "analyses") for block in own[name] for sentence in block.first],
+        **own,
+        further=told(content, "utility", [name for name in UTILITY if name not in PLACED]),
+        columns=columns.columns(content),
+        kept=columns.kept(content),
+        attacks=attacks(found, files_, content.intruders),
+        keys=listing([column.name for column in files_.schema.keys()]),
+        beside=beside,
+        groups=groups,
+        overall=overall,
+        series=list(zip(series, SERIES, strict=False)),
+        disclosures=(*together, *told(content, "risk", RISK)),
         private=private,
         epsilon=epsilon,
         masking=story.masking(content),
         formal=story.formal(content),
         timings=story.timings(content),
-        chains=chains(content),
+        chains=story.chains(content),
         versions=story.versions(content),
     )
 
 
-def told(metrics: Mapping[str, Any], about: str, names: Iterable[str]) -> tuple[Block, ...]:
+def marked(text: str) -> Markup:
+    """Return text with what stands between two pairs of asterisks emphasised.
+
+    Examples
+    --------
+    >>> marked("**pMSE** < 1")
+    Markup('<strong>pMSE</strong> &lt; 1')
+    """
+    return Markup(re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(text))))
+
+
+def handed(content: ReportContent, about: str, name: str) -> tuple[Block, ...]:
+    """Return what a measure hands over, of the sections ``about`` usefulness or risk."""
+    sections, one = find(content.metrics, about) or {}, measure(name)
+    return one.shown(sections, content.comparison) if isinstance(one, Wide) else one.blocks(sections.get(name))
+
+
+def told(content: ReportContent, about: str, names: Iterable[str]) -> tuple[Block, ...]:
     """Return the blocks of measures that were asked for, in the order of their table; what was not is left out."""
-    found = find(metrics, about) or {}
-    return joined(block for name in names if name in found for block in measure(name).blocks(found[name]))
+    asked = find(content.metrics, about) or {}
+    return joined(block for name in names if name in asked for block in handed(content, about, name))
 
 
-def write(content: ReportContent, path: Path) -> None:
-    """Write the page; the file is confidential."""
-    path.write_text(render(content), encoding="utf-8")
-
-
-def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tuple[Tile, ...]:
-    after = [section for title, section in shown.items() if title != risk.BEFORE]
-    before = content.baseline_risk or {}
+def _tiles(content: ReportContent) -> tuple[Tile, ...]:
+    risk, before = find(content.metrics, "risk"), content.baseline_risk or {}
     records = number(len(content.comparison.original))
     found = entries(find(content.metrics, "utility", "analyses"))
     lowest = [one["min_ci_overlap"] for one in found if is_number(one.get("min_ci_overlap"))]
     means = [one["mean_ci_overlap"] for one in found if is_number(one.get("mean_ci_overlap"))]
-    matches = _worst(section.get("expected_match") for section in after)
-    highest = _worst(section.get("mean_individual") for section in after)
+    matches = _change(number, before.get("expected_match"), largest(risk, "expected_match"))
+    chance = _change(percent, before.get("mean_individual"), largest(risk, "mean_individual"))
+    mean = f"mean {number(sum(means) / len(means))}; 1 = the same" if means else "no analyses"
     return (
-        Tile(
-            "Expected matches",
-            _change(number, before.get("expected_match"), matches),
-            f"before → worst attack after, of {records} records",
-        ),
-        Tile(
-            "Average chance per record",
-            _change(percent, before.get("mean_individual"), highest),
-            "of being found, by the worst attack",
-        ),
-        Tile(
-            "Lowest overlap of intervals",
-            number(min(lowest, default=None)),
-            f"mean {number(sum(means) / len(means))}; 1 = the same" if means else "no analyses",
-        ),
+        Tile("Expected matches", matches, f"before → worst attack after, of {records} records"),
+        Tile("Average chance per record", chance, "of being found, by the worst attack"),
+        Tile("Lowest overlap of intervals", number(min(lowest, default=None)), mean),
         Tile("Copies", number(content.copies), _each(content.comparison.nests, content.copies, records)),
     )
 
@@ -156,10 +162,6 @@ def _tiles(content: ReportContent, shown: Mapping[str, Mapping[str, Any]]) -> tu
 def _each(nests: int, copies: int, records: str) -> str:
     each = f"of {records} records each"
     return each if nests == 1 else f"{each}: {copies // nests} of each of {nests} completed originals"
-
-
-def _worst(values: Iterable[Any]) -> Any:
-    return max((value for value in values if is_number(value)), default=None)
 
 
 def _change(say: Any, before: Any, after: Any) -> str:

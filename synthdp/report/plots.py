@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.evaluation.blocks import is_number, number, percent
-from synthdp.report.marginals import Histogram, Marginal, Shares
-from synthdp.report.words import day, interval, plain_term, shorten
+from synthdp.evaluation.blocks import Bars, Forest, interval, is_number, number, percent, plain_term
+from synthdp.report.words import shorten
 
 BLUE, ORANGE, GREEN, PURPLE, GREY, INK, SKY = (
     "#0072B2",
@@ -62,31 +61,34 @@ def labels(places: Sequence[int], names: Sequence[str], length: int) -> dict[str
     }
 
 
-def steps(edges: Sequence[Any], shares: Sequence[float]) -> dict[str, Any]:
-    """Return the outline of a histogram."""
+def outlined(
+    edges: Sequence[Any], original: Sequence[float], copies: Sequence[Sequence[float]]
+) -> list[dict[str, Any]]:
+    """Return the outlines of histograms: the original's filled, each copy's thin, and thinner where there are many."""
+    filled = {"fill": "tozeroy", "fillcolor": "rgba(0,114,178,0.28)", "name": "original"}
+    thin = {"color": ORANGE, "width": 1.4 if len(copies) <= 10 else 0.8, "shape": "hv", "dash": "3px,2px"}
+    return [
+        _steps(edges, original, {"color": BLUE, "width": 2, "shape": "hv"}) | filled,
+        *(_steps(edges, shares, thin) | {"name": f"copy {k}"} for k, shares in enumerate(copies, start=1)),
+    ]
+
+
+def _steps(edges: Sequence[Any], shares: Sequence[float], line: Mapping[str, Any]) -> dict[str, Any]:
     # starts and ends on the ground, so that the outermost bins have walls
-    heights = percents(shares)
-    line = {"color": BLUE, "width": 2, "shape": "hv"}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [edges[0], *edges],
-        "y": [0, *heights, 0],
-        "line": line,
-        "hovertemplate": "%{y}%",
-    }
-
-
-def thin(copies: int) -> dict[str, Any]:
-    """Return the line of one copy, thinner where there are many."""
-    return {"color": ORANGE, "width": 1.4 if copies <= 10 else 0.8, "shape": "hv", "dash": "3px,2px"}
+    x, y = [edges[0], *edges], [0, *percents(shares), 0]
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hovertemplate": "%{y}%"}
 
 
 def hatched(colour: str, shape: str) -> dict[str, Any]:
     """Return the filling of a bar."""
-    pattern = {"shape": shape, "fillmode": "replace", "fgcolor": colour, "bgcolor": "#FFFFFF", "size": 6}
-    pattern |= {"solidity": 0.4}
+    size = {"size": 6, "solidity": 0.4}
+    pattern = {"shape": shape, "fillmode": "replace", "fgcolor": colour, "bgcolor": "#FFFFFF", **size}
     return {"color": colour, "pattern": pattern, "line": {"color": colour, "width": 1.2}}
+
+
+def ranges(x: Sequence[Any], y: Sequence[Any], line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return lines from a lower to an upper end, one per row; None stands between two."""
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
 
 
 def percents(shares: Sequence[float]) -> list[float]:
@@ -97,14 +99,6 @@ def percents(shares: Sequence[float]) -> list[float]:
 def tidy(value: float) -> float:
     """Return a number with no more digits than a plot can show."""
     return float(f"{value:.6g}")
-
-
-LABEL = 24
-MOST_TERMS = 24
-FEW_BINS = 13
-MOST_POWERS = 4
-# coefficients whose intervals differ more than this in width cannot share an axis in their own units
-COMPARABLE = 6.0
 
 
 @dataclass(frozen=True)
@@ -127,9 +121,15 @@ def plotly_js() -> str:
     return str(get_plotlyjs())
 
 
-def forest(name: str, terms: Sequence[Mapping[str, Any]]) -> tuple[Figure, ...]:
+LABEL = 24
+MOST_TERMS = 24
+# coefficients whose intervals differ more than this in width cannot share an axis in their own units
+COMPARABLE = 6.0
+
+
+def forest(chart: Forest) -> tuple[Figure, ...]:
     """Return coefficients with 95% intervals, original above synthetic, one figure per 24 terms."""
-    usable = [term for term in terms if _drawable(term.get("original")) and _drawable(term.get("synthetic"))]
+    usable = [term for term in chart.terms if _drawable(term.get("original")) and _drawable(term.get("synthetic"))]
     if not usable:
         return ()
     widths = [term["original"]["high"] - term["original"]["low"] for term in usable]
@@ -137,34 +137,69 @@ def forest(name: str, terms: Sequence[Mapping[str, Any]]) -> tuple[Figure, ...]:
     pages = math.ceil(len(usable) / MOST_TERMS)
     size = math.ceil(len(usable) / pages)
     chunks = [usable[k : k + size] for k in range(0, len(usable), size)]
-    absent = len(terms) - len(usable)
+    absent = len(chart.terms) - len(usable)
     note = f" Not drawn for want of an interval: {absent}; see the table." if absent else ""
-    return tuple(_forest(name, chunk, note, own_units=own_units) for chunk in chunks)
+    return tuple(_forest(chart.name, chunk, note, own_units=own_units) for chunk in chunks)
 
 
-def marginal(shape: Marginal) -> Figure:
-    """Return one replaced column, original against copies."""
-    return _density(shape) if isinstance(shape, Histogram) else _bars(shape)
+def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_units: bool) -> Figure:
+    rows, names = list(range(len(terms)))[::-1], [plain_term(str(term.get("term", ""))) for term in terms]
+    data: list[dict[str, Any]] = []
+    units = [1.0 if own_units else float(term["original"]["se"]) for term in terms]
+    for side, colour, symbol, dash, shift in (
+        ("original", BLUE, "circle", "solid", 0.16),
+        ("synthetic", ORANGE, "diamond-open", "dot", -0.16),
+    ):
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for row, term, unit in zip(rows, terms, units, strict=True):
+            x += [tidy(term[side]["low"] / unit), tidy(term[side]["high"] / unit), None]
+            y += [row + shift, row + shift, None]
+        data.append(ranges(x, y, {"color": colour, "width": 2.5, "dash": dash}))
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [tidy(term[side]["estimate"] / unit) for term, unit in zip(terms, units, strict=True)],
+                "y": [row + shift for row in rows],
+                "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
+                "text": [
+                    escape(f"{said}, {side}: {interval(term[side])}") for said, term in zip(names, terms, strict=True)
+                ],
+                "hovertemplate": "%{text}<extra></extra>",
+            }
+        )
+    ends = [end for trace in data for end in trace["x"] if end is not None] + [0.0]
+    room = 0.04 * (max(ends) - min(ends))
+    height = 64 + 34 * len(terms)
+    title = "Coefficient" if own_units else "Coefficient ÷ its standard error"
+    axis = {"title": {"text": title}, "range": [tidy(min(ends) - room), tidy(max(ends) + room)], "nticks": 7}
+    layout_ = layout(height, x=axis | {"zeroline": True, "zerolinecolor": INK, "zerolinewidth": 1})
+    layout_["yaxis"] = labels(rows, names, LABEL) | {"range": [-0.6, len(terms) - 0.4]}
+    overlaps = [term["ci_overlap"] for term in terms if is_number(term.get("ci_overlap"))]
+    said = f" Overlaps run from {number(min(overlaps))} to {number(max(overlaps))}." if overlaps else ""
+    alt = f"Coefficients of {name} with 95% intervals, original and synthetic, {len(terms)} terms.{said}"
+    caption = "Dots and diamonds are estimates, lines their 95% confidence intervals; the thin upright line marks zero."
+    if not own_units:
+        caption += (
+            " Everything is divided by the coefficient's standard error in the original, so that all fit one axis."
+        )
+    return Figure(name, data, layout_, alt, caption + note, height)
 
 
-def risk(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float | None]], caption: str) -> Figure:
-    """Return shares of records by risk group: before, then after under each attack.
+def _drawable(estimate: Mapping[str, Any] | None) -> bool:
+    if not estimate or not all(is_number(estimate.get(name)) for name in ("estimate", "se", "low", "high")):
+        return False
+    return bool(estimate["se"] > 0 and estimate["high"] > estimate["low"])
 
-    Parameters
-    ----------
-    title
-        What is measured.
-    groups
-        Names of the risk groups, from top to bottom.
-    series
-        Shares by name of the series, in the order of ``groups``; the first series is "before".
-    caption
-        What the measure means.
-    """
+
+def bars(chart: Bars) -> tuple[Figure]:
+    """Return shares of records by risk group: before, then after under each attack."""
+    groups, series = chart.groups, chart.series
     places = list(range(len(groups)))[::-1]
     known = [share for shares in series.values() for share in shares if share is not None and is_number(share)]
     top = max(known, default=0.0) or 0.01
-    bars = [
+    drawn = [
         {
             "type": "bar",
             "orientation": "h",
@@ -187,140 +222,5 @@ def risk(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float 
         f"{group}: " + ", ".join(f"{name} {percent(shares[row])}" for name, shares in series.items())
         for row, group in enumerate(groups)
     ]
-    return Figure(title, bars[::-1], layout_, f"{title}. " + "; ".join(said) + ".", caption, height)
-
-
-def _forest(name: str, terms: Sequence[Mapping[str, Any]], note: str, *, own_units: bool) -> Figure:
-    rows = list(range(len(terms)))[::-1]
-    data: list[dict[str, Any]] = []
-    units = [1.0 if own_units else float(term["original"]["se"]) for term in terms]
-    for side, colour, symbol, dash, shift in (
-        ("original", BLUE, "circle", "solid", 0.16),
-        ("synthetic", ORANGE, "diamond-open", "dot", -0.16),
-    ):
-        x: list[float | None] = []
-        y: list[float | None] = []
-        for row, term, unit in zip(rows, terms, units, strict=True):
-            x += [tidy(term[side]["low"] / unit), tidy(term[side]["high"] / unit), None]
-            y += [row + shift, row + shift, None]
-        line = {"color": colour, "width": 2.5, "dash": dash}
-        data.append({"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"})
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [tidy(term[side]["estimate"] / unit) for term, unit in zip(terms, units, strict=True)],
-                "y": [row + shift for row in rows],
-                "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
-                "text": [
-                    escape(f"{plain_term(str(term.get('term', '')))}, {side}: {interval(term[side])}") for term in terms
-                ],
-                "hovertemplate": "%{text}<extra></extra>",
-            }
-        )
-    ends = [end for trace in data for end in trace["x"] if end is not None] + [0.0]
-    room = 0.04 * (max(ends) - min(ends))
-    height = 64 + 34 * len(terms)
-    title = "Coefficient" if own_units else "Coefficient ÷ its standard error"
-    axis = {
-        "title": {"text": title},
-        "range": [tidy(min(ends) - room), tidy(max(ends) + room)],
-        "nticks": 7,
-    }
-    layout_ = layout(height, x=axis | {"zeroline": True, "zerolinecolor": INK, "zerolinewidth": 1})
-    layout_["yaxis"] = labels(rows, [plain_term(str(term.get("term", ""))) for term in terms], LABEL) | {
-        "range": [-0.6, len(terms) - 0.4],
-    }
-    overlaps = [term["ci_overlap"] for term in terms if is_number(term.get("ci_overlap"))]
-    said = f" Overlaps run from {number(min(overlaps))} to {number(max(overlaps))}." if overlaps else ""
-    alt = f"Coefficients of {name} with 95% intervals, original and synthetic, {len(terms)} terms.{said}"
-    caption = "Dots and diamonds are estimates, lines their 95% confidence intervals; the thin upright line marks zero."
-    if not own_units:
-        caption += (
-            " Everything is divided by the coefficient's standard error in the original, so that all fit one axis."
-        )
-    return Figure(name, data, layout_, alt, caption + note, height)
-
-
-def _density(shape: Histogram) -> Figure:
-    edges: list[Any] = [day(edge) for edge in shape.edges] if shape.scale == "date" else [tidy(e) for e in shape.edges]
-    data = [
-        steps(edges, shape.original) | {"fill": "tozeroy", "fillcolor": "rgba(0,114,178,0.28)", "name": "original"},
-        *(
-            steps(edges, copy) | {"name": f"copy {k}", "line": thin(len(shape.copies))}
-            for k, copy in enumerate(shape.copies, start=1)
-        ),
-    ]
-    axis: dict[str, Any] = {"type": "date" if shape.scale == "date" else "linear", "nticks": 6}
-    if shape.scale == "linear" and shape.edges[1] - shape.edges[0] == 1 and len(edges) <= FEW_BINS:
-        axis |= {"dtick": 1}
-    if shape.scale == "log":
-        ticks = _log_ticks(shape)
-        axis |= {"tickvals": [tidy(math.log1p(tick - shape.origin)) for tick in ticks]}
-        axis |= {"ticktext": [_short(tick) for tick in ticks], "tickangle": 0}
-    layout_ = layout(210, x=axis)
-    layout_["yaxis"] |= {"ticksuffix": "%", "rangemode": "tozero", "nticks": 5}
-    original, copies = shape.summaries
-    say = day if shape.scale == "date" else number
-    alt = (
-        f"Distribution of {shape.column.name}: original has mean {say(original.mean)} and median "
-        f"{say(original.median)}, the copies {say(copies.mean)} and {say(copies.median)} on average."
-    )
-    scale = ", log axis" if shape.scale == "log" else ""
-    scale += f" (values below {number(shape.origin)} shown there)" if shape.clipped else ""
-    caption = f"{shape.column.kind}{scale}, % of records"
-    if shape.zeros is not None:
-        caption += f"; exactly 0: {percent(shape.zeros[0])} of the original, {percent(shape.zeros[1])} of the copies"
-    return Figure(shape.column.name, data, layout_, alt, caption, 210)
-
-
-def _bars(shape: Shares) -> Figure:
-    places = list(range(shape.common))[::-1]
-    original, cells = shape.original[: shape.common], list(zip(*shape.copies, strict=True))[: shape.common]
-    means = [sum(shares) / len(shares) for shares in cells]
-    above = [max(shares) - mean for shares, mean in zip(cells, means, strict=True)]
-    below = [mean - min(shares) for shares, mean in zip(cells, means, strict=True)]
-    bar = {"type": "bar", "orientation": "h", "y": places, "hovertemplate": "%{x}%"}
-    whiskers = {
-        "type": "data",
-        "array": percents(above),
-        "arrayminus": percents(below),
-        "color": INK,
-        "width": 3,
-    }
-    data: list[dict[str, Any]] = [
-        bar
-        | {
-            "name": "copies",
-            "x": percents(means),
-            "error_x": whiskers,
-            "marker": hatched(ORANGE, "/"),
-        },
-        bar | {"name": "original", "x": percents(original), "marker": hatched(BLUE, "")},
-    ]
-    height = max(210, 60 + 30 * len(places))
-    layout_ = layout(height, x={"ticksuffix": "%", "rangemode": "tozero", "nticks": 6})
-    layout_ |= {"yaxis": labels(places, shape.levels[: shape.common], LABEL - 6), "bargap": 0.3}
-    gap = max((abs(o - m) for o, m in zip(original, means, strict=True)), default=0.0)
-    alt = f"Shares of {shape.column.name}: the copies' average and the original differ by at most {percent(gap)}."
-    return Figure(shape.column.name, data, layout_, alt, f"{shape.column.kind}, % of records", height)
-
-
-def _log_ticks(shape: Histogram) -> list[float]:
-    highest = max(math.expm1(shape.edges[-1]), 1.0)
-    powers = math.floor(math.log10(highest))
-    steps = [0.0, *(10.0**power for power in range(powers % 2 if powers > MOST_POWERS else 0, powers + 1))]
-    return [shape.origin + step for step in (steps if powers <= MOST_POWERS else [0.0, *steps[1::2]])]
-
-
-def _short(value: float) -> str:
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{number(value / size)}{letter}"
-    return number(value)
-
-
-def _drawable(estimate: Mapping[str, Any] | None) -> bool:
-    if not estimate or not all(is_number(estimate.get(name)) for name in ("estimate", "se", "low", "high")):
-        return False
-    return bool(estimate["se"] > 0 and estimate["high"] > estimate["low"])
+    alt = f"{chart.title}. " + "; ".join(said) + "."
+    return (Figure(chart.title, drawn[::-1], layout_, alt, chart.caption, height),)

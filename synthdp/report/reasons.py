@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synthdp.evaluation.blocks import counted, is_number, listing, number
+from synthdp.evaluation.blocks import DASH, counted, entries, find, is_number, listing, number
 from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.report.names import UNDECIDED, answers_alone, attack_phrase
-from synthdp.report.words import share
+from synthdp.evaluation.gate.verdict import UNDECIDED, Check
+from synthdp.report.words import answers_alone, attack_phrase, lowered, share
 
 MOST_NAMED = 4
 _TARGET = re.compile(r"attribute gain for (.+?) (?:[-\d.e]+[, ]|was not)")
@@ -49,57 +49,45 @@ class Reason:
         """Who found it, and who else, in brackets; of the others at most two by name."""
         if not self.by:
             return ""
-        named = list(self.also[:2])
-        more = len(self.also) - len(named)
-        also = (
-            f"; also {'' if self.useful else 'by '}{listing([*named, f'{more} more'] if more else named)}"
-            if named
-            else ""
-        )
-        return f"({'' if self.useful else 'by '}{self.by}{also})"
+        by, more = "" if self.useful else "by ", len(self.also) - 2
+        named = [*self.also[:2], *([f"{more} more"] if more > 0 else [])]
+        return f"({by}{self.by}{f'; also {by}{listing(named)}' if named else ''})"
 
 
-def checks_of(gate: Line | None) -> list[Line]:
+def checks_of(gate: Line | None) -> list[Check]:
     """Return the checks that were made."""
-    return [one for one in (gate or {}).get("checks") or () if isinstance(one, Mapping)]
+    return [_check(one) for one in entries((gate or {}).get("checks"))]
 
 
-def is_use(check: Line) -> bool:
-    """Return whether a check is about usefulness."""
-    name = str(check.get("name"))
-    return name in LIMITS and LIMITS[name].judges == "use"
+def _check(one: Line) -> Check:
+    """Return a check as metrics.json tells it; any figure may be missing, and even whether it passed."""
+    figures = ("value", "limit", "low", "high", "chance")
+    told: dict[str, Any] = {key: float(one[key]) if is_number(one.get(key)) else None for key in figures}
+    told |= {"releases": int(one.get("releases") or 0), "earlier": str(one.get("earlier") or "")}
+    told |= {"passed": one.get("passed"), "accepted": one.get("accepted")}
+    return Check(name=str(one.get("name", "")), attack=str(one.get("attack") or ""), **told)
 
 
 def verdict_of(gate: Line | None) -> str:
     """Return ``passed``, ``amber``, ``refused``, or ``open`` where nothing was judged."""
-    said = (gate or {}).get("verdict")
+    said, passed = find(gate, "verdict"), find(gate, "passed")
     if said in ("passed", "amber", "refused"):
         return str(said)
-    passed = (gate or {}).get("passed")
     return {True: "passed", False: "refused"}.get(passed, "open") if isinstance(passed, bool) else "open"
 
 
-def deciding(check: Line) -> float | None:
-    """Return the figure that was held against the limit: the upper end for a risk, else the mean."""
-    found = check.get("high") if is_number(check.get("high")) and not is_use(check) else check.get("value")
-    return float(found) if found is not None and is_number(found) else None
-
-
-def by_limit(checks: Sequence[Line]) -> dict[str, list[Line]]:
+def by_limit(checks: Sequence[Check]) -> dict[str, list[Check]]:
     """Return the checks of each limit, the worst first; limits in the gate's order, undecided columns first."""
     order = [UNDECIDED, *LIMITS]
-    names = sorted(
-        dict.fromkeys(str(check.get("name", "")) for check in checks),
-        key=lambda name: order.index(name) if name in order else len(order),
-    )
-    return {name: sorted((c for c in checks if str(c.get("name", "")) == name), key=_badness) for name in names}
+    names = dict.fromkeys(check.name for check in checks)
+    ordered = sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+    return {name: sorted((check for check in checks if check.name == name), key=_badness) for name in ordered}
 
 
-def _badness(check: Line) -> tuple[bool, float]:
-    value = deciding(check)
-    if value is None:  # a figure that is missing and fails stands before those that are known
-        return check.get("passed") is not False, float("-inf")
-    return check.get("passed") is not False, value if str(check.get("name", "")).startswith("min_") else -value
+def _badness(check: Check) -> tuple[bool, float]:
+    value, least = check.deciding, check.name.startswith("min_")
+    # a figure that is missing and fails stands before those that are known
+    return check.passed is not False, float("-inf") if value is None else value if least else -value
 
 
 def reasons(gate: Line | None) -> tuple[Reason, ...]:
@@ -109,7 +97,7 @@ def reasons(gate: Line | None) -> tuple[Reason, ...]:
     """
     gate = gate or {}
     sentences = [str(one) for one in gate.get("reasons") or ()]
-    failed = [c for c in checks_of(gate) if c.get("passed") is False and c.get("accepted") is None]
+    failed = [check for check in checks_of(gate) if check.passed is False and check.accepted is None]
     grouped = {name: some for name, some in by_limit(failed).items() if name in LIMITS or name == UNDECIDED}
     if not grouped or "verdict" not in gate:
         return tuple(Reason("", sentence) for sentence in sentences)
@@ -118,23 +106,15 @@ def reasons(gate: Line | None) -> tuple[Reason, ...]:
 
 def closest(gate: Line | None) -> str:
     """Return the risk that comes closest to its limit, of limits that are kept and not nought."""
-    risks = [c for c in checks_of(gate) if not is_use(c) and c.get("passed") is True and c.get("name") in LIMITS]
-    ratios = [
-        (found / float(c["limit"]), place)
-        for place, c in enumerate(risks)
-        if (found := deciding(c)) is not None and is_number(c.get("limit")) and c["limit"] > 0
-    ]
-    return f"Closest to its limit: {_lowered(tell(risks[max(ratios)[1]]))}" if ratios else ""
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    kept = [one for one in checks_of(gate) if one.passed is True and one.name in LIMITS and not one.useful]
+    near = [(one.deciding / one.limit, tell(one)) for one in kept if one.deciding is not None and one.limit]
+    return f"Closest to its limit: {lowered(max(reversed(near), key=lambda one: one[0])[1])}" if near else ""
 
 
 def undecided_columns(gate: Line | None) -> list[tuple[str, str]]:
     """Return each column nobody has decided on, with what it gives away in one sentence."""
-    found = [str(c.get("attack")) for c in checks_of(gate) if c.get("name") == UNDECIDED and c.get("accepted") is None]
-    said = [text.removeprefix(_UNDECIDED) for one in (gate or {}).get("reasons") or () if (text := str(one))]
+    found = [check.attack for check in checks_of(gate) if check.name == UNDECIDED and check.accepted is None]
+    said = [str(one).removeprefix(_UNDECIDED) for one in (gate or {}).get("reasons") or ()]
     told = []
     for name in found:
         start = f"{name}. "
@@ -144,65 +124,45 @@ def undecided_columns(gate: Line | None) -> list[tuple[str, str]]:
     return told
 
 
-def _reason(gate: Line, name: str, failed: Sequence[Line], sentences: Sequence[str]) -> Reason:
+def _reason(gate: Line, name: str, failed: Sequence[Check], sentences: Sequence[str]) -> Reason:
     if name == UNDECIDED:
-        columns = [str(check.get("attack")) for check in failed]
+        columns = [check.attack for check in failed]
         shown = columns[:MOST_NAMED] + ([f"{len(columns) - MOST_NAMED} more"] if len(columns) > MOST_NAMED else [])
         kept = "which is kept as it is" if len(columns) == 1 else "which are kept as they are"
         return Reason(name, f"Nobody has said whether an intruder may know {listing(shown)}, {kept}.")
     worst = failed[0]
     own = _who(worst)
     others = tuple(who for who in dict.fromkeys(_who(check) for check in failed[1:]) if who != own)
-    sentence = tell(worst, gate.get("not_measured"))
+    sentence, brief = tell(worst, gate.get("not_measured")), ""
+    if worst.value is not None:
+        brief = f"{LIMITS[name].brief} {figure(name, worst.value, worst.limit)}, {_limit(worst)}"
     if name == "max_attribute_gain" and (target := _target(sentences)):
         sentence = sentence.replace("A sensitive value", f"The value of {target}", 1)
-    return Reason(name, sentence, own, others, is_use(worst), _brief(worst))
+    return Reason(name, sentence, own, others, worst.useful, brief)
 
 
-def _who(check: Line) -> str:
-    attack = str(check.get("attack") or "")
-    if answers_alone(attack) and not is_use(check):
+def _who(check: Check) -> str:
+    if answers_alone(check.attack) and not check.useful:
         return ""
-    releases = int(check.get("releases") or 0)
-    if check.get("earlier"):
-        return f"{attack_phrase(attack)} with nothing but the earlier release of {check['earlier']}"
-    beside = f" with {counted(releases, 'earlier release')} beside" if releases else ""
-    return attack_phrase(attack) + beside
+    if check.earlier:
+        return f"{attack_phrase(check.attack)} with nothing but the earlier release of {check.earlier}"
+    beside = f" with {counted(check.releases, 'earlier release')} beside" if check.releases else ""
+    return attack_phrase(check.attack) + beside
 
 
-def tell(check: Line, not_measured: Any = None) -> str:
+def tell(check: Check, not_measured: Any = None) -> str:
     """Return a check as a sentence: what is found, how sure, and the limit."""
-    words, value = LIMITS[str(check.get("name", ""))], check.get("value")
-    if deciding(check) is None or value is None:
-        attack = str(check.get("attack") or "")
-        why = str(not_measured.get(attack, "")).rstrip(".") if isinstance(not_measured, Mapping) else ""
+    words = LIMITS[check.name]
+    if check.value is None:
+        why = str(find(not_measured, check.attack) or "").rstrip(".")
         return f"{words.title}: not measured{f' ({why})' if why else ''}, which counts as not passed."
-    interval = span(check)
-    sure = f"95% interval {interval}; " if interval != "–" else ""
-    return f"{words.says.format(_value(check))} ({sure}{_limit(check)})."
+    sure = f"95% interval {span(check)}; " if check.high is not None else ""
+    return f"{words.says.format(figure(check.name, check.value, check.limit))} ({sure}{_limit(check)})."
 
 
-def _brief(check: Line) -> str:
-    """Return the sentence without interval, to stand behind a colon."""
-    if not is_number(check.get("value")):
-        return ""
-    said = LIMITS[str(check.get("name"))].brief
-    return f"{said} {_value(check)}, {_limit(check)}"
-
-
-def _edge(check: Line) -> float | None:
-    limit = check.get("limit")
-    return float(limit) if limit is not None and is_number(limit) else None
-
-
-def _value(check: Line) -> str:
-    return figure(str(check.get("name")), float(check["value"]), _edge(check))
-
-
-def _limit(check: Line) -> str:
-    edge = _edge(check)
-    wanted = figure(str(check.get("name")), edge) if edge is not None else "none"
-    return f"at least {wanted} wanted" if str(check.get("name", "")).startswith("min_") else f"limit {wanted}"
+def _limit(check: Check) -> str:
+    wanted = "none" if check.limit is None else figure(check.name, check.limit)
+    return f"at least {wanted} wanted" if check.name.startswith("min_") else f"limit {wanted}"
 
 
 def figure(name: str, value: float, limit: float | None = None) -> str:
@@ -210,13 +170,16 @@ def figure(name: str, value: float, limit: float | None = None) -> str:
     return share(value, limit=limit) if name in LIMITS and LIMITS[name].share else number(round(value, 10))
 
 
-def span(check: Line) -> str:
+def span(check: Check) -> str:
     """Return the 95% interval of a check; a dash where there is none."""
-    low, high, name = check.get("low"), check.get("high"), str(check.get("name", ""))
-    if not is_number(high) or high is None:
-        return "–"
-    top = figure(name, float(high), _edge(check))
-    return f"{figure(name, max(0.0, float(low)))} to {top}" if low is not None and is_number(low) else f"up to {top}"
+    if check.high is None:
+        return DASH
+    top = figure(check.name, check.high, check.limit)
+    if check.low is None:
+        return f"up to {top}"
+    # a risk is cut at zero, save where the figure itself lies below: an interval that begins above it would be absurd
+    low = check.low if check.value is not None and check.value < 0 else max(0.0, check.low)
+    return f"{figure(check.name, low)} to {top}"
 
 
 def _target(sentences: Sequence[str]) -> str:
@@ -279,36 +242,28 @@ def _expected(gate: Line, given: Mapping[str, Any]) -> str:
         if not given.get("change"):
             return ""
         return "Not tried out: the next run says what it does to risk and usefulness."
-    now = {name: some[0] for name, some in by_limit(checks_of(gate)).items()}
-    lines = [one for one in found.get("risk") or () if isinstance(one, Mapping) and one.get("name") in LIMITS]
-    over = [one for one in lines if is_over(now.get(str(one["name"])))]
-    said = [_risk(one, now.get(str(one["name"]))) for one in over or lines[:2]]
+    checks = checks_of(gate)
+    now = {name: some[0] for name, some in by_limit(checks).items()}
+    lines = [check for one in entries(found.get("risk")) if (check := _check(one)).name in LIMITS]
+    over = [one for one in lines if one.name in now and now[one.name].passed is False]
+    said = [_risk(one, now.get(one.name)) for one in over or lines[:2]]
     tried = f"Tried on draws of its own ({counted(int(trials), 'trial')})" if is_number(trials) and trials else "Tried"
     judged = EXPECTED.get(str(found.get("verdict")), str(found.get("verdict")))
     risk = f"; upper ends of the intervals: {'; '.join(said)}" if said else ""
-    overlap = found.get("overlap")
-    use = f" {_overlap(float(overlap), checks_of(gate))}" if overlap is not None and is_number(overlap) else ""
-    return f"{tried}, {judged}{risk}.{use}"
+    after = found.get("overlap")
+    before = [check.value for check in checks if check.name == "min_overlap" and check.value is not None]
+    change = (
+        f"{f'{share(min(before))} → ' if before else ''}{share(float(after))}"
+        if after is not None and is_number(after)
+        else ""
+    )
+    return f"{tried}, {judged}{risk}.{f' Overlap of confidence intervals: {change}.' if change else ''}"
 
 
-def is_over(check: Line | None) -> bool:
-    """Return whether a check went over its limit."""
-    return check is not None and check.get("passed") is False
-
-
-def _risk(line: Mapping[str, Any], now: Line | None) -> str:
-    name = str(line["name"])
-
-    def said(one: Mapping[str, Any]) -> str:
-        found = deciding(one)
-        return "not measured" if found is None else figure(name, found)
-
-    before = f"{said(now)} → " if now is not None else ""
-    return f"{LIMITS[name].brief} {before}{said(line)}"
-
-
-def _overlap(after: float, checks: Sequence[Line]) -> str:
-    found = [
-        float(c["value"]) for c in checks if is_use(c) and c.get("name") == "min_overlap" and is_number(c["value"])
+def _risk(after: Check, now: Check | None) -> str:
+    said = [
+        "not measured" if one.deciding is None else figure(one.name, one.deciding)
+        for one in (now, after)
+        if one is not None
     ]
-    return f"Overlap of confidence intervals: {f'{share(min(found))} → ' if found else ''}{share(after)}."
+    return f"{LIMITS[after.name].brief} {' → '.join(said)}"

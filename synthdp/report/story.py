@@ -6,10 +6,11 @@ from statistics import NormalDist
 from typing import Any
 
 from synthdp.evaluation.blocks import Table, counted, entries, find, is_number, listing, number, percent
+from synthdp.evaluation.measures.found import GROUP_ORDER
 from synthdp.privacy.events import LARGEST_USEFUL_MU
 from synthdp.privacy.guarantees import NOT_PRIVATE
-from synthdp.report.content import ReportContent
-from synthdp.report.words import GROUP_ORDER, MASK_DRAWS, MASKINGS, METHODS
+from synthdp.report import ReportContent
+from synthdp.report.words import MASK_DRAWS, MASKINGS, METHODS
 from synthdp.table.schema import Column, Kind
 
 WORST = "Of the entry that fares worst"
@@ -65,8 +66,9 @@ def done(content: ReportContent) -> Done:
         counts += "The configuration says of no column that it was replaced (role: replace)."
     else:
         counts += (
-            f"Of its columns, {number(len(replaced))} were replaced by newly drawn values, {number(len(kept))} are "
-            f"released as they are, and {number(len(content.dropped))} were removed."
+            f"Of its columns, {_were(len(replaced))} replaced by newly drawn values, "
+            f"{'1 is released as it is' if len(kept) == 1 else f'{number(len(kept))} are released as they are'}, and "
+            f"{_were(len(content.dropped))} removed."
         )
     if schema.derived():
         names = listing([column.name for column in schema.derived()])
@@ -86,6 +88,10 @@ def done(content: ReportContent) -> Done:
         else None,
         mask_draw=MASK_DRAWS.get(content.mask_draw) if lines else None,
     )
+
+
+def _were(count: int) -> str:
+    return f"{number(count)} {'was' if count == 1 else 'were'}"
 
 
 def _columns(replaced: tuple[Column, ...]) -> Table | None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from synthdp.evaluation.blocks import listing
+from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.report.decision import answers
-from synthdp.report.names import UNDECIDED
 from synthdp.report.reasons import next_step, reasons, undecided_columns, verdict_of
 
 SETTLED = 4.0

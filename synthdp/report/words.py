@@ -1,15 +1,18 @@
-"""Numbers as people write them, and the plain words for names that the config and metrics use."""
+"""Numbers as people write them, and the plain words for what config and metrics name in one word."""
 
 import datetime as dt
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from synthdp.evaluation.blocks import MINUS, NOT_COMPUTED, is_number, number
+from synthdp.evaluation.blocks import MINUS, NOT_COMPUTED, is_number
+from synthdp.evaluation.gate.limits import LIMITS
+from synthdp.evaluation.gate.verdict import UNDECIDED
+from synthdp.evaluation.measure import identifies
+from synthdp.evaluation.measures import known, measure
+from synthdp.evaluation.measures.found import title_of
 
-_LEVEL = re.compile(r"(?:C\((?P<wrapped>[^,()]+)(?:,.*)?\)|(?P<plain>\w+))\[(?:T\.)?(?P<level>.*)\]")
-_INTERACTION = re.compile(r":(?![^\[(]*[\])])")
+OWN, BY_PERSON = "identity as ", " by person"
 _EPOCH = dt.date(1970, 1, 1)
 
 _NOISE_LEFT_OUT = "Intervals from the copies do not account for the privacy noise: they are too short."
@@ -92,8 +95,6 @@ MASK_DRAWS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-GROUP_ORDER = ("low", "medium", "high")
-
 
 def share(value: float, *, limit: float | None = None, digits: int = 2) -> str:
     """Return a share as people say it: two digits, more where it takes them to stand on its side of a limit.
@@ -122,29 +123,50 @@ def day(value: Any) -> str:
     return (_EPOCH + dt.timedelta(days=round(value))).isoformat() if is_number(value) else NOT_COMPUTED
 
 
-def interval(estimate: Mapping[str, Any] | None) -> str:
-    """Return an estimate with its interval, as far as they are known."""
-    if not estimate or not is_number(estimate.get("estimate")):
-        return NOT_COMPUTED
-    text = number(estimate["estimate"])
-    low, high = estimate.get("low"), estimate.get("high")
-    return f"{text} ({number(low)} to {number(high)})" if is_number(low) and is_number(high) else text
-
-
 def shorten(text: str, length: int) -> str:
     """Return text that fits a plot's axis; the table beside it has the whole."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
-def plain_term(term: str) -> str:
-    """Return a term of a model formula in plain words.
+def lowered(text: str) -> str:
+    """Return a sentence as it goes on behind a colon."""
+    return text[:1].lower() + text[1:]
+
+
+def answers_alone(name: str) -> bool:
+    """Return whether a measure is no intruder among others, but the only one who answers its limit."""
+    return known(name) and not identifies(measure(name))
+
+
+def attack_title(name: str) -> str:
+    """Return what the page calls an attack that the gate names.
 
     Examples
     --------
-    >>> plain_term("C(sex)[T.M]"), plain_term("age:region[T.North]"), plain_term("np.log(age)")
-    ('sex = M', 'age × region = North', 'np.log(age)')
+    >>> attack_title("identity as 'neighbour'"), attack_title("attribute")
+    ('“neighbour”', 'Learning a sensitive value')
+    >>> attack_title("identity_public by person")
+    'Public files only, any row of a person'
     """
-    parts = [(part, _LEVEL.fullmatch(part)) for part in _INTERACTION.split(term)]
-    return " × ".join(
-        part if found is None else f"{found['wrapped'] or found['plain']} = {found['level']}" for part, found in parts
-    )
+    if name.endswith(BY_PERSON):
+        return f"{attack_title(name.removesuffix(BY_PERSON))}, any row of a person"
+    if name.startswith(OWN):
+        return f"“{name.removeprefix(OWN)[1:-1]}”"
+    return title_of(name)
+
+
+def attack_phrase(name: str) -> str:
+    """Return the title of an attack as it stands within a sentence; names that the user gave stay as they are.
+
+    Examples
+    --------
+    >>> attack_phrase("identity_public"), attack_phrase("identity as 'Bob'")
+    ('public files only', '“Bob”')
+    """
+    title = attack_title(name)
+    return title if name.startswith(OWN) or title == name else lowered(title)
+
+
+def check_title(name: str) -> str:
+    """Return the heading of a limit."""
+    return "Decision about a kept column" if name == UNDECIDED else LIMITS[name].title if name in LIMITS else name

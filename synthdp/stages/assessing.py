@@ -11,8 +11,8 @@ from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison, Making
 from synthdp.evaluation.measure import Need
 from synthdp.evaluation.measures import measure
-from synthdp.release.held import Earlier
 from synthdp.release.metrics import Metrics
+from synthdp.release.register import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.draws import Copies, Draws, PlanShadows, beside, refitting
 from synthdp.stages.informed_intruder import informed_intruder

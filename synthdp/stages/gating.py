@@ -22,7 +22,7 @@ from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.evaluation.measures import reading
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.persons import repeated_id, tied
-from synthdp.release.held import Earlier
+from synthdp.release.register import Earlier
 from synthdp.stages.assessing import EVALUATION
 from synthdp.stages.draws import Draws, count_of
 from synthdp.stages.judging import over_draws

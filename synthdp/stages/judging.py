@@ -15,7 +15,7 @@ from synthdp.evaluation.leaks.draws import Read
 from synthdp.evaluation.measure import IDENTITY_LIMITS
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.parallel import each
-from synthdp.release.held import Earlier
+from synthdp.release.register import Earlier
 from synthdp.seeding import Streams
 from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Draws, beside
 from synthdp.stages.informed_intruder import learnt_intruder

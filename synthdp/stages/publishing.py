@@ -15,8 +15,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks import inspector
 from synthdp.release import Manifest
 from synthdp.release.metrics import Metrics
-from synthdp.report import page
-from synthdp.report.content import MaskLine, ReportContent
+from synthdp.report import MaskLine, ReportContent, page
 from synthdp.seeding import Streams
 from synthdp.stages.gating import Judged
 from synthdp.synthesis.plan import Release

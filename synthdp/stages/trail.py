@@ -12,12 +12,11 @@ from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Verdict
 from synthdp.privacy.ledger import Ledger
-from synthdp.release import attempts
-from synthdp.release.attempts import Verdict as Attempted
-from synthdp.release.held import Earlier, Held
 from synthdp.release.metrics import Metrics
-from synthdp.release.public import SUMS
-from synthdp.release.register import NAME, Register
+from synthdp.release.reading import SUMS
+from synthdp.release.register import NAME, Earlier, Held, Register
+from synthdp.release.shelf import Verdict as Attempted
+from synthdp.release.shelf import lines, section
 from synthdp.stages.intake import Source
 from synthdp.stages.planning import raise_if
 from synthdp.synthesis.plan import Plan, Release
@@ -93,7 +92,7 @@ class Trail:
         """Say in ledger and manifest how it ended, and with which public files."""
         if sums:
             self.bill.attach(self.out / "public" / SUMS)
-        tried = attempts.section(self.held.attempts() if self.held is not None else None)
+        tried = section(self.held.attempts() if self.held is not None else None)
         release.finish_manifest(
             self.out,
             status="study" if self.study else "published" if sums else "refused",
@@ -120,11 +119,11 @@ class Trail:
 
     def _attempt(self, verdict: Attempted, reasons: Sequence[str] = (), accepted: Sequence[str] = ()) -> dict[str, Any]:
         if self.held is None:
-            return {"attempt": None, "attempts": attempts.lines(None)}
+            return {"attempt": None, "attempts": lines(None)}
         config = str(self.manifest.contents["config_sha256"])
         self.held.attempt(self.manifest.run, verdict=verdict, config=config, reasons=reasons, accepted=accepted)
         found = self.held.attempts()
-        return {"attempt": len(found), "attempts": attempts.lines(found)}
+        return {"attempt": len(found), "attempts": lines(found)}
 
 
 @contextmanager

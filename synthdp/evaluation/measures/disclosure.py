@@ -9,6 +9,7 @@ from synthdp.evaluation.blocks import (
     DASH,
     NOT_COMPUTED,
     Block,
+    Curves,
     Table,
     counted,
     entries,
@@ -163,7 +164,8 @@ def _membership_block(section: Any) -> Block | None:
         if line.get("roc")
     }
     named = {f"{SHORT.get(score, score)}, {KNOWN.get(known, known)}": found for (score, known), found in curves.items()}
-    return Block("Knowing who is in the file", words, tuple(said), tables, reason(section), curves=named)
+    charts = (Curves(named),) if named else ()
+    return Block("Knowing who is in the file", words, tuple(said), tables, reason(section), charts=charts)
 
 
 def _recognised(line: Mapping[str, Any], place: int) -> str:

@@ -8,7 +8,9 @@ import numpy as np
 from synthdp.errors import SynthdpError
 from synthdp.evaluation.blocks import DASH, HALVES, Block, Table, entries, find, is_number, number, reason
 from synthdp.evaluation.comparison import Comparison, Halves, halves
-from synthdp.evaluation.measure import Figures, Plain
+from synthdp.evaluation.measure import Figures, Plain, Wide
+from synthdp.evaluation.measures.repeated import analyses_blocks, propensity_blocks
+from synthdp.evaluation.measures.served import tables_blocks
 from synthdp.evaluation.utility.analyses import evaluate_analyses, spread_of
 from synthdp.evaluation.utility.classes import classify
 from synthdp.evaluation.utility.distances import (
@@ -100,6 +102,10 @@ class _Analyses(Plain):
         """Return the mean overlap of all analyses."""
         known = [one for one in (_overlap(comparison, each) for each in comparison.request.analyses) if one is not None]
         return {"": float(np.mean(known))} if known else {}
+
+    def blocks(self, section: Any) -> tuple[Block, ...]:
+        """Return every analysis."""
+        return analyses_blocks(section)
 
 
 def _overlap(files: Comparison, analysis: Analysis) -> float | None:
@@ -227,7 +233,7 @@ def _points(share: Any) -> str:
     return number(100.0 * share) if is_number(share) else number(share)
 
 
-PMSE = Plain(
+PMSE = Wide(
     "pmse",
     "Can the copies be told from the original?",
     _pmse,
@@ -235,6 +241,7 @@ PMSE = Plain(
     title="Telling copies from the original",
     insists=True,
     reads=_ratio,
+    shows=propensity_blocks,
 )
 PANEL = Plain(
     "panel",
@@ -253,8 +260,13 @@ ANALYSES = _Analyses(
     title="Your analyses",
     insists=True,
 )
-TABLES = Plain(
-    "tables", "Which columns, pairs of columns and subgroups are served worst?", _tables, title="Tables", insists=True
+TABLES = Wide(
+    "tables",
+    "Which columns, pairs of columns and subgroups are served worst?",
+    _tables,
+    title="Tables",
+    insists=True,
+    shows=tables_blocks,
 )
 DISTRIBUTIONS = Plain(
     "distributions",

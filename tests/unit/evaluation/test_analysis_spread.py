@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.measures.repeated import spread
 from synthdp.evaluation.utility.analyses import SPLITS, spread_of
 from synthdp.inference.analyses import Analysis
-from synthdp.report.utility import _spread
 from synthdp.table.microdata import resolve
 
 OLS = Analysis(name="a", model="ols", formula="y ~ x")
@@ -36,7 +36,7 @@ def test_what_cannot_be_estimated_is_none():
     absent = Analysis(name="a", model="logit", formula="y ~ x")
     found = spread_of(comparison(1), absent, rng=np.random.default_rng(1))
     assert found == {"per_copy": [None, None], "low": None, "high": None, "noise": None}
-    assert _spread(found) == ""
+    assert spread(found) == ""
 
 
 def test_a_level_that_a_half_lacks_leaves_that_split_out():
@@ -50,7 +50,7 @@ def test_a_level_that_a_half_lacks_leaves_that_split_out():
 
 
 def test_words():
-    assert _spread({"low": 0.5, "high": 0.9, "noise": 0.7, "per_copy": []}) == (
+    assert spread({"low": 0.5, "high": 0.9, "noise": 0.7, "per_copy": []}) == (
         "Single copies overlap by 0.5 to 0.9. Two random halves of the original overlap by 0.7: what a second "
         "survey would give."
     )

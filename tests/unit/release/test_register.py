@@ -23,7 +23,7 @@ from synthdp.evaluation.gate import Thresholds, Verdict, accepted_risks
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check
 from synthdp.release import shelf
-from synthdp.release.register import INDEX, NAME, Register
+from synthdp.release.register import INDEX, NAME, Earlier, Register
 from synthdp.release.shelf import row_hashes
 from synthdp.seeding import Streams
 from synthdp.stages.advising import advise_on
@@ -31,7 +31,7 @@ from synthdp.stages.draws import Draws
 from synthdp.stages.gating import judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
-from synthdp.table.microdata import resolve
+from synthdp.table.microdata import Microdata, resolve
 from synthdp.table.schema import Role, Variable
 
 N = 300
@@ -62,6 +62,16 @@ def copy_of(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     return frame.assign(age=np.random.default_rng(seed).permutation(frame["age"].to_numpy()))
 
 
+def record(folder: Path, data: Microdata, copies: list[pd.DataFrame]) -> None:
+    with Register(folder).session(data.frame) as held:
+        held.record(data, copies)
+
+
+def earlier(folder: Path, data: Microdata, copies: list[pd.DataFrame]) -> tuple[Earlier, ...]:
+    with Register(folder).session(data.frame) as held:
+        return held.earlier(data, copies)
+
+
 def config_of(folder: Path, frame: pd.DataFrame, **more):
     frame.to_csv(folder / "data.csv", index=False)
     settings = {
@@ -78,12 +88,12 @@ def config_of(folder: Path, frame: pd.DataFrame, **more):
 
 def test_the_same_records_are_recognised_in_any_order(tmp_path):
     frame = table()
-    register = Register(tmp_path / NAME)
+    register = tmp_path / NAME
     released = [copy_of(frame, seed) for seed in (1, 2)]
-    register.record(microdata(frame), released)
+    record(register, microdata(frame), released)
     order = np.random.default_rng(9).permutation(N)
     shuffled = frame.iloc[order].reset_index(drop=True)
-    (found,) = register.earlier(microdata(shuffled), [copy_of(shuffled, 5)])
+    (found,) = earlier(register, microdata(shuffled), [copy_of(shuffled, 5)])
     for before, now in zip(released, found.copies, strict=True):
         expected = before.iloc[order].reset_index(drop=True)
         assert np.array_equal(now["age"].to_numpy(), expected["age"].to_numpy())
@@ -92,22 +102,22 @@ def test_the_same_records_are_recognised_in_any_order(tmp_path):
 
 def test_other_data_and_the_same_copies_are_no_earlier_release(tmp_path):
     frame = table()
-    register = Register(tmp_path / NAME)
+    register = tmp_path / NAME
     copies = [copy_of(frame, 1)]
-    register.record(microdata(frame), copies)
-    register.record(microdata(frame), copies)
+    record(register, microdata(frame), copies)
+    record(register, microdata(frame), copies)
     assert len(json.loads((tmp_path / NAME / INDEX).read_text())["releases"]) == 1
-    assert register.earlier(microdata(frame), copies) == ()
+    assert earlier(register, microdata(frame), copies) == ()
     other = table(seed=4)
-    assert register.earlier(microdata(other), [copy_of(other, 2)]) == ()
+    assert earlier(register, microdata(other), [copy_of(other, 2)]) == ()
 
 
 def test_a_column_that_was_kept_and_is_replaced_now_is_recognised(tmp_path):
     frame = table()
-    register = Register(tmp_path / NAME)
-    register.record(microdata(frame), [copy_of(frame, 1)])
+    register = tmp_path / NAME
+    record(register, microdata(frame), [copy_of(frame, 1)])
     both = resolve(frame, {name: Variable(role=Role.REPLACE, key=True) for name in ("age", "z")})
-    (found,) = register.earlier(both, [copy_of(frame, 2)])
+    (found,) = earlier(register, both, [copy_of(frame, 2)])
     # the first release told z as it is
     assert np.array_equal(found.copies[0]["z"].to_numpy(), frame["z"].to_numpy())
 
@@ -116,22 +126,22 @@ def test_a_column_that_was_kept_and_is_replaced_now_is_recognised(tmp_path):
 def test_a_damaged_register_is_an_error_and_not_an_empty_one(tmp_path, text):
     (tmp_path / INDEX).write_text(text)
     with pytest.raises(InputError, match=r"register\.json: "):
-        Register(tmp_path).earlier(microdata(table()), [copy_of(table(), 1)])
+        earlier(tmp_path, microdata(table()), [copy_of(table(), 1)])
 
 
 def test_a_lost_file_of_the_register_is_an_error(tmp_path):
     frame = table()
-    register = Register(tmp_path / NAME)
-    register.record(microdata(frame), [copy_of(frame, 1)])
+    register = tmp_path / NAME
+    record(register, microdata(frame), [copy_of(frame, 1)])
     next((tmp_path / NAME).glob("release_*.parquet")).unlink()
     with pytest.raises(InputError, match="an earlier release of these data is recorded"):
-        register.earlier(microdata(frame), [copy_of(frame, 2)])
+        earlier(register, microdata(frame), [copy_of(frame, 2)])
 
 
 def test_a_register_that_cannot_be_made_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"release\.recorded_in: .* cannot be made"):
-        Register(tmp_path / "file").record(microdata(table()), [copy_of(table(), 1)])
+        record(tmp_path / "file", microdata(table()), [copy_of(table(), 1)])
 
 
 def test_old_copies_lie_beside_the_records_that_both_files_hold(tmp_path):
@@ -299,20 +309,20 @@ def test_a_killed_run_holds_nothing_up(tmp_path):
 def test_only_its_owner_may_read_it_and_links_are_not_followed(tmp_path):
     frame = table()
     folder = tmp_path / NAME
-    Register(folder).record(microdata(frame), [copy_of(frame, 1)])
+    record(folder, microdata(frame), [copy_of(frame, 1)])
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
     for name in (INDEX, ".lock", "key"):
         (folder / name).rename(tmp_path / "kept")
         (folder / name).symlink_to(tmp_path / "kept")
         with pytest.raises(InputError, match="is a link, which the register does not follow"):
-            Register(folder).record(microdata(frame), [copy_of(frame, 2)])
+            record(folder, microdata(frame), [copy_of(frame, 2)])
         (folder / name).unlink()
         (tmp_path / "kept").rename(folder / name)
     (folder / INDEX).unlink()
     os.mkfifo(folder / INDEX)
     with pytest.raises(InputError, match="must be a file"):
-        Register(folder).record(microdata(frame), [copy_of(frame, 2)])
+        record(folder, microdata(frame), [copy_of(frame, 2)])
 
 
 @pytest.mark.parametrize("part", ["key", "data", "index of data", "index of attempts", "key of another register"])
@@ -350,7 +360,7 @@ def test_a_register_on_a_medium_that_cannot_be_written(tmp_path, monkeypatch, nu
 
     monkeypatch.setattr(os, "open", read_only)
     with pytest.raises(InputError, match="cannot be read and written") as caught:
-        Register(tmp_path / NAME).record(microdata(table()), [copy_of(table(), 1)])
+        record(tmp_path / NAME, microdata(table()), [copy_of(table(), 1)])
     assert len(caught.value.problems) == 1
 
 
@@ -361,7 +371,7 @@ def test_what_the_machine_does_stays_what_it_is(tmp_path, monkeypatch, number):
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="odd"):
-        Register(tmp_path / NAME).record(microdata(table()), [copy_of(table(), 1)])
+        record(tmp_path / NAME, microdata(table()), [copy_of(table(), 1)])
 
 
 def test_a_second_release_is_judged_on_both_together(tmp_path):
@@ -388,16 +398,16 @@ def test_what_passes_alone_is_refused_when_earlier_releases_used_it_up(tmp_path)
     masks = {"age": {"method": "gaussian", "sd": 3.0}}
     config = config_of(tmp_path, frame, masks=masks, release=UNGATED | {"max_mean_individual": 0.1, "draws": 12})
     plan = plan_of(config, prepare(frame, config))
-    register = Register(tmp_path / NAME)
+    register = tmp_path / NAME
     draw = np.random.default_rng(1)
     for _ in range(3):
         # each tells less than is allowed, and all of them more
-        register.record(plan.released, [frame.assign(age=frame["age"] + draw.normal(0, 2, N)) for _ in range(5)])
-    earlier = register.earlier(plan.released, [])
-    assert len(earlier) == 3
+        record(register, plan.released, [frame.assign(age=frame["age"] + draw.normal(0, 2, N)) for _ in range(5)])
+    before = earlier(register, plan.released, [])
+    assert len(before) == 3
     alone = judge(Draws(config, plan, Streams(5)))
     assert alone.verdict.passed
-    together = judge(Draws(config, plan, Streams(5)), earlier=earlier)
+    together = judge(Draws(config, plan, Streams(5)), earlier=before)
     assert together.verdict.judgement == "refused"
     beside = [one for one in together.verdict.checks if one.releases]
     assert tuple(one for one in together.verdict.checks if not one.releases) == alone.verdict.checks

@@ -16,8 +16,8 @@ import pytest
 
 from synthdp import files, release
 from synthdp.errors import InputError, Unfinished
-from synthdp.release import attempts, metrics, public
-from synthdp.release.attempts import Attempt
+from synthdp.release import metrics, public, shelf
+from synthdp.release.shelf import Attempt
 from synthdp.table import io
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
@@ -518,12 +518,12 @@ def test_attempts_are_shown_beside_a_release(tmp_path):
     }
     for name, (entries, words) in shown.items():
         start(tmp_path / name)
-        release.finish_manifest(tmp_path / name, status="published", timings={}, signed=attempts.section(entries))
+        release.finish_manifest(tmp_path / name, status="published", timings={}, signed=shelf.section(entries))
         assert any(words in line for line in release.signed(tmp_path / name))
-    assert "1 of them with exactly these settings" in attempts.lines(tried)[1]
-    many = attempts.lines(tried * 4)[0]
+    assert "1 of them with exactly these settings" in shelf.lines(tried)[1]
+    many = shelf.lines(tried * 4)[0]
     assert "7 earlier: 2 older ones, then refused 2026-11-16 (max_individual), passed 2026-11-17, accepting" in many
-    assert attempts.lines([]) == []
+    assert shelf.lines([]) == []
     start(tmp_path / "odd")
     release.finish_manifest(tmp_path / "odd", status="published", timings={}, signed={"attempts": [{"verdict": "odd"}]})
     with pytest.raises(InputError, match="the list of attempts is damaged"):

@@ -17,15 +17,12 @@ import pytest
 from scipy import stats
 
 from synthdp.evaluation import blocks
-from synthdp.evaluation.blocks import find
+from synthdp.evaluation.blocks import Block, Forest, find
 from synthdp.evaluation.comparison import Comparison
-from synthdp.evaluation.measures import RISK
-from synthdp.report import marginals, names, plots, risk, story, utility, words
-from synthdp.report.content import MaskLine, ReportContent
+from synthdp.evaluation.measures import RISK, found
+from synthdp.report import MaskLine, ReportContent, columns, marginals, plots, story, words
 from synthdp.report.decision import decision
-from synthdp.report.page import render, told, write
-from synthdp.report.propensity import propensity
-from synthdp.report.served import served
+from synthdp.report.page import handed, render, told
 from synthdp.report.story import chains
 from synthdp.table.microdata import Microdata, resolve
 from synthdp.table.schema import Variable
@@ -192,6 +189,15 @@ def make_content(**changes: Any) -> ReportContent:
     return ReportContent(**(fields | changes))
 
 
+def analyses(content: ReportContent) -> tuple[Block, ...]:
+    return handed(content, "utility", "analyses")[1:]
+
+
+def pointing(content: ReportContent) -> tuple[Block, ...]:
+    """Return intruders side by side, by risk group, over all records."""
+    return found.pointing_blocks(content.metrics.get("risk"), content.comparison, before=content.baseline_risk)
+
+
 def without_library(page: str) -> str:
     """Return the page without plotly.js, which is not ours to judge."""
     library = plots.plotly_js()
@@ -297,17 +303,14 @@ def test_every_single_metric_may_be_none() -> None:
             node = node[step]
         node[path[-1]] = None
         content = make_content(metrics=metrics)
-        shown = risk.sections(content)
-        tables = [decision(content).worst, story.masking(content), story.timings(content)]
-        tables += [*(view.table for view in utility.analyses(content)), served(content).tables]
-        tables += [risk.by_group(content, shown)[1], risk.overall(shown)]
-        assert all(tables), path
+        tables: list[Any] = [decision(content).worst, story.masking(content), story.timings(content)]
+        shown = [*analyses(content), handed(content, "utility", "tables")[0], *pointing(content)[1:3]]
+        assert all([*tables, *(block.tables for block in shown)]), path
         assert any(
-            block.title == "Learning a sensitive value" and block.tables
-            for block in told(content.metrics, "risk", RISK)
+            block.title == "Learning a sensitive value" and block.tables for block in told(content, "risk", RISK)
         ), path
-        scores = propensity(content)
-        assert bool(scores.table) != bool(scores.absent), path
+        scores = handed(content, "utility", "pmse")[0]
+        assert bool(scores.tables) != bool(scores.absent), path
 
 
 def test_reasons_are_shown() -> None:
@@ -326,8 +329,8 @@ def test_unaligned_rows_are_named_as_the_reason() -> None:
     data = make_data()
     comparison = Comparison(data.frame, make_copies(data), data.schema, aligned=False)
     content = make_content(comparison=comparison, metrics=make_metrics() | {"risk": {}})
-    assert all("not lined up" in attack.absent for attack in risk.attacks(content))
-    assert "was not checked" in utility.kept(content)
+    assert all("not lined up" in attack.absent for attack in found.attacks({}, comparison, {}))
+    assert "was not checked" in columns.kept(content)
 
 
 def test_names_of_any_kind_are_shown_and_harmless() -> None:
@@ -414,8 +417,8 @@ def test_differs_by_more_than_colour(page: str) -> None:
 
 
 def test_forest_uses_own_units_only_where_they_fit_one_axis() -> None:
-    (alike,) = plots.forest("a", [term("x", 1.0, 1.1), term("y", 2.0, 2.1, se=0.3)])
-    (apart,) = plots.forest("a", [term("x", 1.0, 1.1), term("y", 2.0, 2.1, se=0.001)])
+    (alike,) = plots.forest(Forest("a", [term("x", 1.0, 1.1), term("y", 2.0, 2.1, se=0.3)]))
+    (apart,) = plots.forest(Forest("a", [term("x", 1.0, 1.1), term("y", 2.0, 2.1, se=0.001)]))
     assert alike.data[1]["x"] == [1.0, 2.0]
     assert apart.data[1]["x"] == [10.0, 2000.0]
     assert "standard error" in apart.caption
@@ -424,19 +427,19 @@ def test_forest_uses_own_units_only_where_they_fit_one_axis() -> None:
 
 def test_forest_is_cut_into_pages_and_names_what_is_not_drawn() -> None:
     terms = [term(f"x{k}", k, k) for k in range(50)] + [term("gone", 1, 1) | {"synthetic": None}]
-    pages = plots.forest("a", terms)
+    pages = plots.forest(Forest("a", terms))
     assert [len(page.data[1]["x"]) for page in pages] == [17, 17, 16]
     assert "Not drawn for want of an interval: 1" in pages[0].caption
-    assert plots.forest("a", terms[-1:]) == ()
+    assert plots.forest(Forest("a", terms[-1:])) == ()
 
 
 def test_findings_agree_when_both_intervals_say_the_same() -> None:
-    (view,) = utility.analyses(make_content())
-    assert view.findings == "2 of 3"
-    assert view.table is not None
-    assert [row[0] for row in view.table.rows] == ["Intercept", "sex = M", "age"]
-    assert [row[5] for row in view.table.rows] == ["yes", "✘ no", "yes"]
-    assert view.table.rows[1][3].startswith("▼ ") or view.table.rows[1][3] == "0"
+    (block,) = analyses(make_content())
+    assert "Same finding for 2 of 3 coefficients." in block.sentences[0]
+    (table,) = block.tables
+    assert [row[0] for row in table.rows] == ["Intercept", "sex = M", "age"]
+    assert [row[5] for row in table.rows] == ["yes", "✘ no", "yes"]
+    assert table.rows[1][3].startswith("▼ ") or table.rows[1][3] == "0"
 
 
 def test_histogram_equals_a_plain_count() -> None:
@@ -503,17 +506,17 @@ def test_skewed_columns_get_a_logarithmic_axis_even_if_copies_go_below_zero() ->
     (shape,) = marginals.marginals(comparison)
     assert isinstance(shape, marginals.Histogram)
     assert (shape.scale, shape.clipped) == ("log", True)
-    assert "values below 0 shown there" in plots.marginal(shape).caption
+    assert "values below 0 shown there" in columns.drawn(shape).caption
     assert math.isclose(sum(shape.copies[0]), 1.0)
 
 
 def test_kept_columns_are_checked() -> None:
     content = make_content()
-    assert "identical to the original in every copy" in utility.kept(content)
+    assert "identical to the original in every copy" in columns.kept(content)
     spoiled = content.comparison.copies[1].copy()
     spoiled.loc[0, "party"] = "left" if spoiled.loc[0, "party"] != "left" else "right"
     comparison = Comparison(content.comparison.original, (spoiled,), content.comparison.schema, aligned=True)
-    assert utility.kept(make_content(comparison=comparison)).startswith("Attention: party")
+    assert columns.kept(make_content(comparison=comparison)).startswith("Attention: party")
 
 
 def test_kept_numbers_read_back_in_another_type_are_the_same() -> None:
@@ -526,11 +529,11 @@ def test_kept_numbers_read_back_in_another_type_are_the_same() -> None:
 
 def test_groups_come_in_order_of_risk_with_everyone_last() -> None:
     content = make_content()
-    pictures, table = risk.by_group(content, risk.sections(content))
-    assert table is not None
+    block = pointing(content)[1]
+    (table,) = block.tables
     assert list(dict.fromkeys(row[0] for row in table.rows)) == ["low", "medium", "high", "all records"]
     assert table.rows[1] == ("low", "Matching each copy", "140", "3.5 (2.5%)", "2 (1.43%)", "2.5%")
-    assert [picture.title for picture in pictures] == [title for title, *_ in risk.GROUP_MEASURES]
+    assert [chart.title for chart in block.charts] == [title for title, *_ in found.GROUP_MEASURES]  # type: ignore[union-attr]
 
 
 def test_the_baseline_is_not_counted_as_an_attack() -> None:
@@ -538,20 +541,19 @@ def test_the_baseline_is_not_counted_as_an_attack() -> None:
     metrics["risk"]["original"] = identity(1.0)
     content = make_content(metrics=metrics)
     shown = ["Matching each copy", "Averaging the copies first", "Most likely record"]
-    assert list(risk.sections(content)) == [risk.BEFORE, *shown]
+    (table,) = pointing(content)[2].tables
+    assert table.head[1:] == (found.BEFORE, *shown)
     assert "200 → 20<" in without_library(render(content))
 
 
 def test_other_distances_are_shown_where_computed() -> None:
-    table = propensity(make_content()).others
-    assert table is not None
+    (table,) = handed(make_content(), "utility", "pmse")[1].tables
     assert [row[2:4] for row in table.rows] == [("0.08", "0.07 to 0.09")]
-    assert propensity(make_content(metrics={})).others is None
+    assert handed(make_content(metrics={}), "utility", "pmse")[1].tables == ()
 
 
 def test_no_unique_match_is_said_instead_of_a_rate() -> None:
-    table = risk.overall(risk.sections(make_content()))
-    assert table is not None
+    (table,) = pointing(make_content())[2].tables
     row = next(row for row in table.rows if row[0].startswith("Wrong"))
     # the intruder by likelihood always names one record
     assert row[1:] == (*("no unique match",) * 3, "–")
@@ -603,6 +605,12 @@ def test_each_mask_draw_says_what_it_costs(mask_draw: str) -> None:
     assert "The cost:" in shown
 
 
+def test_one_column_is_said_in_the_singular() -> None:
+    counts = story.done(make_content()).counts
+    assert "6 were replaced by newly drawn values, 1 is released as it is, and 1 was removed." in counts
+    assert "2 were removed." in story.done(make_content(dropped=("name", "street"))).counts
+
+
 def test_columns_without_a_mask_are_named() -> None:
     masks = story.done(make_content()).masks
     assert masks is not None
@@ -644,19 +652,13 @@ def test_number(value: Any, shown: str) -> None:
     ],
 )
 def test_plain_term(name: str, shown: str) -> None:
-    assert words.plain_term(name) == shown
+    assert blocks.plain_term(name) == shown
 
 
 def test_find_stops_at_whatever_is_missing() -> None:
     assert find({"a": {"b": 1}}, "a", "b") == 1
     assert find({"a": None}, "a", "b") is None
     assert find(None, "a") is None
-
-
-def test_write_puts_the_page_into_a_file(tmp_path: Path) -> None:
-    content = make_content()
-    write(content, tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(content)
 
 
 def test_content_is_not_touched_and_its_repr_shows_no_value() -> None:
@@ -678,10 +680,10 @@ def test_files_of_another_tool_show_what_differs_although_nobody_said_so() -> No
     other = data.frame.assign(x=data.frame["x"] * 2, g="a")[::-1].reset_index(drop=True)
     comparison = Comparison(data.frame, (other,), data.schema, aligned=False)
     content = make_content(comparison=comparison, method="external", masks=())
-    assert [view.figure.title for view in utility.columns(content)] == ["x", "g"]
-    assert utility.kept(content).startswith("Attention: x and g should be as in the original, but differ")
+    assert [view.figure.title for view in columns.columns(content)] == ["x", "g"]
+    assert columns.kept(content).startswith("Attention: x and g should be as in the original, but differ")
     assert "role: replace" in story.done(content).counts
-    assert utility.columns(make_content(comparison=comparison)) == ()
+    assert columns.columns(make_content(comparison=comparison)) == ()
     assert "how these files were made is not known" in story.formal(content)
 
 
@@ -695,9 +697,9 @@ def test_a_check_that_could_not_be_made_is_not_over_its_limit() -> None:
 
 
 def test_gate_names_are_said_in_words() -> None:
-    assert names.attack_title("identity as 'old friend'") == "“old friend”"
-    assert names.attack_title("verbatim") == "Rows copied over"
-    assert names.attack_title("something else") == "something else"
+    assert words.attack_title("identity as 'old friend'") == "“old friend”"
+    assert words.attack_title("verbatim") == "Rows copied over"
+    assert words.attack_title("something else") == "something else"
 
 
 def test_zeros_of_a_semicontinuous_column_are_counted() -> None:
@@ -707,7 +709,7 @@ def test_zeros_of_a_semicontinuous_column_are_counted() -> None:
     (shape,) = marginals.marginals(Comparison(data.frame, copies, data.schema, aligned=True))
     assert isinstance(shape, marginals.Histogram)
     assert shape.zeros == pytest.approx((0.6, 0.4))
-    assert "exactly 0: 60% of the original, 40% of the copies" in plots.marginal(shape).caption
+    assert "exactly 0: 60% of the original, 40% of the copies" in columns.drawn(shape).caption
 
 
 def test_chains_are_told_and_only_where_there_are_some():

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 
 from synthdp.evaluation.assessment import assess
-from synthdp.evaluation.blocks import Block, percent
+from synthdp.evaluation.blocks import Block, Curves, Dots, Marks, Table, percent
 from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.inquiry import Averages, Inquiry
 from synthdp.evaluation.leaks.verbatim import evaluate_verbatim
-from synthdp.evaluation.measures import RISK, UTILITY
+from synthdp.evaluation.measures import RISK, UTILITY, repeated
+from synthdp.evaluation.measures.found import BEFORE, attacks, pointing_blocks, sections_of
+from synthdp.evaluation.measures.served import MOST_COLUMNS, pairs
 from synthdp.evaluation.risk.attribute import evaluate_attribute
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.evaluation.risk.intruders import Intruder
@@ -25,13 +27,10 @@ from synthdp.evaluation.risk.singling import evaluate_singling
 from synthdp.evaluation.risk.uniqueness import evaluate_anonymity
 from synthdp.evaluation.utility.propensity import Propensity
 from synthdp.inference.analyses import Analysis
-from synthdp.report import risk, utility
-from synthdp.report.charts import MOST_COLUMNS, Marks, curve, dots, heatmap, pairs
-from synthdp.report.content import ReportContent
-from synthdp.report.page import render, told
+from synthdp.report import ReportContent
+from synthdp.report.charts import draw
+from synthdp.report.page import PLACED, handed, render, told
 from synthdp.report.plots import Figure, plotly_js
-from synthdp.report.propensity import propensity
-from synthdp.report.served import served
 from synthdp.seeding import Streams
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
@@ -151,11 +150,11 @@ def blocks(content: ReportContent) -> dict[str, Block]:
 
 
 def disclosures(content: ReportContent) -> tuple[Block, ...]:
-    return told(content.metrics, "risk", RISK)
+    return told(content, "risk", RISK)
 
 
 def further(content: ReportContent) -> tuple[Block, ...]:
-    return told(content.metrics, "utility", UTILITY)
+    return told(content, "utility", [name for name in UTILITY if name == "panel" or name not in PLACED])
 
 
 def drawn(figure: Figure, name: str) -> list[Any]:
@@ -165,16 +164,27 @@ def drawn(figure: Figure, name: str) -> list[Any]:
 
 def everything(content: ReportContent) -> list[Any]:
     """Return all that depends on the metrics, without drawing library and marginals."""
-    shown = risk.sections(content)
-    found: list[Any] = [utility.analyses(content), propensity(content), served(content), further(content)]
-    found += [
-        risk.by_group(content, shown),
-        risk.overall(shown),
-        risk.attacks(content),
-        risk.overview(content, shown),
-    ]
-    found += [risk.intruders(content), risk.likelihood(content), risk.together(content)]
-    return [*found, disclosures(content)]
+    found = [*disclosures(content), *further(content), *pointing(content)]
+    found += [block for name in PLACED for block in handed(content, "utility", name)]
+    drawings = [draw(chart) for block in found for chart in block.charts]
+    return [*found, *drawings, attacks(content.metrics.get("risk"), content.comparison, content.intruders)]
+
+
+def pointing(content: ReportContent) -> tuple[Block, ...]:
+    """Return intruders side by side, by risk group, over all records, and with earlier releases."""
+    return pointing_blocks(content.metrics.get("risk"), content.comparison, before=content.baseline_risk)
+
+
+def served(content: ReportContent) -> Block:
+    return handed(content, "utility", "tables")[0]
+
+
+def subgroups(content: ReportContent) -> tuple[Table, ...]:
+    return handed(content, "utility", "tables")[1].tables
+
+
+def scores(content: ReportContent) -> Block:
+    return handed(content, "utility", "pmse")[0]
 
 
 def test_page_of_everything_says_what_was_measured(content: ReportContent) -> None:
@@ -252,10 +262,9 @@ def test_any_part_may_be_none_or_missing(content: ReportContent, way: str) -> No
 def test_old_metrics_bring_no_new_sections(content: ReportContent) -> None:
     old = replace(content, metrics={"utility": {}, "risk": {}, "privacy": {}, "gate": {}}, baseline_risk={})
     assert disclosures(old) == ()
-    assert risk.overview(old, {}) is None
-    assert not any((risk.intruders(old), risk.together(old), risk.likelihood(old)))
+    assert not any((block.tables, block.charts) != ((), ()) for block in pointing(old))
     found = served(old)
-    assert (found.first, found.columns, found.pairs, found.tables, found.subgroups) == ((), None, None, None, None)
+    assert (found.first, found.charts, found.tables, subgroups(old)) == ((), (), (), ())
     assert further(old) == ()
     page = render(old)
     assert "tables of counts were not asked for" in page
@@ -287,7 +296,7 @@ def test_pairs_put_the_worst_columns_first_and_are_symmetric() -> None:
 def test_map_is_logarithmic_white_at_chance_and_clipped_at_a_thousand() -> None:
     shown = pairs([table(["a", "b"], 1e6), table(["a"], 0.2), table(["b"], 10.0)])
     assert shown is not None
-    figure = heatmap(shown)
+    (figure,) = draw(shown)
     (cells,) = figure.data
     place = shown.columns.index("a"), shown.columns.index("b")
     assert cells["z"][place[0]][place[0]] == 0.0
@@ -302,7 +311,7 @@ def test_many_columns_keep_their_names_and_too_many_are_counted() -> None:
     shown = pairs([table([a, b], 2.0) for k, a in enumerate(names) for b in names[:k]])
     assert shown is not None
     assert (len(shown.columns), shown.left_out) == (MOST_COLUMNS, 5)
-    figure = heatmap(shown)
+    (figure,) = draw(shown)
     assert len(figure.layout["xaxis"]["ticktext"]) == MOST_COLUMNS
     assert figure.width >= 14 * MOST_COLUMNS
     assert "5 columns that are served better are not drawn" in figure.caption
@@ -311,18 +320,17 @@ def test_many_columns_keep_their_names_and_too_many_are_counted() -> None:
 
 def test_worst_columns_come_first_with_their_noise_floor(content: ReportContent) -> None:
     found = served(content)
-    assert found.columns is not None
-    assert found.tables is not None
-    names = found.columns.layout["yaxis"]["ticktext"]
+    (figure,) = draw(found.charts[0])
+    names = figure.layout["yaxis"]["ticktext"]
     assert names[0] == "visits"  # drawn from another distribution
-    values = drawn(found.columns, "copies")
+    values = drawn(figure, "copies")
     assert values == sorted(values, reverse=True)
     assert "region" not in names  # kept, so the same in every copy
     entry = next(one for one in content.metrics["utility"]["tables"] if one["columns"] == ["visits"])
-    halves = drawn(found.columns, "two halves of the original")
+    halves = drawn(figure, "two halves of the original")
     assert math.isclose(halves[0], max(entry["noise"]["s_pmse"], 0.1), rel_tol=1e-5)
     assert found.first[0].startswith("Worst-served columns, S_pMSE over 3 (1 is chance): visits")
-    assert found.tables.rows[0][1].startswith("▲ ")
+    assert found.tables[0].rows[0][1].startswith("▲ ")
 
 
 def test_subgroups_are_ordered_by_what_their_own_halves_give(content: ReportContent) -> None:
@@ -337,10 +345,10 @@ def test_subgroups_are_ordered_by_what_their_own_halves_give(content: ReportCont
             "columns": [{"column": "age", "s_pmse": 2.5}],
         },
     ]
-    found = served(changed(content, utility__subgroups=lines))
-    assert found.subgroups is not None
-    assert [row[0] for row in found.subgroups.rows] == ["risk group: high", "risk group: low"]
-    assert any("risk group high, whose tables differ 4 times as much" in line for line in found.first)
+    other = changed(content, utility__subgroups=lines)
+    (table,) = subgroups(other)
+    assert [row[0] for row in table.rows] == ["risk group: high", "risk group: low"]
+    assert any("risk group high, whose tables differ 4 times as much" in line for line in served(other).first)
 
 
 def test_a_good_release_is_said_to_be_good(content: ReportContent) -> None:
@@ -358,12 +366,13 @@ def test_filled_gaps_are_said_to_be_behind_a_difference(content: ReportContent) 
 
 
 def test_score_histograms_are_shares_of_records(content: ReportContent) -> None:
-    found = propensity(content)
-    assert [figure.title for figure in found.figures] == [
+    found = scores(content)
+    pictures = [figure for chart in found.charts for figure in draw(chart)]
+    assert [figure.title for figure in pictures] == [
         "Scores by logistic regression",
         "Scores by classification tree",
     ]
-    for figure, model in zip(found.figures, ("logit", "cart"), strict=True):
+    for figure, model in zip(pictures, ("logit", "cart"), strict=True):
         shape = content.metrics["utility"]["pmse"][model]["histogram"]
         original, *copies = figure.data
         assert len(copies) == 2
@@ -372,9 +381,8 @@ def test_score_histograms_are_shares_of_records(content: ReportContent) -> None:
         np.testing.assert_allclose(
             original["y"][1:-1], 100 * np.mean(shape["original"], axis=0) / N, rtol=1e-5, atol=1e-9
         )
-    assert found.table is not None
-    assert len(found.table.rows) == 2
-    assert all("not computed" not in row for row in found.table.rows)
+    assert len(found.tables[0].rows) == 2
+    assert all("not computed" not in row for row in found.tables[0].rows)
 
 
 def test_ratio_and_null_are_said_in_words(content: ReportContent) -> None:
@@ -383,7 +391,7 @@ def test_ratio_and_null_are_said_in_words(content: ReportContent) -> None:
         "cart": {"value": 0.01, "ratio": 0.4, "standardised": -1.0, "null_kind": "formula"},
         "boosting": {"value": 0.01, "ratio": None, "reason": "too few copies"},
     }
-    sentences = propensity(changed(content, utility__pmse=models)).sentences
+    sentences = scores(changed(content, utility__pmse=models)).sentences
     assert (
         "told apart 4 times as well as copies from the right model would be, 2.5 standard deviations above"
         in sentences[0]
@@ -395,11 +403,11 @@ def test_ratio_and_null_are_said_in_words(content: ReportContent) -> None:
 
 def test_sign_significance_and_fit_are_counted(content: ReportContent) -> None:
     (entry,) = content.metrics["utility"]["analyses"]
-    (view,) = utility.analyses(content)
+    _, block = handed(content, "utility", "analyses")
     signs = sum(term["sign_agrees"] for term in entry["terms"])
     sure = sum(term["significance_agrees"] for term in entry["terms"])
-    assert view.agreement == f"The sign agrees for {signs} of 3, the significance for {sure} of 3."
-    assert view.fit.startswith("All coefficients together (lack of fit, p = ")
+    assert block.sentences[0].endswith(f"The sign agrees for {signs} of 3, the significance for {sure} of 3.")
+    assert block.sentences[-1].startswith("All coefficients together (lack of fit, p = ")
 
 
 @pytest.mark.parametrize(
@@ -413,8 +421,8 @@ def test_sign_significance_and_fit_are_counted(content: ReportContent) -> None:
     ],
 )
 def test_fit_is_judged_by_the_spread_between_copies_where_known(fit: Any, said: str) -> None:
-    assert said in utility._fit(fit)
-    assert bool(utility._fit(fit)) == bool(said)
+    assert said in repeated.fit(fit)
+    assert bool(repeated.fit(fit)) == bool(said)
 
 
 def test_further_measures_leave_out_what_was_kept(content: ReportContent) -> None:
@@ -431,10 +439,9 @@ def test_further_measures_leave_out_what_was_kept(content: ReportContent) -> Non
 
 
 def test_all_intruders_stand_side_by_side(content: ReportContent) -> None:
-    figure = risk.overview(content, risk.sections(content))
-    assert figure is not None
+    (figure,) = draw(pointing(content)[0].charts[0])
     names = figure.layout["yaxis"]["ticktext"]
-    assert names[0] == risk.BEFORE
+    assert names[0] == BEFORE
     assert {"“neighbour”", "“one copy”", "“reporter”", "Lining up, then averaging", "Most likely record"} <= set(names)
     expected = next(trace for trace in figure.data if trace["name"] == "expected matches")
     likely = content.metrics["risk"]["identity_likelihood"]["expected_links"]
@@ -445,42 +452,55 @@ def test_all_intruders_stand_side_by_side(content: ReportContent) -> None:
 
 
 def test_own_intruders_are_described(content: ReportContent) -> None:
-    said = {attack.name: attack.words for attack in risk.attacks(content)}
+    risk = content.metrics["risk"]
+    said = {attack.name: attack.words for attack in attacks(risk, content.comparison, content.intruders)}
     assert said["neighbour"] == "Knows age, but age with error."
     assert "a single copy" in said["one copy"]
     assert "does not know whether the person is in the file" in said["reporter"]
     assert "averaging the copies first" in said["reporter"]
-    unknown = replace(content, intruders={})
-    assert "evaluation.intruders" in {a.name: a.words for a in risk.attacks(unknown)}["neighbour"]
+    unknown = {attack.name: attack.words for attack in attacks(risk, content.comparison, {})}
+    assert "evaluation.intruders" in unknown["neighbour"]
 
 
 def test_a_value_far_out_does_not_squeeze_the_others() -> None:
-    figure = dots("t", ["before", "a", "b"], [Marks("m", [600.0, 5.0, 4.0], "#000", "circle")], axis="x", caption="c.")
+    marks = [Marks("m", [600.0, 5.0, 4.0], "single")]
+    (figure,) = draw(Dots("t", ["before", "a", "b"], marks, axis="x", caption="c."))
     (trace,) = figure.data
     assert trace["x"] == [6.25, 5.0, 4.0]
-    assert trace["marker"]["symbol"] == ["triangle-right", "circle", "circle"]
+    assert trace["marker"]["symbol"] == ["triangle-right", "circle-open", "circle-open"]
     assert "triangle" in figure.caption
     assert "600" in trace["text"][0]
 
 
+def test_a_chart_that_nobody_draws_is_an_error() -> None:
+    with pytest.raises(TypeError, match="nobody draws str"):
+        draw("a chart")
+
+
+def test_measures_can_be_told_by_their_section_alone(content: ReportContent) -> None:
+    sections = content.metrics["utility"]
+    worst, _ = UTILITY["tables"].blocks(sections["tables"])
+    scores, _ = UTILITY["pmse"].blocks(sections["pmse"])
+    assert worst.tables[0].rows[0] == served(content).tables[0].rows[0]
+    assert scores.tables
+    assert UTILITY["pmse"].blocks(None)[0].absent == "pMSE was not asked for (evaluation.utility)"
+
+
 def test_likelihood_names_its_links_as_matches(content: ReportContent) -> None:
     section = content.metrics["risk"]["identity_likelihood"]
-    shown = risk.sections(content)["Most likely record"]
+    shown = sections_of(content.metrics["risk"])["Most likely record"]
     assert shown["expected_match"] == section["expected_links"]
     assert [line["expected_match"] for line in shown["per_group"]] == [
         line["expected_links"] for line in section["per_group"]
     ]
-    found = risk.likelihood(content)
-    assert found is not None
-    assert len(found.rows) == 7
+    assert len(pointing(content)[0].tables[1].rows) == 7
 
 
 def test_releases_are_judged_together(content: ReportContent) -> None:
-    block = risk.together(content)
-    assert block is not None
+    *_, block = pointing(content)
     assert block.words.startswith("1 earlier release of the same data (2025-03-01)")
     assert [row[1] for row in block.tables[0].rows] == ["this one alone", "all together"]
-    assert risk.together(changed(content, risk__releases=None)) is None
+    assert len(pointing(changed(content, risk__releases=None))) == 3
 
 
 def test_disclosures_stand_with_their_baselines(content: ReportContent) -> None:
@@ -538,7 +558,9 @@ def test_one_of_several_measures_in_a_block_says_why_it_is_not_there(content: Re
 
 
 def test_the_curve_of_the_membership_test_is_drawn(content: ReportContent) -> None:
-    figure = curve(blocks(content)["Knowing who is in the file"].curves)
+    (chart,) = blocks(content)["Knowing who is in the file"].charts
+    assert isinstance(chart, Curves)
+    (figure,) = draw(chart)
     lines = content.metrics["risk"]["membership"]["attacks"]
     assert [trace["name"] for trace in figure.data][:2] == ["a coin", "close to a row, all columns"]
     assert len(figure.data) == 1 + len(lines)
@@ -548,12 +570,11 @@ def test_the_curve_of_the_membership_test_is_drawn(content: ReportContent) -> No
     at_five = max(true for false, true in lines[0]["roc"] if false <= 0.05)
     assert f"close to a row, all columns {percent(at_five)}" in figure.alt
     without = changed(content, risk__membership={"attacks": [{**line, "roc": None} for line in lines]})
-    assert blocks(without)["Knowing who is in the file"].curves == {}
+    assert blocks(without)["Knowing who is in the file"].charts == ()
 
 
 def test_one_copy_alone_stands_beside_all(content: ReportContent) -> None:
-    table = risk.overall(risk.sections(content))
-    assert table is not None
+    (table,) = pointing(content)[2].tables
     row = next(row for row in table.rows if "one copy only" in row[0])
     alone = content.metrics["risk"]["identity"]["one_copy"]["expected_match_rate"]
     assert row[table.head.index("Matching each copy")] == percent(alone)

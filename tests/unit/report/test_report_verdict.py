@@ -16,13 +16,12 @@ from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.tally import Bound
 from synthdp.evaluation.gate.verdict import check, undecided
 from synthdp.evaluation.measures import RISK, pointing
-from synthdp.report import names, summary
-from synthdp.report.content import ReportContent
+from synthdp.evaluation.measures.found import pointing_blocks
+from synthdp.report import ReportContent, summary
 from synthdp.report.decision import decision, learnt
 from synthdp.report.page import render, told
 from synthdp.report.reasons import next_step, reasons
-from synthdp.report.risk import likelihood
-from synthdp.report.words import share
+from synthdp.report.words import attack_title, share
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 
@@ -138,6 +137,13 @@ def test_each_limit_has_one_reason_and_names_who_else() -> None:
     assert found["min_overlap"].useful
 
 
+def test_an_interval_is_cut_at_zero_only_where_its_figure_is_not_below() -> None:
+    below = check("max_memorised", "memorised", Bound(-0.0018, -0.003, -0.00065), 0.02)
+    above = check("max_memorised", "memorised", Bound(0.001, -0.003, 0.004), 0.02)
+    rows = decision(content(gate(below, above))).checks.rows  # type: ignore[union-attr]
+    assert [row[2:4] for row in rows] == [("0.1%", "0% to 0.4%"), ("−0.18%", "−0.3% to −0.065%")]
+
+
 def test_accepted_risks_are_no_reasons_and_safe_is_not_yes() -> None:
     taken = Verdict((*RISKY, *USEFUL)).accepting(
         {"max_individual": "a", "max_attribute_gain": "b", "verbatim": "c", "memorised": "d"}
@@ -245,8 +251,8 @@ def test_every_limit_and_intruder_has_its_words() -> None:
         "analyses",
         "pmse",
     ):
-        assert names.attack_title(name) != name
-    assert names.attack_title("identity by person") == "Matching each copy, any row of a person"
+        assert attack_title(name) != name
+    assert attack_title("identity by person") == "Matching each copy, any row of a person"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +279,7 @@ def test_a_share_stands_on_its_side_of_the_limit(value: float, limit: float | No
 )
 def test_the_membership_game_says_what_its_interval_means(section: dict, said: str):
     game = {"auc": 0.68, "high": 0.7, "advantage": 0.3, "game": "given_kept", **section}
-    blocks = {block.title: block for block in told(content(gate(*SAFE), membership_shadow=game).metrics, "risk", RISK)}
+    blocks = {block.title: block for block in told(content(gate(*SAFE), membership_shadow=game), "risk", RISK)}
     sentences = blocks["The membership game with shadow fits"].sentences
     assert any(said in sentence for sentence in sentences)
     assert any("Kept columns appear in the copies" in sentence for sentence in sentences)
@@ -297,10 +303,9 @@ def test_new_measures_have_their_blocks() -> None:
         "verbatim": {"rows": 1, "chance": 0, "values": [{"column": "age", "unique": 9, "own_row": 3, "excess": 3}]},
     }
     found = content(gate(*SAFE), **risk)
-    table = likelihood(found)
-    assert table is not None
+    (table,) = pointing_blocks(risk, found.comparison, before={})[0].tables
     assert table.head == ("Measure", "Public files only", "Looking for extremes")
-    blocks = {block.title: block for block in told(found.metrics, "risk", RISK)}
+    blocks = {block.title: block for block in told(found, "risk", RISK)}
     assert blocks["Memorising"].tables[0].rows[0] == ("Reproduced exactly", "10%", "2%", "8% (5% to 11%)")
     assert (
         "The interval lies above 0.5: the copies reveal who was in the data."
@@ -310,7 +315,7 @@ def test_new_measures_have_their_blocks() -> None:
     assert blocks["Rows copied over"].tables[0].rows[0][0] == "age"
     panel = {"mean": 0.9, "worst": 0.2, "n": 3, "regressions": [{"formula": "a ~ b", "overlap": 0.9}]}
     with_panel = replace(found, metrics={**found.metrics, "utility": {"panel": panel}})
-    (shown,) = told(with_panel.metrics, "utility", ["panel"])
+    (shown,) = told(with_panel, "utility", ["panel"])
     assert shown.tables[0].rows == (("a ~ b", "0.9"),)
     assert "Unforeseen analyses" in render(with_panel)
 

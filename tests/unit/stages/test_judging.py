@@ -18,7 +18,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.gate.tally import Tally
-from synthdp.release.held import Earlier
+from synthdp.release.register import Earlier
 from synthdp.report.summary import headline
 from synthdp.seeding import Streams
 from synthdp.stages import gating
