@@ -28,6 +28,7 @@ REPLACED: Mapping[Method, tuple[int, int]] = {
     "copula": (6, 12),
 }
 MANY_LONELY = 0.01
+LITTLE = 50  # values of the source for each of the function: what is told is lost among them
 COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
 UNITS = {"household": "households", "person": "people with several records"}
 
@@ -149,12 +150,16 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 guesses[relation.kept] = _telling_design(guess, relation)
                 continue
             relative = relatives.describe(data, relation)
-            if method == "auto" and relation.kind in ("near-copy", "determines") and guess.design is None and guess.numeric:
+            if relation.kind == "function" and _says_little(data, relation):
+                note = f"{relative.words}, of which it has too few values to tell any"
+                guesses[relation.kept] = replace(guess, keep_anyway=True, evidence=(*guess.evidence, note))
+                continue
+            gone = any(guesses[source].role in (Role.DROP, Role.DERIVED) for source in relative.sources)
+            if method == "auto" and guess.numeric and guess.design is None and (relative.formula is None or gone):
                 series = data.frame[guess.name]
                 too = replace(guess, evidence=(*guess.evidence, f"{relative.words}, so replaced too"))
                 guesses[relation.kept] = _replaced(_known(too, series, relative.words), series)
                 continue
-            gone = any(guesses[source].role in (Role.DROP, Role.DERIVED) for source in relative.sources)
             if relative.formula is not None and not gone:
                 note = "recomputed in every copy"
                 changed = replace(guess, role=Role.DERIVED, derived=relative.formula, tolerance=None)
@@ -165,6 +170,12 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 note = "rows that share it would tell that, whatever the mask hides; to keep it, keep what it tells"
             seen = dict.fromkeys((*guess.evidence, relative.words, note))
             guesses[relation.kept] = replace(changed, evidence=tuple(seen), decide=())
+
+
+def _says_little(data: Microdata, relation: Relation) -> bool:
+    """Return whether a column is no coarsening but some function, with few values, of a column with very many."""
+    values = min(data.frame[source].nunique() for source in relation.replaced)
+    return LITTLE * data.frame[relation.kept].nunique() <= values
 
 
 def _telling_design(guess: Guess, relation: Relation) -> Guess:
