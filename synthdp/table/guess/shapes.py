@@ -99,7 +99,7 @@ def _line(slopes: Sequence[float], constant: float, used: Sequence[str]) -> Iter
             continue
         terms = [quoted(name) if text == "1" else f"{text} * {quoted(name)}" for text, name in zip(shown, used, strict=True)]
         last = float(f"{constant:.{digits}g}") if abs(constant) > CLOSE * max(size, 1) else 0.0
-        text = " + ".join([*terms, *([f"{last:g}" if digits == 3 else repr(last)] if last else [])])
+        text = " + ".join([*terms, *([f"{last:.10g}"] if last else [])])
         yield text.replace("+ -1 * ", "- ").replace("+ -", "- ")
 
 
