@@ -7,18 +7,19 @@ were written to (gather.py there is a list of how).
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from reports.cells import Line
 from reports.markdown import table_of
 from reports.study import Results, Study
 from synthdp.config.proposal import Method, Proposal, propose
 from synthdp.table import io
+from synthdp.table.schema import Design
 
 KEY = Path(__file__).parent / "key.json"
 BEFORE = Path(__file__).parent / "before.json"
 METHOD: Method = "auto"
-PARTS = ("weights", "strata", "cluster")
+PARTS: tuple[Design, ...] = get_args(Design)
 SETS = {"tuned": "Ten files that init was built on", "held_out": "Five files that it saw once, afterwards"}
 
 

@@ -26,6 +26,8 @@ class Guess:
         Whether an intruder may know it, with figures, where ``run`` will ask.
     design
         Its part in the survey's design, as ``data`` will say.
+    technical
+        Whether it belongs to the survey's design at all: a second weight, the number of a household.
     keep_anyway
         Whether it is kept although it gives a replaced column away.
     """
@@ -44,6 +46,7 @@ class Guess:
     decide: tuple[str, ...] = ()
     question: str | None = None
     design: Design | None = None
+    technical: bool = False
     keep_anyway: bool = False
 
     @property

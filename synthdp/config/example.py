@@ -7,6 +7,7 @@ from synthdp.table.guess import names, vocabulary
 from synthdp.table.schema import Kind, Role
 
 PREDICTORS = ("sex", "age", "education", "origin", "marital", "place", "household")
+GIVEN = ("birth", "age", "sex", "origin")  # nobody explains these
 MOST_PREDICTORS = 3
 MODELS = {Kind.BINARY: "logit", Kind.COUNT: "poisson"}
 NUMBERS = (Kind.CONTINUOUS, Kind.SEMICONTINUOUS, Kind.COUNT)
@@ -31,7 +32,7 @@ def example(columns: Sequence[Guess]) -> list[str]:
 
 def _usable(guess: Guess) -> bool:
     """Return whether a column may stand in a formula: released, no part of the design, with a plain name."""
-    released = guess.role in (Role.REPLACE, Role.KEEP) and guess.design is None
+    released = guess.role in (Role.REPLACE, Role.KEEP) and not guess.technical
     return released and guess.name.isidentifier() and guess.kind not in (None, Kind.DATE)
 
 
@@ -42,8 +43,12 @@ def _counted(outcome: Guess) -> bool:
 
 def _outcomes(usable: Sequence[Guess]) -> Iterator[Guess]:
     """Yield outcomes, the likeliest first: by name, then numbers that nobody would know, then other numbers."""
+    about = {guess.name: names.topic(guess.name) for guess in usable}
     fit = [guess for guess in usable if guess.kind in NUMBERS or guess.levels == (0, 1)]
-    for table in vocabulary.OUTCOMES:
+    fit = [guess for guess in fit if about[guess.name] not in GIVEN]
+    yield from (guess for guess in fit if names.means(guess.name, vocabulary.OUTCOMES[0]))
+    yield from (guess for guess in fit if about[guess.name] == "income")
+    for table in vocabulary.OUTCOMES[1:]:
         yield from (guess for guess in fit if names.means(guess.name, table))
     numbers = [guess for guess in fit if guess.kind in NUMBERS]
     yield from sorted(numbers, key=lambda guess: bool(guess.key))

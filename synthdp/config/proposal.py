@@ -107,7 +107,12 @@ def propose(frame: pd.DataFrame, *, method: Method = PROPOSED, labels: Labels = 
     computed = _computed(data, related, survey)
     for name, formula in computed.items():
         guesses[name] = _recomputed(guesses[name], formula)
-    related = {name: relation for name, relation in related.items() if name not in computed and name not in survey.why}
+    beside = {*computed, *survey.why}
+    related = {
+        name: relation
+        for name, relation in related.items()
+        if name not in beside and not set(relation.replaced) & set(survey.why)
+    }
     for name, relation in related.items():
         guesses[name] = replace(guesses[name], evidence=(*guesses[name].evidence, relatives.words(relation)))
     own = [name for name in natures if guesses[name].role is Role.KEEP and name not in survey.why]
@@ -142,7 +147,7 @@ def _lay_design(guesses: dict[str, Guess], survey: design.Found) -> None:
 
 
 def _computed(data: Microdata, related: Mapping[str, Relation], survey: design.Found) -> dict[str, Formula]:
-    """Return the columns that a formula gives: a simple one of any columns, or a relation that can be written as one."""
+    """Return the columns that a formula gives: a simple one, or a relation that can be written as one."""
     fixed = {*survey.parts.values(), *survey.units}
     found = formulas.find(data, never=fixed, unused=survey.units)
     for name, relation in related.items():

@@ -52,7 +52,8 @@ def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
 def of_design(guess: Guess, part: Design | None, why: str) -> Guess:
     """Return a column of the survey's design, which is kept as it is."""
     kind = Kind.NOMINAL if part in ("strata", "cluster") else guess.kind
-    return replace(guess, kind=kind, levels=(), design=part, evidence=(why, *guess.evidence[1:]), decide=())
+    said = (why, *guess.evidence[1:])
+    return replace(guess, kind=kind, levels=(), design=part, technical=True, evidence=said, decide=())
 
 
 def of_unit(guess: Guess, unit: str) -> Guess:
@@ -181,7 +182,9 @@ def _says_little(data: Microdata, relation: Relation) -> bool:
 def _telling_design(guess: Guess, relation: Relation) -> Guess:
     """Return weights or strata that give a replaced column away: kept all the same, and asked about."""
     told = " and ".join(relation.replaced)
-    sentence = f"the {guess.design} tell {told}, which is replaced; drop them, make them coarser (round), or keep {told}."
+    sentence = (
+        f"the {guess.design} tell {told}, which is replaced; drop them, make them coarser (round), or keep {told}."
+    )
     return replace(guess, keep_anyway=True, decide=(*guess.decide, sentence))
 
 

@@ -83,7 +83,7 @@ def _weight(series: pd.Series, name: str, label: str, tall: bool) -> str | None:
         return None
     values = series.to_numpy(np.float64)
     levels = len(np.unique(values))
-    if values.min() < 0 or levels < FEWEST_VALUES or not sure and values.min() == 0:
+    if values.min() < 0 or levels < FEWEST_VALUES or (not sure and values.min() == 0):
         return None
     if sure or _said(label):
         return f"weights of a sample: the {'name' if sure else 'label'} says so, positive, {levels} values"
@@ -113,7 +113,7 @@ def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, s
         codes = distinct(frame[name])
         counts = np.bincount(codes)
         repeated = 1 - len(counts) / len(frame)
-        if not FEWEST_UNITS <= len(counts) or repeated < LEAST_REPEATED or len(frame) > MOST_PER_UNIT * len(counts):
+        if not len(counts) >= FEWEST_UNITS or repeated < LEAST_REPEATED or len(frame) > MOST_PER_UNIT * len(counts):
             continue
         when = next((time for time in times if time != name and not _twice(frame, name, time)), None)
         person = names.means(name, vocabulary.PERSONS) or names.is_identifier(name)
@@ -122,7 +122,10 @@ def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, s
         if person and when is not None:
             found[name] = ("person", f"numbers {len(counts)} people of a panel, each once for every {when}")
         elif house:
-            found[name] = ("household", f"numbers {len(counts)} households: the name says so, and they have several rows")
+            found[name] = (
+                "household",
+                f"numbers {len(counts)} households: the name says so, and they have several rows",
+            )
         elif person:
             found[name] = ("person", f"numbers {len(counts)} units of several rows: the name says so")
         elif together and when is not None and _constant_within(frame, codes, [name, when]):

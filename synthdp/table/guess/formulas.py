@@ -55,7 +55,7 @@ def find(data: Microdata, *, never: Collection[str] = (), unused: Collection[str
     (``expersq``), then the one that nobody would know as such, then the last in the file.
     """
     numbers = _numbers(data)
-    if not FEWEST_RECORDS <= len(data) or len(numbers) > MOST_COLUMNS:
+    if not len(data) >= FEWEST_RECORDS or len(numbers) > MOST_COLUMNS:
         return {}
     sources = {name: values for name, values in numbers.items() if name not in unused}
     found: dict[str, Formula] = {}
@@ -67,14 +67,16 @@ def find(data: Microdata, *, never: Collection[str] = (), unused: Collection[str
     return found
 
 
-def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, int, int]:
+def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, bool, int, int]:
     said = any(len(source) > 1 and source in name and source != name for source in one.sources)
-    return not said, names.topic(name) is not None and not said, len(one.sources), -order.index(name)
+    known = names.topic(name) is not None and not said
+    # of a product and its factors the product was computed
+    return not said, " / " in one.text, known, len(one.sources), -order.index(name)
 
 
 def leads_to(source: str, name: str, found: Mapping[str, Formula]) -> bool:
     """Return whether a column is computed from another, through however many others."""
-    return source == name or source in found and any(leads_to(one, name, found) for one in found[source].sources)
+    return source == name or (source in found and any(leads_to(one, name, found) for one in found[source].sources))
 
 
 def _numbers(data: Microdata) -> dict[str, Floats]:
@@ -92,10 +94,10 @@ def _of(data: Microdata, name: str, y: Floats, sources: Mapping[str, Floats]) ->
     """Yield the simplest formulas of a column."""
     others = {other: values for other, values in sources.items() if other != name}
     present = np.flatnonzero(np.isfinite(y))
-    if len(present) < FEWEST_RECORDS or not others:
+    if len(present) < FEWEST_RECORDS:
         return
     rows = _telling(y, present)
-    table = np.column_stack([values[rows] for values in others.values()])
+    table = np.array([values[rows] for values in others.values()], dtype=np.float64).reshape(len(others), len(rows)).T
     clipped = float(y[present].min()) == 0
     for forms in (
         shapes.of_one(list(others), table, y[rows]),

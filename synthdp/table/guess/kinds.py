@@ -72,8 +72,10 @@ def _of_numbers(values: Floats, name: str, label: str) -> Nature:
         return Nature(Kind.NOMINAL, f"{len(found)} whole numbers, taken for codes without an order because of the name")
     if whole and _digits_of_codes(found, counts):
         why = "of many digits, heaped on a few that are not round: taken for codes without an order"
-        return Nature(Kind.NOMINAL, f"{len(found)} whole numbers {why}", doubt="codes, or amounts? Say kind: continuous.")
-    if whole and len(found) <= MONTHS and 1 <= found[0] and found[-1] <= MONTHS and names.is_month(name, label):
+        return Nature(
+            Kind.NOMINAL, f"{len(found)} whole numbers {why}", doubt="codes, or amounts? Say kind: continuous."
+        )
+    if whole and len(found) <= MONTHS and found[0] >= 1 and found[-1] <= MONTHS and names.is_month(name, label):
         return Nature(Kind.ORDINAL, f"{len(found)} whole numbers, taken for months because of the name")
     if len(found) <= FEW_LEVELS and len(found) < 0.5 * len(values):
         what = "whole numbers" if whole else "numbers"

@@ -39,7 +39,7 @@ def topic(name: str, label: str = "") -> str | None:
     --------
     >>> topic("Age_raw"), topic("Geschlecht"), topic("RAC1P"), topic("cholesterol")
     ('age', 'sex', 'origin', None)
-    >>> topic("motheduc"), topic("percentage"), topic("v7", "Age of respondent"), topic("v8", "Ideal number of children")
+    >>> topic("motheduc"), topic("percentage"), topic("v7", "Age of respondent"), topic("v8", "Ideal age to marry")
     ('education', None, 'age', None)
     """
     whole = plain(name)
@@ -110,7 +110,7 @@ def is_unordered(name: str, label: str = "") -> bool:
     named = bool(set(some) & known.UNORDERED_WORDS) or any(word.endswith(known.UNORDERED_ENDINGS) for word in some)
     said = bool(set(words(label)) & known.CODE_LABELS) and not set(words(label)) & known.VETOES - {"injury"}
     about = topic(name, label)
-    return about in known.UNORDERED or about not in ("education", "age", "income") and (named or said)
+    return about in known.UNORDERED or (about not in ("education", "age", "income") and (named or said))
 
 
 def is_month(name: str, label: str = "") -> bool:

@@ -42,14 +42,14 @@ def of_one(others: Sequence[str], table: Floats, y: Floats) -> Forms:
             "log({} / 1000)": np.log(table / 1000),
         }
     for shape, values in shapes.items():
-        for at in np.flatnonzero(_same(values, column)):
+        for at in np.flatnonzero(_same(values, column)).tolist():
             yield shape.format(quoted(others[at])), (others[at],)
     centred = table - table.mean(axis=0)
     norm = np.sqrt((centred**2).sum(axis=0))
     moved = y - y.mean()
     with np.errstate(all="ignore"):
         r2 = np.nan_to_num((centred * moved[:, None]).sum(axis=0) / (norm * np.sqrt((moved**2).sum()))) ** 2
-    for at in np.flatnonzero(r2 > EXACT_R2):
+    for at in np.flatnonzero(r2 > EXACT_R2).tolist():
         slope, constant = np.polyfit(table[:, at], y, 1)
         yield from ((form, (others[at],)) for form in _line([slope], constant, [others[at]]))
 
@@ -60,10 +60,10 @@ def of_two(others: Sequence[str], table: Floats, y: Floats) -> Forms:
     with np.errstate(all="ignore"):
         for at, name in enumerate(others):
             x = table[:, [at]]
-            for beside in np.flatnonzero(_same(x * table, first)):
+            for beside in np.flatnonzero(_same(x * table, first)).tolist():
                 if beside > at:
                     yield f"{quoted(name)} * {quoted(others[beside])}", (name, others[beside])
-            for beside in np.flatnonzero(_same(x / table, first)):
+            for beside in np.flatnonzero(_same(x / table, first)).tolist():
                 if beside != at:
                     yield f"{quoted(name)} / {quoted(others[beside])}", (name, others[beside])
 
@@ -97,7 +97,9 @@ def _line(slopes: Sequence[float], constant: float, used: Sequence[str]) -> Iter
         shown = [f"{slope:.{digits}g}" for slope in slopes]
         if any(abs(float(text)) < 1e-8 * size for text in shown):
             continue
-        terms = [quoted(name) if text == "1" else f"{text} * {quoted(name)}" for text, name in zip(shown, used, strict=True)]
+        terms = [
+            quoted(name) if text == "1" else f"{text} * {quoted(name)}" for text, name in zip(shown, used, strict=True)
+        ]
         last = float(f"{constant:.{digits}g}") if abs(constant) > CLOSE * max(size, 1) else 0.0
         text = " + ".join([*terms, *([f"{last:.10g}"] if last else [])])
         yield text.replace("+ -1 * ", "- ").replace("+ -", "- ")

@@ -73,7 +73,7 @@ CODED: Mapping[str, str] = _by_word(
         "household": "noc np hhl hupac nchlt5 relshipp hx040 hhmmb ceb dmdhhsiz dmdfmsiz hrnumhou "
         "hompop childs rfamsze",
         "housing": "ownrent rentown ten bld hh021 hh020",
-        "income": "hx090 hinctnta indfmpir indhhin2 indfmin2 hefaminc hhninc hhincome py010n py010g hy020 hy010 eqincome",
+        "income": ":",
         "disability": "dis ph030 hlthhmp",
         "veteran": "mil vps drat dmqmiliz pemilit",
     }
@@ -84,8 +84,7 @@ STEMS: Mapping[str, str] = _by_word(
         "birth": "born brth birth dob yob",
         "age": "age ages",
         "sex": "sex male female fem gender gendr gndr",
-        "origin": "race ethnic hisp hispan hispanic black blck blk white wht wh asian nonwhite relig cath catholic immig "
-        "citizen nativ",
+        "origin": ":",
         "place": "region county cnty city urb urban rural metro smsa state town",
         "education": "educ edu school schl schooling degree college grad diploma",
         "marital": "marr married marit marital marst divorc widow wed",
@@ -96,12 +95,12 @@ STEMS: Mapping[str, str] = _by_word(
 )
 # what may stand beside them without changing who they tell about
 BESIDE = _set(
-    "hus husb husband wife wif sp spouse spous partner moth mother mom mum fath father dad par parent parents head ref "
-    "resp hh fam family house household l ln log real nom m f h w p n r num no nr nbr tot total yr yrs year years mo "
-    "mnth month months day date wk week weekly hr hrs hrly hourly annual ann ever first fst frst last cur curr current "
-    "pre post cat categ grp group gr level lev lvl code cd status stat type lt le ge gt under over big small sml smll sm "
-    "med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng young old oldest "
-    "youngest bin dum dummy flag raw rec recode years sq squared diff ch change lag"
+    "hus husb husband wife wif sp spouse spous partner moth mother mom mum fath father dad par parent parents head "
+    "ref resp hh fam family house household l ln log real nom m f h w p n r num no nr nbr tot total yr yrs year "
+    "years mo mnth month months day date wk week weekly hr hrs hrly hourly annual ann ever first fst frst last cur "
+    "curr current pre post cat categ grp group gr level lev lvl code cd status stat type lt le ge gt under over big "
+    "small sml smll sm med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng "
+    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag"
 )
 SINGLE = _set("l m f h w p n r")  # of BESIDE, only in front, and one only
 # words that look like pieces and are none
@@ -112,11 +111,12 @@ WHOLE = _set(
 # a label with one of these does not speak of what a stranger would know
 VETOES = _set(
     "ideal desired expected expect prefer preferred want wanted wish intend plan planned opinion attitude attitudes "
-    "satisfied satisfaction feel feeling feelings cope think believe belief know knows knowledge control contraceptive "
-    "medication drug drugs drink drinks smoke smoked smoking cigarettes alcohol test score scores exam rate rates "
-    "average avg mean median tax taxed taxes price prices cost costs percent percentage share index quality restrictions "
-    "items scale impact injury disease diagnosis dx hospital benefit benefits difference change growth "
-    "do does did how what which why would should could have you your their whether trust support oppose favor important"
+    "satisfied satisfaction feel feeling feelings cope think believe belief know knows knowledge control "
+    "contraceptive medication drug drugs drink drinks smoke smoked smoking cigarettes alcohol test score scores "
+    "exam rate rates average avg mean median tax taxed taxes price prices cost costs percent percentage share index "
+    "quality restrictions items scale impact injury disease diagnosis dx hospital benefit benefits difference "
+    "change growth do does did how what which why would should could have you your their whether trust support "
+    "oppose favor important"
 )
 # in labels these mean too many other things
 VAGUE = _set(
@@ -125,8 +125,9 @@ VAGUE = _set(
 )
 PLACES = _set(
     "alabama alaska arizona arkansas california colorado connecticut delaware florida georgia hawaii idaho illinois "
-    "indiana iowa kansas kentucky louisiana maine maryland massachusetts michigan minnesota mississippi missouri montana "
-    "nebraska nevada ohio oklahoma oregon pennsylvania tennessee texas utah vermont virginia wisconsin wyoming"
+    "indiana iowa kansas kentucky louisiana maine maryland massachusetts michigan minnesota mississippi missouri "
+    "montana nebraska nevada ohio oklahoma oregon pennsylvania tennessee texas utah vermont virginia wisconsin "
+    "wyoming"
 )
 IDENTIFIERS = _set(
     "id ids uid uuid guid pid name surname firstname lastname fullname forename email mail phone telephone tel mobile "
@@ -139,9 +140,9 @@ IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "a
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
 UNORDERED_WORDS = _set(
-    "relationship relat religion party type class group code category industry sector denomination language method mode "
-    "brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital site center "
-    "centre clinic nation nationality birthplace"
+    "relationship relat religion party type class group code category industry sector denomination language method "
+    "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
+    "site center centre clinic nation nationality birthplace"
 )
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
 # a label with one of these says that numbers are codes
@@ -150,11 +151,11 @@ MONTHS = _set("month mnth mnt mth monat mois mes mese maand miesiac")
 MONTH_STARTS = ("month", "mnth")
 # columns of a survey's design: a sure name alone is enough, another needs values that behave so
 WEIGHTS = _set(
-    "pweight pweights fweight aweight iweight finalwgt fnlwgt finalwt pwgtp wgtp perwt hhwt wtmec wtmecyr wtint wtintyr "
-    "wtfinl wtsupp asecwt earnwt dweight pspwght pweight anweight rb050 db090 pb040 rb060 rb064 wtssall wtssnr sampwt "
-    "samplewt sampweight samplingweight surveyweight svywt svywgt designweight finalweight personweight perwgt hhweight "
-    "hweight pwt pwgt v005 hv005 weights wts gewicht hochrechnungsfaktor poids ponderation ponderacion factorexp expfactor "
-    "fexp wgtfin wtper pesowgt leadwt"
+    "pweight pweights fweight aweight iweight finalwgt fnlwgt finalwt pwgtp wgtp perwt hhwt wtmec wtmecyr wtint "
+    "wtintyr wtfinl wtsupp asecwt earnwt dweight pspwght anweight rb050 db090 pb040 rb060 rb064 wtssall wtssnr "
+    "sampwt samplewt sampweight samplingweight surveyweight svywt svywgt designweight finalweight personweight "
+    "perwgt hhweight hweight pwt pwgt v005 hv005 weights wts gewicht hochrechnungsfaktor poids ponderation "
+    "ponderacion factorexp expfactor fexp wgtfin wtper pesowgt leadwt"
 )
 PERSON_WEIGHTS = _set("rb050 pwgtp perwt pb040 pwt pwgt perwgt personweight wtper pweight finalwgt fnlwgt")
 SAMPLING = _set("sample sampling survey design final person household expansion probability post poststratification")
@@ -165,28 +166,31 @@ BODY = _set(
 )
 HEIGHTS = _set("height ht hgt htcm heightcm bmi stature groesse taille")
 STRATA = _set(
-    "strata stratum strat sdmvstra vstrat varstrat varstr stratid stratumid strataid v022 v023 hv022 hv023 stra estrato "
-    "schicht strate sstrat psstrat designstrata stratvar"
+    "strata stratum strat sdmvstra vstrat varstrat varstr stratid stratumid strataid v022 v023 hv022 hv023 stra "
+    "estrato schicht strate sstrat psstrat designstrata stratvar"
 )
 CLUSTERS = _set(
-    "psu cluster clust clusterid clusters psuid sdmvpsu vpsu varpsu varunit v021 v001 hv021 hv001 ppsu ea psunum clustid "
-    "clusternum ultcluster upm conglomerado grappe klumpen secu"
+    "psu cluster clust clusterid clusters psuid sdmvpsu vpsu varpsu varunit v021 v001 hv021 hv001 ppsu ea psunum "
+    "clustid clusternum ultcluster upm conglomerado grappe klumpen secu"
 )
 HOUSEHOLDS = _set(
     "hhid hid hh hhnum hhno householdid household_id hhold householdnumber hhserial serial serialno famid familyid fid "
     "fam family db030 hb030 rx030 px030 hx030 pairid twinpair coupleid dyad motherid momid idhh hhidpn folio"
 )
 PERSONS = _set(
-    "id pid personid person nr idcode caseid case respid resp subject subj subjectid patient patientid indiv individual "
-    "idno idnum ind iid pupil student worker unit uid identifier panelid mergeid xwaveid persnr pidp nid casenum"
+    "id pid personid person nr idcode caseid case respid resp subject subj subjectid patient patientid indiv "
+    "individual idno idnum ind iid pupil student worker unit uid identifier panelid mergeid xwaveid persnr pidp nid "
+    "casenum"
 )
 TIMES = _set(
-    "year yr wave t time period round visit month quarter date welle jahr occasion week day syear survey_year yearsurvey "
-    "age grade semester term session spell"
+    "year yr wave t time period round visit month quarter date welle jahr occasion week day syear survey_year "
+    "yearsurvey age grade semester term session spell"
 )
 # what somebody would explain, the likeliest first
 OUTCOMES = (
     _set("y outcome response score scores result income earnings wage wages salary inc earns lwage"),
-    _set("gpa test exam final grade bwght birthweight birthwt sbp bmi hours visits cost costs expenditure health happy"),
+    _set(
+        "gpa test exam final grade bwght birthweight birthwt sbp bmi hours visits cost costs expenditure health happy"
+    ),
     _set("duration durat time survival weeks months days satisfaction rating vote approve employed inlf work union"),
 )
