@@ -24,6 +24,7 @@ from synthdp.table.schema import Column, Role, Schema
 MOST_COLUMNS = 150
 LOOKED_AT = 64
 FEWEST_RECORDS = 30
+ASKED = ("birth", "age", "sex", "education", "origin")  # people are asked for these, the rest is computed from them
 MOST_TRIED = 12
 SINGLE_PRECISION = 1e-6
 MOST_DECIMALS = 15
@@ -51,8 +52,8 @@ def find(data: Microdata, *, never: Collection[str] = (), unused: Collection[str
 
     Notes
     -----
-    Where each of several columns follows from the others, that one is taken to be computed whose name says so
-    (``expersq``), then the one that nobody would know as such, then the last in the file.
+    Where each of several columns follows from the others, that one is taken to be computed that nobody is asked for
+    (not age), whose name says so (``expersq``), and that comes after the others in the file.
     """
     numbers = _numbers(data)
     if not len(data) >= FEWEST_RECORDS or len(numbers) > MOST_COLUMNS:
@@ -67,11 +68,13 @@ def find(data: Microdata, *, never: Collection[str] = (), unused: Collection[str
     return found
 
 
-def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, bool, int, int]:
+def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, bool, bool, bool, int, int]:
+    """Return what speaks against a column having been computed so, what weighs most first."""
+    topic, at = names.topic(name), order.index(name)
     said = any(len(source) > 1 and source in name and source != name for source in one.sources)
-    known = names.topic(name) is not None and not said
+    after = all(order.index(source) < at for source in one.sources)
     # of a product and its factors the product was computed
-    return not said, " / " in one.text, known, len(one.sources), -order.index(name)
+    return topic in ASKED, not said, not after, " / " in one.text, topic is not None, len(one.sources), -at
 
 
 def leads_to(source: str, name: str, found: Mapping[str, Formula]) -> bool:

@@ -57,8 +57,9 @@ def in_order(levels: Sequence[str]) -> list[str] | None:
         if all(word in ranks for word in plain.values()):
             return _sorted(levels, {level: float(ranks[word]) for level, word in plain.items()})
     starts: dict[str, float] = {}
-    if all(match := [_INTERVAL.match(word) for word in plain.values()]):
-        return _sorted(levels, {level: float(one[1]) for level, one in zip(levels, match, strict=True) if one})
+    lows = {level: float(found[1]) for level, word in plain.items() if (found := _INTERVAL.match(word)) is not None}
+    if len(lows) == len(levels):
+        return _sorted(levels, lows)
     for level, word in plain.items():
         match = _RANGE.match(word)
         # plain numbers are no ranges, and at least a sign must say so

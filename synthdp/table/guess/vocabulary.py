@@ -47,7 +47,8 @@ KEYS: Mapping[str, frozenset[str]] = {
         "stanowisko yrke indust occupational sic employer manuf construc bluecol bluecollar whitecollar",
         "household": "household hhsize hht hhtype famsize familysize npf nchild children kids kinder enfants hijos "
         "figli kinderen dzieci haushaltsgrosse haushalt haushaltstyp menage hogar huishouden gospodarstwo relate relp "
-        "relationship kid child nkids numkids siblings sibs sibling hsize famsz hhnum dependents depends relat",
+        "relationship kid child babies preteen preteens teens nkids numkids siblings sibs sibling hsize famsz hhnum "
+        "dependents depends relat",
         "housing": "housing tenure ownershp dwelling homeowner wohnung wohnform logement vivienda woning mieszkanie",
         "income": "income incomes earnings salary wage wages inctot incwage pincp hincp wagp povpip einkommen gehalt "
         "lohn revenu revenus salaire ingreso ingresos sueldo salario renda reddito inkomen loon salaris dochod zarobki "
@@ -73,7 +74,8 @@ CODED: Mapping[str, str] = _by_word(
         "household": "noc np hhl hupac nchlt5 relshipp hx040 hhmmb ceb dmdhhsiz dmdfmsiz hrnumhou "
         "hompop childs rfamsze",
         "housing": "ownrent rentown ten bld hh021 hh020",
-        "income": ":",
+        "income": "hx090 hinctnta indfmpir indhhin2 indfmin2 hefaminc hhninc hhincome py010n py010g hy020 hy010 "
+        "eqincome",
         "disability": "dis ph030 hlthhmp",
         "veteran": "mil vps drat dmqmiliz pemilit",
     }
@@ -84,9 +86,10 @@ STEMS: Mapping[str, str] = _by_word(
         "birth": "born brth birth dob yob",
         "age": "age ages",
         "sex": "sex male female fem gender gendr gndr",
-        "origin": ":",
+        "origin": "race ethnic hisp hispan hispanic black blck blk white wht wh asian nonwhite relig cath catholic "
+        "immig citizen nativ",
         "place": "region county cnty city urb urban rural metro smsa state town",
-        "education": "educ edu school schl schooling degree college grad diploma",
+        "education": "educ education edu school schl schooling degree college grad diploma",
         "marital": "marr married marit marital marst divorc widow wed",
         "occupation": "occ occup indust industry",
         "household": "kid kids child children chld chldrn sibs siblings",
