@@ -28,6 +28,8 @@ class Guess:
         Its part in the survey's design, as ``data`` will say.
     technical
         Whether it belongs to the survey's design at all: a second weight, the number of a household.
+    constant
+        Whether all records have the same value.
     keep_anyway
         Whether it is kept although it gives a replaced column away.
     """
@@ -47,6 +49,7 @@ class Guess:
     question: str | None = None
     design: Design | None = None
     technical: bool = False
+    constant: bool = False
     keep_anyway: bool = False
 
     @property

@@ -1,6 +1,7 @@
 """An analysis that somebody might make of a table, as an example: an outcome on who people are."""
 
 from collections.abc import Iterator, Sequence
+from keyword import iskeyword
 
 from synthdp.config.decisions import Guess
 from synthdp.table.guess import names, vocabulary
@@ -33,7 +34,8 @@ def example(columns: Sequence[Guess]) -> list[str]:
 def _usable(guess: Guess) -> bool:
     """Return whether a column may stand in a formula: released, no part of the design, with a plain name."""
     released = guess.role in (Role.REPLACE, Role.KEEP) and not guess.technical
-    return released and guess.name.isidentifier() and guess.kind not in (None, Kind.DATE)
+    named = guess.name.isidentifier() and not iskeyword(guess.name)
+    return released and named and not guess.constant and guess.kind not in (None, Kind.DATE)
 
 
 def _counted(outcome: Guess) -> bool:

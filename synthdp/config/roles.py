@@ -46,7 +46,8 @@ def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
         far = missing.far_out(numbers(series))
         if far:
             decide.append(f"{far} values lie far beyond all others; are they slips, or codes for missing?")
-    return Guess(name, Role.KEEP, nature.kind, levels=nature.levels, evidence=tuple(evidence), decide=tuple(decide))
+    said = Guess(name, Role.KEEP, nature.kind, levels=nature.levels, evidence=tuple(evidence), decide=tuple(decide))
+    return replace(said, constant=series.nunique() == 1)
 
 
 def of_design(guess: Guess, part: Design | None, why: str) -> Guess:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.table.guess.shapes import quoted
 from synthdp.table.microdata import Codes, Floats
 
 LOW = frozenset(
@@ -173,7 +174,7 @@ class Skip:
         return f"{asked} or isnull({name})" if self.unanswered else asked
 
     def _named(self) -> str:
-        return self.because if self.because.isidentifier() else f"`{self.because}`"
+        return quoted(self.because)
 
 
 def find_skips(frame: pd.DataFrame, askable: Sequence[str]) -> dict[str, Skip]:

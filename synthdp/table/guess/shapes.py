@@ -1,6 +1,7 @@
 """Formulas that may have made a column, the simplest first: tried on a few records, so to be checked on all."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
 
 import numpy as np
 
@@ -151,4 +152,4 @@ def edge(below: float, above: float) -> str:
 
 def quoted(name: str) -> str:
     """Return a column as expressions name it."""
-    return name if name.isidentifier() else f"`{name}`"
+    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"

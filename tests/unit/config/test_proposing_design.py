@@ -200,6 +200,14 @@ def test_an_indicator_of_a_text():
     }
 
 
+def test_a_column_named_like_a_word_of_python():
+    x = RNG.normal(size=N)
+    frame = people(**{"lambda": x, "square": x**2})
+    proposal = propose(frame)
+    assert guess_of(proposal, "square").derived == "`lambda` ** 2"
+    assert "lambda" not in to_yaml(proposal, "x.csv").split("# analyses:")[1]
+
+
 def test_what_differs_in_one_record_has_no_formula():
     x = RNG.normal(size=N)
     assert computed(pd.DataFrame({"x": x, "y": np.append(x[:-1] ** 2, 7.0)})) == {}
