@@ -117,8 +117,9 @@ def init(
         typer.Option("--output", "-o", metavar="FILE", help="The config to write. [default: DATA's name with .yaml]"),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="regression or copula (with masks), or cart (sequential trees).")
-    ] = "regression",
+        str | None,
+        typer.Option(metavar="METHOD", help="auto, regression or copula (with masks), or cart (sequential trees)."),
+    ] = None,
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:

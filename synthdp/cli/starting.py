@@ -16,7 +16,7 @@ import yaml
 
 from synthdp import config, pipeline
 from synthdp.config import Config, parse
-from synthdp.config.proposal import Method, propose
+from synthdp.config.proposal import PROPOSED, Method, propose
 from synthdp.config.proposal_text import tell, to_yaml
 from synthdp.datasets import anes96
 from synthdp.errors import InputError, SynthdpError
@@ -25,7 +25,7 @@ from synthdp.progress import Progress
 from synthdp.release import write_atomic
 from synthdp.stages.intake import Source, prepare
 from synthdp.table import io
-from synthdp.table.io import Dialect
+from synthdp.table.io import Dialect, Table
 from synthdp.table.io.streams import open_file
 
 # the data are public, so the seed may be too: everyone sees the numbers that the README shows
@@ -69,8 +69,8 @@ DATE_FORMS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m
 PLAIN = Dialect()
 
 
-def read(path: Path) -> tuple[pd.DataFrame, Dialect]:
-    """Read a table, and say how its text is written where that is not the plain way.
+def read(path: Path) -> tuple[Table, Dialect]:
+    """Read a table with its labels, and say how its text is written where that is not the plain way.
 
     Raises
     ------
@@ -78,14 +78,14 @@ def read(path: Path) -> tuple[pd.DataFrame, Dialect]:
         What reading it the plain way says, when no other way helps.
     """
     try:
-        return io.read(path), PLAIN
+        return io.read_table(path), PLAIN
     except InputError as error:
         if path.suffix.lower() not in TEXT or isinstance(error, io.TooLarge):
             raise
         first = error
     for dialect in _likely(path):
         try:
-            return io.read(path, dialect), dialect
+            return io.read_table(path, dialect), dialect
         except InputError:
             continue
     raise first
@@ -127,7 +127,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".feather", ".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
 
 
-def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
+def write_config(data: Path, out: Path | None, method: str | None = None) -> Iterator[str]:
     """Guess a config, write it, check it, and yield what to tell.
 
     Raises
@@ -135,18 +135,20 @@ def write_config(data: Path, out: Path | None, method: str) -> Iterator[str]:
     InputError
         When the data cannot be read, the config exists already, or the method is unknown.
     """
+    method = PROPOSED if method is None else method
     if method not in METHODS:
         raise InputError(f"--method: must be {', '.join(METHODS[:-1])} or {METHODS[-1]}, found {method!r}.")
     out = out or Path(f"{_stem(data)}.yaml")
     if out.exists():
         raise InputError(f"{out}: exists already and is not overwritten; choose another name with -o.")
-    frame, dialect = read(data)
+    table, dialect = read(data)
+    frame = table.frame
     if bool(frame.isna().all(axis=None)):
         raise InputError(f"{data}: no column holds a value, so there is nothing to guess from; choose another file.")
     dates = {str(name): form for name in frame.columns if (form := date_form(frame[name])) is not None}
     for name, form in dates.items():
         frame[name] = pd.to_datetime(frame[name], format=form)
-    proposal = propose(frame, method=cast(Method, method))
+    proposal = propose(frame, method=cast(Method, method), labels=table.labels)
     text = to_yaml(proposal, _relative(data, out), dialect=dialect, dates=dates)
     try:
         with out.open("x", encoding="utf-8") as file:

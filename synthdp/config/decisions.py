@@ -7,7 +7,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.exposure import LARGEST_SET, SHARE, evaluate_exposure
 from synthdp.evaluation.risk.undecided import questions, undecided
 from synthdp.table.microdata import Microdata
-from synthdp.table.schema import Kind, Level, Role, Schema
+from synthdp.table.schema import Design, Kind, Level, Role, Schema
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,14 @@ class Guess:
         Sentences about what only a person can decide.
     question
         Whether an intruder may know it, with figures, where ``run`` will ask.
+    design
+        Its part in the survey's design, as ``data`` will say.
+    technical
+        Whether it belongs to the survey's design at all: a second weight, the number of a household.
+    constant
+        Whether all records have the same value.
+    keep_anyway
+        Whether it is kept although it gives a replaced column away.
     """
 
     name: str
@@ -39,6 +47,10 @@ class Guess:
     evidence: tuple[str, ...] = ()
     decide: tuple[str, ...] = ()
     question: str | None = None
+    design: Design | None = None
+    technical: bool = False
+    constant: bool = False
+    keep_anyway: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -47,6 +59,7 @@ class Guess:
 
 
 HARMLESS = f"no key: no set of up to {LARGEST_SET} kept columns with it makes more than {SHARE:.0%} unique"
+LABEL = "no key: the label of a cluster tells nothing by itself"
 RECOMPUTED = "no key of its own: its sources are judged"
 
 
@@ -85,7 +98,14 @@ def decide(guesses: Mapping[str, Guess], data: Microdata) -> Decided:
     Costs what ``run`` needs for the same questions (:mod:`synthdp.evaluation.risk.undecided`).
     """
     columns = tuple(
-        column.model_copy(update={"role": guess.role, "key": bool(guess.key), "key_decided": guess.key is not None})
+        column.model_copy(
+            update={
+                "role": guess.role,
+                "key": bool(guess.key),
+                "key_decided": guess.key is not None,
+                "design": guess.design,
+            }
+        )
         for column in data.schema.columns
         if (guess := guesses[column.name]).role is not Role.DROP
     )
@@ -106,5 +126,5 @@ def _settled(guess: Guess, question: str | None) -> Guess:
         return guess
     if question is not None:
         return replace(guess, question=question)
-    why = RECOMPUTED if guess.role is Role.DERIVED else HARMLESS
+    why = RECOMPUTED if guess.role is Role.DERIVED else LABEL if guess.design == "cluster" else HARMLESS
     return replace(guess, key=False, evidence=(*guess.evidence, why))

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
+from typing import get_args
 
 from synthdp.config.decisions import Guess
+from synthdp.config.example import example
 from synthdp.config.proposal import Proposal, propose
 from synthdp.evaluation.risk.exposure import SHARE
 from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.table.io import Dialect
-from synthdp.table.schema import Kind, Level, Role
+from synthdp.table.schema import Design, Kind, Level, Role
 
 __all__ = [
     "MASKS",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 MOST_ASKED = 5
+SCHEMA = "synthdp.schema.json"
+PARTS: tuple[Design, ...] = get_args(Design)
 
 
 def tell(proposal: Proposal) -> Iterator[str]:
@@ -94,12 +98,15 @@ def to_yaml(
     Comments hold counts and shares. Levels stand there only where each has at least ten records.
     """
     lines = [
+        f"# yaml-language-server: $schema={SCHEMA}",
+        f"# (synthdp schema > {SCHEMA} gives editors that file: they then complete and check the words below.)",
         f"# Guessed by synthdp init from {proposal.records} records and {len(proposal.columns)} columns.",
         "# Read every line that says DECIDE, then: synthdp check, synthdp run.",
         "version: 1",
         "data:",
         f"  path: {scalar(path)}",
         *_dialect(dialect or Dialect(), dates or {}),
+        *_design(proposal),
         *_codes(proposal),
         "",
         "# replace: drawn anew. keep: released as it is. drop: gone before anything else happens.",
@@ -108,7 +115,7 @@ def to_yaml(
     ]
     for guess in proposal.columns:
         lines += _variable(guess, proposal)
-    lines += ["", *_method(proposal), "", *_examples(proposal)]
+    lines += ["", *_method(proposal), "", *example(proposal.columns)]
     return "\n".join(lines) + "\n"
 
 
@@ -124,6 +131,12 @@ def _dialect(dialect: Dialect, dates: Mapping[str, str]) -> list[str]:
         lines += ["  # the one form that fits all values of the column", "  dates:"]
         lines += [f"    {scalar(name)}: {scalar(form)}" for name, form in dates.items()]
     return lines
+
+
+def _design(proposal: Proposal) -> list[str]:
+    found = proposal.design
+    lines = [f"  {part}: {scalar(found[part])}" for part in PARTS if part in found]
+    return ["  # the survey's design: kept as it is; analyses that name it account for it", *lines] if lines else []
 
 
 def scalar(value: Level) -> str:
@@ -208,6 +221,8 @@ def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
         yield "decimals", str(guess.decimals)
     if guess.log:
         yield "transform", "log"
+    if guess.keep_anyway:
+        yield "keep_anyway", "true"
     if guess.applies_when is not None:
         yield "applies_when", scalar(guess.applies_when)
 
@@ -234,17 +249,6 @@ def _method(proposal: Proposal) -> list[str]:
         lines.append("# Few answers or rare levels: correlations shrink to zero as if by so many unrelated records.")
         model += f", prior_records: {max(round(PRIOR_SHARE * proposal.records), 1)}"
     return [*lines, f"synthesis: {{method: da_mi, model: {{{model}}}, copies: 5}}"]
-
-
-def _examples(proposal: Proposal) -> list[str]:
-    numeric = [guess.name for guess in proposal.columns if guess.numeric and guess.name.isidentifier()]
-    chosen = numeric[:3] if len(numeric) >= 2 else ["y", "x"]
-    formula = f"{chosen[0]} ~ {' + '.join(chosen[1:])}"
-    return [
-        "# What users of the file will want to estimate; the report compares each with the original.",
-        "# analyses:",
-        f'#   - {{name: example, model: ols, formula: "{formula}"}}',
-    ]
 
 
 def one_line(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator
 
 from synthdp import plugins
+from synthdp.config.describing import describe
 from synthdp.evaluation.comparison import Request
 from synthdp.evaluation.gate.limits import OFF, Thresholds
 from synthdp.evaluation.measures import REMOVED, RISK, UTILITY
@@ -226,6 +227,33 @@ class ReleaseSettings(Thresholds):
 class Config(Settings):
     """A whole run, frozen.
 
+    Parameters
+    ----------
+    version
+        Of the language of this file.
+    data
+        Where the confidential file is, how it is written, and the columns of the survey's design.
+    variables
+        What each column is and what happens to it; columns that are absent are inferred and kept.
+    constraints
+        Conditions over columns that hold in every record of every copy, such as ``yrs_married <= age - 12``.
+    groups
+        Who needs more protection: records with few neighbours on the keys, or those that rules name.
+    masks
+        How much of each replaced column is hidden; a replaced column without one is drawn from the model alone.
+    masks_by_group
+        Other masks for the records of a risk group; each replaces the column's whole block.
+    synthesis
+        How the copies are drawn, by which model, and how many.
+    analyses
+        What users of the file will want to estimate; each is compared with the original.
+    evaluation
+        How the copies are judged.
+    release
+        The format of the public files, and the limits that the gate holds them to.
+    seed
+        A key to the random numbers, to be kept as secret as the data; by default 128 bits at random.
+
     Examples
     --------
     >>> from synthdp.config import parse
@@ -282,4 +310,4 @@ def json_schema() -> dict[str, Any]:
     for block in (one for one in blocks if "oneOf" in one):
         # a block without `method:` may fit several methods; the default one is meant
         block["anyOf"] = block.pop("oneOf")
-    return schema
+    return describe(schema)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.table.coded import distinct
-from synthdp.table.guess import kinds
+from synthdp.table.guess import names, vocabulary
 
 FEWEST_RECORDS = 20
 UNIQUE = 0.95
@@ -25,13 +25,13 @@ EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
 PHONE = r"^\+?[\d\s()./-]{7,}$"
 
 
-def why(series: pd.Series, name: str) -> str | None:
+def why(series: pd.Series, name: str, label: str = "") -> str | None:
     """Return why a column looks like a direct identifier, or None; ``series`` holds text or numbers, no codes."""
     present = series.dropna()
     if len(present) == 0:
         return None
     distinct = present.nunique() / len(present)
-    named = kinds.is_identifier(name)
+    named = names.is_identifier(name, label)
     if named and distinct >= NEARLY_UNIQUE and _discrete(present):
         return f"the name says so, and {distinct:.0%} of its values are distinct"
     if pd.api.types.is_bool_dtype(present) or pd.api.types.is_datetime64_any_dtype(present):
@@ -90,7 +90,7 @@ def _text_why(present: pd.Series, distinct: float) -> str | None:
 MOST_KEYS = 6
 MOST_REPLACED = 12
 FEWEST_KEYS = 3
-_ORDER = tuple(kinds.KEYS)
+_ORDER = tuple(vocabulary.KEYS)
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,20 @@ class Key:
     evidence: str
 
 
-def find_keys(frame: pd.DataFrame, candidates: Sequence[str]) -> tuple[Key, ...]:
+def find_keys(
+    frame: pd.DataFrame, candidates: Sequence[str], labels: Mapping[str, str] | None = None
+) -> tuple[Key, ...]:
     """Return the likely keys among the candidates, those that identify most surely first.
 
-    Names decide. Where no name is known, the columns that together make most records unique are taken.
+    Names decide, and labels where a name says nothing. Where neither is known, the columns that together make most
+    records unique are taken.
     """
-    topics = {name: topic for name in candidates if (topic := kinds.topic(name)) is not None}
+    labels = labels or {}
+    said = {name: names.topic(name) for name in candidates}
+    topics = {name: topic for name in candidates if (topic := said[name] or names.topic(name, labels.get(name, "")))}
     known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
     if known:
-        return tuple(Key(name, f"its name says {topics[name]}") for name in known)
+        return tuple(Key(name, f"its {'name' if said[name] else 'label'} says {topics[name]}") for name in known)
     chosen = _greedy(_coded(frame, candidates), FEWEST_KEYS)
     return tuple(Key(name, "no name is known; this column makes many records unique") for name in chosen)
 
@@ -132,7 +137,9 @@ def with_shares(frame: pd.DataFrame, keys: Sequence[Key]) -> tuple[Key, ...]:
     ) + tuple(keys[MOST_REPLACED:])
 
 
-def to_replace(frame: pd.DataFrame, keys: Sequence[str], able: Sequence[str]) -> set[str]:
+def to_replace(
+    frame: pd.DataFrame, keys: Sequence[str], able: Sequence[str], first: int = MOST_KEYS, most: int = MOST_REPLACED
+) -> set[str]:
     """Return which keys to replace: the first six that can be, and more while that leaves fewer alone on the kept ones.
 
     Parameters
@@ -141,13 +148,15 @@ def to_replace(frame: pd.DataFrame, keys: Sequence[str], able: Sequence[str]) ->
         The likely keys, those that identify most surely first.
     able
         Those that the method can replace.
+    first, most
+        How many are replaced in any case, and how many at most.
     """
-    chosen = [name for name in keys if name in able][:MOST_KEYS]
+    chosen = [name for name in keys if name in able][:first]
     kept = [name for name in keys if name not in chosen]
     exact = {name: distinct(frame[name], missing="none") for name in kept}
     for name in [name for name in kept if name in able]:
         without = [other for other in kept if other != name]
-        if len(chosen) < MOST_REPLACED and unique_share(exact, without) < unique_share(exact, kept):
+        if len(chosen) < most and unique_share(exact, without) < unique_share(exact, kept):
             chosen, kept = [*chosen, name], without
     return set(chosen)
 

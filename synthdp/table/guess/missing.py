@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.table.guess.shapes import quoted
 from synthdp.table.microdata import Codes, Floats
 
 LOW = frozenset(
@@ -173,7 +174,7 @@ class Skip:
         return f"{asked} or isnull({name})" if self.unanswered else asked
 
     def _named(self) -> str:
-        return self.because if self.because.isidentifier() else f"`{self.because}`"
+        return quoted(self.because)
 
 
 def find_skips(frame: pd.DataFrame, askable: Sequence[str]) -> dict[str, Skip]:
@@ -200,7 +201,12 @@ def find_skips(frame: pd.DataFrame, askable: Sequence[str]) -> dict[str, Skip]:
     glance = slice(None, None, max(1, len(frame) // GLANCE))
     for because in askable:
         codes, levels = pd.factorize(frame[because])
-        if not 2 <= len(levels) <= MOST_LEVELS:
+        amounts = len(levels) > MOST_LEVELS and pd.api.types.is_numeric_dtype(frame[because])
+        if amounts and bool((levels == 0).any()):
+            # of an amount only its zeros are a reason: nothing earned, so no hours asked for
+            codes = np.where(codes < 0, -1, codes != int(np.flatnonzero(levels == 0)[0]))
+            levels = pd.Index([0])
+        elif not 2 <= len(levels) <= MOST_LEVELS:
             continue
         likely = _ruled(codes[glance], absent[glance], len(levels)).any(axis=0)
         for position in np.flatnonzero(likely):
@@ -223,9 +229,11 @@ def _ruled(codes: npt.NDArray[np.int64], absent: Flags, levels: int) -> Flags:
 
 def _rule(column: str, because: str, codes: npt.NDArray[np.int64], levels: pd.Index, absent: Flags) -> Skip | None:
     answered = codes >= 0
-    sizes = np.bincount(codes[answered], minlength=len(levels))
-    blank = np.bincount(codes[answered & absent], minlength=len(levels))
+    size = max(len(levels), int(codes.max()) + 1)
+    sizes = np.bincount(codes[answered], minlength=size)
+    blank = np.bincount(codes[answered & absent], minlength=size)
     chosen = (sizes >= FEWEST_RECORDS) & (sizes - blank <= MOST_EXCEPTIONS * sizes)
+    chosen &= np.arange(size) < len(levels)
     others = int(sizes[~chosen].sum())
     if not chosen.any() or others < FEWEST_RECORDS:
         return None

@@ -10,6 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from synthdp.table import derived, relations
+from synthdp.table.guess.shapes import edge, quoted
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
 from synthdp.table.relations import Relation
 from synthdp.table.schema import Role, Schema
@@ -86,7 +87,7 @@ def _forms(data: Microdata, name: str, sources: Sequence[str]) -> Iterator[str]:
     y = data.numbers(name)
     known = np.isfinite(np.column_stack([y, *inputs])).all(axis=1)
     y, inputs = y[known], [values[known] for values in inputs]
-    names = [_quoted(source) for source in sources]
+    names = [quoted(source) for source in sources]
     if len(sources) == 1:
         yield from _of_one(y, inputs[0], names[0])
     yield from _linear(y, inputs, names)
@@ -135,36 +136,23 @@ def _cuts(data: Microdata, name: str, source: str, x: Floats) -> Iterator[str]:
     codes, levels = data.codes(name), data.schema[name].levels
     both = (codes != MISSING) & np.isfinite(x)
     used = sorted(set(codes[both].tolist()), key=lambda code: float(x[both & (codes == code)].min()))
-    edges = [_edge(x[both & _is(codes, low)].max(), x[both & _is(codes, high)].min()) for low, high in pairwise(used)]
-    shown = ", ".join(f"{edge:g}" for edge in edges)
+    ranges = [(x[both & _is(codes, code)].min(), x[both & _is(codes, code)].max()) for code in used]
+    edges = [float(edge(float(low[1]), float(high[0]))) for low, high in pairwise(ranges)]
+    shown = ", ".join(f"{one:g}" for one in edges)
     labels = ", ".join(_literal(str(levels[code])) for code in used)
     # every edge must part the levels; where ranges overlap it would not
-    apart = all(bool(x[both & _is(codes, used[i])].max() < edge) for i, edge in enumerate(edges))
+    apart = all(bool(ranges[i][1] < one) for i, one in enumerate(edges))
     if edges and apart and edges == sorted(set(edges)):
-        yield f"cut({_quoted(source)}, [{shown}], [{labels}])"
-        yield f"cut({_quoted(source)}, [{shown}])"
+        yield f"cut({quoted(source)}, [{shown}], [{labels}])"
+        yield f"cut({quoted(source)}, [{shown}])"
 
 
 def _is(codes: Codes, code: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
     return np.asarray(codes == code)
 
 
-def _edge(below: float, above: float) -> float:
-    """Return the roundest number in (below, above]: a break of the data's own would be somebody's value."""
-    for digits in range(1, 16):
-        scale = 10.0 ** (digits - 1 - np.floor(np.log10(max(abs(above), abs(below), 1e-12))))
-        edge = float(np.floor(above * scale) / scale)
-        if edge > below:
-            return edge
-    return float(above)
-
-
 def _rounded(value: float, digits: int) -> str:
     return f"{value:.{digits}g}" if abs(value) > 1e-8 else "0"
-
-
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
 
 
 def _literal(text: str) -> str:

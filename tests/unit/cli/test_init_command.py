@@ -160,7 +160,10 @@ def test_nothing_is_overwritten(tmp_path):
     [
         (("init", "absent.csv"), "absent.csv: no such file."),
         (("init", "."), "cannot tell the format"),
-        (("init", "data.csv", "--method", "magic"), "--method: must be regression, cart or copula, found 'magic'."),
+        (
+            ("init", "data.csv", "--method", "magic"),
+            "--method: must be auto, regression, cart or copula, found 'magic'.",
+        ),
         (("init", "data.csv", "-o", "no/such/folder.yaml"), "folder.yaml: the file cannot be written."),
         (("init", "broken.csv"), "a quotation mark is never closed"),
         (("init", "nothing.csv"), "nothing.csv: the file is empty."),

@@ -10,7 +10,7 @@ from synthdp.cli.starting import date_form
 from synthdp.config import parse
 from synthdp.config.proposal_text import propose, scalar, tell, to_yaml
 from synthdp.config.reading import Loader
-from synthdp.table.guess import identifiers, kinds, missing
+from synthdp.table.guess import identifiers, kinds, missing, names, scales
 from synthdp.table.schema import Kind, Role
 
 RNG = np.random.default_rng(20240607)
@@ -86,7 +86,7 @@ def test_rare_levels_are_not_written_and_the_person_is_told():
     ],
 )
 def test_scales(levels, order):
-    assert kinds.in_order(levels) == order
+    assert scales.in_order(levels) == order
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_identifiers(values, name, why):
     ],
 )
 def test_topics(name, topic):
-    assert kinds.topic(name) == topic
+    assert names.topic(name) == topic
 
 
 def test_without_a_known_name_uniqueness_decides():
@@ -412,7 +412,11 @@ def test_derived_columns_are_recomputed_or_dropped():
     frame = frame.assign(agegr=group, logs=np.log(income + 0.5), bmi=weight / (height / 100) ** 2)
     proposal = propose(frame)
     derived = {guess.name: guess.derived for guess in proposal.having(Role.DERIVED)}
-    assert derived == {"agegr": "cut(age, [30, 60], ['18-29', '30-59', '60+'])", "logs": "log(income + 0.5)"}
+    assert derived == {
+        "agegr": "cut(age, [30, 60], ['18-29', '30-59', '60+'])",
+        "logs": "log(income + 0.5)",
+        "bmi": "1e+04 * height ** -2 * weight ** 1",
+    }
     assert "a function of height and weight" in guess_of(frame, "bmi").evidence
 
 

@@ -1,0 +1,164 @@
+"""Columns of a survey's design: weights, strata, clusters, households, and people who come back in a panel.
+
+By name first; a name that may mean something else (``weight`` of a body or of a sample) must also behave so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from synthdp.arrays import Codes, Floats
+from synthdp.table.coded import distinct
+from synthdp.table.guess import names, vocabulary
+from synthdp.table.schema import Design
+
+FEWEST_VALUES = 3
+FEWEST_UNITS = 20
+MOST_PER_UNIT = 50
+LEAST_REPEATED = 0.1
+LARGEST_STRATUM_SHARE = 0.2
+NARROW = 0.4  # coefficient of variation: bodies vary less, samples more
+NEAR_ONE = 0.02
+LARGE = 1000.0
+BODY_LABEL = vocabulary.BODY
+
+
+@dataclass(frozen=True)
+class Found:
+    """The columns of the design, and what speaks for each.
+
+    Parameters
+    ----------
+    parts
+        The column of each part of the design, where there is one.
+    why
+        What speaks for a column; also for weights and units beside those of ``parts``.
+    units
+        Columns that number households, or people of whom there are several records; each with what it numbers.
+    """
+
+    parts: Mapping[Design, str] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+
+
+def find(frame: pd.DataFrame, labels: Mapping[str, str]) -> Found:
+    """Return the design of a table whose missing codes are missing.
+
+    Notes
+    -----
+    O(n log n) for every column whose name, or whose rows that lie together, make it a candidate.
+    """
+    parts: dict[Design, str] = {}
+    why: dict[str, str] = {}
+    tall = any(names.means(str(name), vocabulary.HEIGHTS) for name in frame.columns)
+    weights = {name: said for name in frame.columns if (said := _weight(frame[name], name, labels.get(name, ""), tall))}
+    if weights:
+        parts["weights"] = min(weights, key=lambda name: (names.plain(name) not in vocabulary.PERSON_WEIGHTS,))
+        why |= weights
+    for name in frame.columns:
+        levels = frame[name].nunique()
+        if "strata" not in parts and names.means(name, vocabulary.STRATA) and _several(levels, len(frame)):
+            parts["strata"], why[name] = name, f"strata: the name says so, {levels} of them"
+        elif "cluster" not in parts and names.means(name, vocabulary.CLUSTERS) and 1 < levels < len(frame):
+            parts["cluster"], why[name] = name, f"clusters: the name says so, {levels} of them"
+    units = _units(frame, [name for name in frame.columns if name not in why])
+    if units and "cluster" not in parts:
+        parts["cluster"] = next(iter(units))
+    return Found(parts, why | {name: said for name, (_, said) in units.items()}, {n: u for n, (u, _) in units.items()})
+
+
+def _several(levels: int, records: int) -> bool:
+    return 1 < levels <= max(LARGEST_STRATUM_SHARE * records, FEWEST_VALUES)
+
+
+def _weight(series: pd.Series, name: str, label: str, tall: bool) -> str | None:
+    """Return why a column holds the weights of a sample, or None."""
+    sure = names.means(name, vocabulary.WEIGHTS)
+    if not (sure or names.means(name, vocabulary.MAYBE_WEIGHTS) or _said(label)):
+        return None
+    if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series) or series.isna().any():
+        return None
+    values = series.to_numpy(np.float64)
+    levels = len(np.unique(values))
+    if values.min() < 0 or levels < FEWEST_VALUES or (not sure and values.min() == 0):
+        return None
+    if sure or _said(label):
+        return f"weights of a sample: the {'name' if sure else 'label'} says so, positive, {levels} values"
+    if set(names.words(label)) & BODY_LABEL or tall or not _spread(values):
+        return None
+    return f"weights of a sample: positive, {levels} values that spread as no measured weight does"
+
+
+def _said(label: str) -> bool:
+    """Return whether a label speaks of the weights of a sample."""
+    words = set(names.words(label))
+    return bool(words & {"weight", "weights", "wgt"}) and bool(words & vocabulary.SAMPLING)
+
+
+def _spread(values: Floats) -> bool:
+    mean, sd = float(values.mean()), float(values.std())
+    return abs(mean - 1) < NEAR_ONE or float(np.median(values)) > LARGE or sd > NARROW * mean
+
+
+def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, str]]:
+    """Return the columns that number units of several records, with what they number and why; the surest first."""
+    times = [name for name in candidates if names.means(name, vocabulary.TIMES)]
+    found: dict[str, tuple[str, str]] = {}
+    for name in candidates:
+        if not _numbering(frame[name]):
+            continue
+        codes = distinct(frame[name])
+        counts = np.bincount(codes)
+        repeated = 1 - len(counts) / len(frame)
+        if not len(counts) >= FEWEST_UNITS or repeated < LEAST_REPEATED or len(frame) > MOST_PER_UNIT * len(counts):
+            continue
+        when = next((time for time in times if time != name and not _twice(frame, name, time)), None)
+        person = names.means(name, vocabulary.PERSONS) or names.is_identifier(name)
+        house = names.means(name, vocabulary.HOUSEHOLDS)
+        together = _runs(codes) == len(counts)
+        if person and when is not None:
+            found[name] = ("person", f"numbers {len(counts)} people of a panel, each once for every {when}")
+        elif house:
+            found[name] = (
+                "household",
+                f"numbers {len(counts)} households: the name says so, and they have several rows",
+            )
+        elif person:
+            found[name] = ("person", f"numbers {len(counts)} units of several rows: the name says so")
+        elif together and when is not None and _constant_within(frame, codes, [name, when]):
+            found[name] = ("person", f"numbers {len(counts)} units whose rows lie together, each once for every {when}")
+    return dict(sorted(found.items(), key=lambda item: item[1][0] != "household"))
+
+
+def _numbering(series: pd.Series) -> bool:
+    """Return whether values are whole numbers or texts, none missing."""
+    if series.isna().any() or pd.api.types.is_bool_dtype(series) or pd.api.types.is_datetime64_any_dtype(series):
+        return False
+    if not pd.api.types.is_numeric_dtype(series):
+        return True
+    values = series.to_numpy(np.float64)
+    return bool(np.all(values == np.round(values)))
+
+
+def _twice(frame: pd.DataFrame, unit: str, time: str) -> bool:
+    return bool(frame.duplicated([unit, time]).any())
+
+
+def _runs(codes: Codes) -> int:
+    return int(np.sum(codes[1:] != codes[:-1])) + 1
+
+
+def _constant_within(frame: pd.DataFrame, codes: Codes, without: list[str]) -> bool:
+    """Return whether a column of several values never changes within a unit: somebody's sex does not."""
+    order = np.argsort(codes, kind="stable")
+    same = codes[order][1:] == codes[order][:-1]
+    for name in frame.columns:
+        if name in without or not 1 < frame[name].nunique() <= FEWEST_UNITS:
+            continue
+        values = distinct(frame[name])[order]
+        if not bool((same & (values[1:] != values[:-1])).any()):
+            return True
+    return False
