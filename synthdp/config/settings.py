@@ -137,9 +137,9 @@ class Evaluation(Settings):
     rows
         Whether row i of a file is record i: ``aligned``, ``none``, or a file with the row order of each copy.
     utility, risk
-        Which measures are taken. ``distributions``, ``correlations`` and ``prediction`` only when asked for, and so
-        ``identity_bayes``, which makes the copies 2 to 10 times more, and ``membership_shadow``, which fits the method
-        400 times to halves of the file.
+        Which measures are taken. ``distributions``, ``correlations``, ``prediction`` and ``k_marginal`` only when asked
+        for, and so ``identity_bayes``, which makes the copies 2 to 10 times more, and ``membership_shadow``, which fits
+        the method 400 times to halves of the file.
     targets
         Columns that matter most: ``prediction`` learns them from the others, attribute risk guesses them.
     table_ways, table_columns, most_tables
@@ -147,6 +147,8 @@ class Evaluation(Settings):
         where there are more, so many are drawn at random.
     subgroups
         A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
+    k_marginal_by
+        A column, such as the area, that every table of ``k_marginal`` is crossed with.
     holdout
         A file of records that the synthesis never saw: what an intruder achieves against them is the baseline for
         attribute, membership and singling-out attacks.
@@ -180,6 +182,7 @@ class Evaluation(Settings):
     table_columns: tuple[str, ...] = ()
     most_tables: int = Field(default=500, ge=1)
     subgroups: str | None = None
+    k_marginal_by: str | None = None
 
     @field_validator("utility", "risk", mode="before")
     @classmethod
@@ -270,6 +273,7 @@ class Config(Settings):
             columns=asked.table_columns,
             most=asked.most_tables,
             subgroups=asked.subgroups,
+            by=asked.k_marginal_by,
             shadow=asked.shadow.model_dump(),
         )
 
