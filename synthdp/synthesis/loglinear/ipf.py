@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from synthdp.arrays import Booleans, Floats
+from synthdp.arrays import Codes, Floats
 from synthdp.errors import Unfinished
 from synthdp.synthesis.loglinear.axes import Records, possible
 from synthdp.synthesis.loglinear.raking import Margin, Raked, rake
@@ -73,7 +73,7 @@ class Ipf(Tabulated):
     margins: Literal["all_pairs"] | tuple[tuple[str, ...], ...] = "all_pairs"
     by: str | None = None
     iterations: int = Field(default=60, ge=1)
-    tolerance: FiniteFloat = Field(default=1e-3, gt=0)
+    tolerance: FiniteFloat = Field(default=0.002, gt=0)
     candidates: int = Field(default=1_000_000, ge=1000)
     dealing: Literal["independent", "systematic"] = "independent"
 
@@ -174,13 +174,13 @@ class Ipf(Tabulated):
         if raked.error > self.tolerance:
             said["approximation"] = (
                 f"after {raked.iterations} turns the shares of a margin still differed by {raked.error:.2g} in sum; "
-                "raise synthesis.iterations or synthesis.candidates"
+                "more synthesis.iterations or synthesis.candidates bring it closer"
             )
         return said
 
 
-def _all_groups(group: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", records: Records) -> None:
-    absent: Booleans = np.bincount(group, minlength=records.groups) == 0
+def _all_groups(group: Codes, records: Records) -> None:
+    absent = np.bincount(group, minlength=records.groups) == 0
     if absent.any():
         count = int(absent[records.group].sum())
         raise Unfinished(

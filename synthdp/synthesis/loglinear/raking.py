@@ -20,6 +20,9 @@ import numpy as np
 
 from synthdp.arrays import Codes, Floats
 
+# fitting stops where this many turns leave more than this of the error
+PATIENCE, STALLED = 5, 0.9
+
 
 @dataclass(frozen=True)
 class Margin:
@@ -96,7 +99,8 @@ def rake(
     margins
         Tables with the shares they are to have. Shares in cells without a row are left out, and the others raised.
     iterations, tolerance
-        When to stop: after so many times, or when no margin is further off than this (sum of differences of shares).
+        When to stop: after so many times, or when no margin is further off than this (sum of differences of shares); and
+        when going on does not help, because no weights of these rows have all the margins.
 
     Notes
     -----
@@ -117,12 +121,19 @@ def rake(
         uncovered = max(uncovered, float(wanted[~rows].sum()))
         target = np.where(rows, wanted, 0.0)
         reachable.append((margin, target / target.sum()))
-    done, error = 0, np.inf
-    while done < iterations and error > tolerance:
-        done, error = done + 1, 0.0
+    errors: list[float] = []
+    while len(errors) < iterations and not _settled(errors, tolerance):
+        error = 0.0
         for margin, target in reachable:
             place = margin.places(cells)
             now = np.bincount(place, weights=weights, minlength=margin.cells)
             error = max(error, float(np.abs(now / now.sum() - target).sum()))
             weights *= np.divide(target, now, out=np.zeros_like(target), where=now > 0)[place]
-    return Raked(weights / weights.sum(), done, error, uncovered)
+        errors.append(error)
+    return Raked(weights / weights.sum(), len(errors), errors[-1], uncovered)
+
+
+def _settled(errors: Sequence[float], tolerance: float) -> bool:
+    if not errors or errors[-1] <= tolerance:
+        return bool(errors)
+    return len(errors) > PATIENCE and errors[-1] > STALLED * errors[-1 - PATIENCE]
