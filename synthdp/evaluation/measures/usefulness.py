@@ -161,14 +161,14 @@ def _k_marginal_block(section: Any) -> Block | None:
     said: tuple[str, ...] = ()
     if is_number(section.get("value")):
         share = section.get("subsample")
-        alike = f"as a random {percent(share)} of the original would" if is_number(share) else "less than one record would"
+        alike = (
+            f"as a random {percent(share)} of the original would" if is_number(share) else "less than one record would"
+        )
         said = (
             f"The copies score {section['value']:.1f}, {alike}; as many records drawn from the original with "
             f"replacement score {section['bootstrap']:.1f} on average.",
         )
-    rows = tuple(
-        (" × ".join(map(str, one["columns"])), number(one["l1"])) for one in entries(section.get("worst"))
-    )
+    rows = tuple((" × ".join(map(str, one["columns"])), number(one["l1"])) for one in entries(section.get("worst")))
     head = ("Columns", "Sum of the differences of shares (0 to 2)")
     tables = (Table("The tables that differ most", head, rows, "lr"),) if rows else ()
     return Block("Two-way tables (k-marginal)", words, said, tables, reason(section), tuple(section.get("notes") or ()))

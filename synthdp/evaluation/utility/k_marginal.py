@@ -78,9 +78,7 @@ def evaluate_k_marginal(
     """
     if by is not None and by not in classes.names:
         raise InputError(f"evaluation.k_marginal_by: {by!r} is not a column of the data; correct the name.")
-    wanted = [
-        place for place, name in enumerate(classes.names) if name != by and (not columns or name in columns)
-    ]
+    wanted = [place for place, name in enumerate(classes.names) if name != by and (not columns or name in columns)]
     if len(wanted) < 2:
         raise InputError("k_marginal: needs two columns to cross, beside the one of evaluation.k_marginal_by.")
     crossed = () if by is None else (classes.names.index(by),)

@@ -41,7 +41,7 @@ class Inside:
         """Return a number of each bin."""
         start = self.offsets[bins]
         donors = self.rows[start + rng.integers(0, self.offsets[bins + 1] - start)]
-        found = self.values[donors]
+        found: Floats = self.values[donors]
         moved = self.smoother.rare[donors]
         found[moved] = self.smoother.smooth(found[moved], bins[moved], rng=rng)
         return found

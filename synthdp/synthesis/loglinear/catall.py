@@ -14,6 +14,7 @@ Annals of Statistics 1(2), 353–355 (drawing from a Dirichlet without its param
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -64,7 +65,7 @@ class Catall(Tabulated):
         cells = {name: axis.codes[first] for name, axis in records.axes.items()}
         support = Support(cells, records.group[first], counts.astype(np.float64))
         # the prior of a combination of kept columns, over all cells of the drawn ones
-        spread = self.prior / math.prod(records.axes[name].size for name in records.kept)
+        spread = self.prior * _reciprocal(records, records.kept)
 
         def fit(weights: Floats | None, rng: np.random.Generator) -> Draw:
             held, empty = _masses(support, records, spread, rng if weights is not None else None)
@@ -106,13 +107,20 @@ class Catall(Tabulated):
         )
 
 
-def _masses(support: Support, records: Records, spread: float, rng: np.random.Generator | None) -> tuple[Floats, Floats]:
+def _reciprocal(records: Records, names: Sequence[str]) -> float:
+    """Return one over the number of cells of some columns, which may be more than a float can hold."""
+    return math.exp(-sum(math.log(records.axes[name].size) for name in names))
+
+
+def _masses(
+    support: Support, records: Records, spread: float, rng: np.random.Generator | None
+) -> tuple[Floats, Floats]:
     """Return what the cells that somebody is in weigh, and by group all others together."""
-    each = spread / records.size
+    each = spread * _reciprocal(records, records.drawn)
     seen = np.bincount(support.group, minlength=records.groups)
-    rest = each * (records.size - seen) if spread else np.zeros(records.groups)
+    rest = np.maximum(spread - each * seen, 0.0)
     if rng is None:
-        return support.base + each, np.asarray(rest, dtype=np.float64)
+        return support.base + each, rest
     return rng.standard_gamma(support.base + each), rng.standard_gamma(rest)
 
 

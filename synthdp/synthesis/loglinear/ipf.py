@@ -4,8 +4,8 @@ r"""Log-linear synthesis: the table of all columns that has the original's margi
 
 By default the margins are all pairs of columns. Copies then have the original's two-way tables up to the chance of the
 draw, and nothing that takes three columns to see: so they repeat fewer records than trees do. A pair of cells that
-nobody in the file has is in no copy, unless a ``prior`` is asked for. Where columns are kept, the others are drawn given
-them, by the model whose margins each hold a replaced column.
+nobody in the file has is in no copy, unless a ``prior`` is asked for. Where columns are kept, the others are drawn
+given them, by the model whose margins each hold a replaced column.
 
 A domain of up to 400,000 cells is listed and fitted exactly; of a larger one a sample of cells is (see ``support``).
 Nothing formal is claimed: there is no ε.
@@ -115,7 +115,9 @@ class Ipf(Tabulated):
         """Return what the signatory should know of this method, in sentences."""
         if self.dealing == "independent":
             return []
-        return ["Records were dealt at even steps, so copies differ less than the rule assumes: intervals are too wide."]
+        return [
+            "Records were dealt at even steps, so copies differ less than the rule assumes: intervals are too wide."
+        ]
 
     def tables(self, records: Records) -> list[Margin]:
         """Return the margins, each of which holds a column that is drawn."""

@@ -1,10 +1,11 @@
-r"""Iterative proportional fitting over a list of cells: weights with given margins, as near as can be to where they start.
+r"""Iterative proportional fitting over a list of cells: weights with given margins, as near as can be to their start.
 
     w ← w · t(margin cell of w) / m(margin cell of w)      margin after margin, again and again
 
 Started at even weights over all cells this is the maximum-likelihood fit of the log-linear model with these margins.
 Started at any member of the model's own family it is the same fit, because the fit is the member of the family that
-has the margins (Csiszár 1975); so the cells may be a sample drawn from a simple member, each weighing what it was drawn.
+has the margins (Csiszár 1975); so the cells may be a sample drawn from a simple member, each weighing as often as it
+was drawn.
 
 References
 ----------
@@ -99,8 +100,8 @@ def rake(
     margins
         Tables with the shares they are to have. Shares in cells without a row are left out, and the others raised.
     iterations, tolerance
-        When to stop: after so many times, or when no margin is further off than this (sum of differences of shares); and
-        when going on does not help, because no weights of these rows have all the margins.
+        When to stop: after so many times, or when no margin is further off than this (sum of differences of shares);
+        and when going on does not help, because no weights of these rows have all the margins.
 
     Notes
     -----

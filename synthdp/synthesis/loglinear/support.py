@@ -1,8 +1,8 @@
 """Which cells a log-linear model is fitted on: all of them where they fit into memory, else a large sample.
 
 The sample is drawn forward, column after column, each given what tells most of it within one of the margins, as in the
-best tree of Chow and Liu (1968, IEEE Transactions on Information Theory 14(3), 462–467). That is a member of the model's
-own family, so raking it gives the model itself, but for the chance in which cells were drawn (see ``raking``).
+best tree of Chow and Liu (1968, IEEE Transactions on Information Theory 14(3), 462–467). That is a member of the
+model's own family, so raking it gives the model itself, but for the chance in which cells were drawn (see ``raking``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,9 +93,7 @@ def every_cell(records: Records) -> Support:
     return Support({**kept, **drawn}, group, np.bincount(records.group)[group] / records.size)
 
 
-def sampled(
-    records: Records, margins: Sequence[Margin], candidates: int, *, rng: np.random.Generator
-) -> Support:
+def sampled(records: Records, margins: Sequence[Margin], candidates: int, *, rng: np.random.Generator) -> Support:
     """Return a sample of cells, each once, weighing as often as it was drawn. Cost O(candidates log cells) per column.
 
     Parameters
@@ -163,7 +161,7 @@ def _told(records: Records, own: Mapping[str, Codes], name: str, given: tuple[st
 
 
 def _child(table: Floats, alone: Floats, parent: Codes, *, rng: np.random.Generator) -> Codes:
-    """Return a cell for each row, given that of its parents; by the column's own distribution where nobody has those."""
+    """Return a cell for each row, given that of its parents; by the column's own law where nobody has those."""
     empty = table.sum(axis=1) == 0
     table = np.where(empty[:, None], alone, table)
     upto = np.cumsum(table.ravel())
@@ -184,5 +182,5 @@ def _once(support: Support, records: Records) -> Support:
         code = joint([support.group, *(support.cells[name] for name in records.drawn)])
         _, first, place = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(support.group[first], kind="stable")
-    weigh = np.bincount(place, weights=support.base)
+    weigh = np.bincount(place, weights=support.base).astype(np.float64)
     return replace(support.of(first[order]), base=weigh[order])
