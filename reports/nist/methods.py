@@ -48,6 +48,9 @@ TREES = {"method": "cart", "min_leaf": 200}
 METHODS: Mapping[str, Entry] = {
     "ipf": Entry({"method": "ipf", "bins": 100}, TWO),
     "ipf, 20 bins": Entry({"method": "ipf", "bins": 20, "candidates": 300_000}, ("all",), seeds=2),
+    "ipf, 20 bins but of ages": Entry(
+        {"method": "ipf", "bins": 20, "bins_by": {"AGEP": 100, "PINCP": 60}, "candidates": 300_000}, ("all",), seeds=2
+    ),
     "ipf, crossed with PUMA": Entry({"method": "ipf"}, ("industry",), crossed=True),
     "ipf, dealt systematically": Entry({"method": "ipf", "bins": 100, "dealing": "systematic"}, TWO, crossed=True),
     "ipf, proper": Entry({"method": "ipf", "bins": 100, "proper": True}, TWO),

@@ -146,9 +146,8 @@ class Evaluation(Settings):
         Of how many columns tables are, of which (all by default), and how many of each number of ways at most:
         where there are more, so many are drawn at random.
     subgroups
-        A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
-    k_marginal_by
-        A column, such as the area, that every table of ``k_marginal`` is crossed with.
+        A column whose levels are judged one by one; by default the risk groups, where rows are aligned. Where it is
+        named, such as the area, every table of ``k_marginal`` is crossed with it.
     holdout
         A file of records that the synthesis never saw: what an intruder achieves against them is the baseline for
         attribute, membership and singling-out attacks.
@@ -182,7 +181,6 @@ class Evaluation(Settings):
     table_columns: tuple[str, ...] = ()
     most_tables: int = Field(default=500, ge=1)
     subgroups: str | None = None
-    k_marginal_by: str | None = None
 
     @field_validator("utility", "risk", mode="before")
     @classmethod
@@ -273,7 +271,6 @@ class Config(Settings):
             columns=asked.table_columns,
             most=asked.most_tables,
             subgroups=asked.subgroups,
-            by=asked.k_marginal_by,
             shadow=asked.shadow.model_dump(),
         )
 

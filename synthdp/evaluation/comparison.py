@@ -57,8 +57,6 @@ class Request:
         The user's own, by name: ``risk.intruders.Intruder``.
     ways, columns, most, subgroups
         Which tables of counts are compared, and the column whose levels are judged one by one.
-    by
-        The column that the tables of ``k_marginal`` are crossed with.
     shadow
         The size of the membership game.
     streams
@@ -73,7 +71,6 @@ class Request:
     columns: tuple[str, ...] = ()
     most: int = 500
     subgroups: str | None = None
-    by: str | None = None
     shadow: Mapping[str, Any] = field(default_factory=dict)
     streams: Streams = field(default_factory=lambda: Streams(0))
 

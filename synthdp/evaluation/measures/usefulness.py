@@ -145,7 +145,7 @@ def _tables(files: Comparison, rng: np.random.Generator) -> Figures:
 
 def _k_marginal(files: Comparison, rng: np.random.Generator) -> Figures:
     asked = files.request
-    found = evaluate_k_marginal(classify(files), by=asked.by, columns=asked.columns, most=asked.most, rng=rng)
+    found = evaluate_k_marginal(classify(files), by=asked.subgroups, columns=asked.columns, most=asked.most, rng=rng)
     return Figures(found)
 
 

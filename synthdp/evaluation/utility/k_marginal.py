@@ -77,10 +77,10 @@ def evaluate_k_marginal(
     Cost O(n) per table and file; nothing is simulated.
     """
     if by is not None and by not in classes.names:
-        raise InputError(f"evaluation.k_marginal_by: {by!r} is not a column of the data; correct the name.")
+        raise InputError(f"evaluation.subgroups: {by!r} is not a column of the data; correct the name.")
     wanted = [place for place, name in enumerate(classes.names) if name != by and (not columns or name in columns)]
     if len(wanted) < 2:
-        raise InputError("k_marginal: needs two columns to cross, beside the one of evaluation.k_marginal_by.")
+        raise InputError("k_marginal: needs two columns to cross, beside the one of evaluation.subgroups.")
     crossed = () if by is None else (classes.names.index(by),)
     pairs = list(combinations(wanted, 2, most, rng))
     possible = len(wanted) * (len(wanted) - 1) // 2

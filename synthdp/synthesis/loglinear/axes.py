@@ -5,7 +5,7 @@ records share it (``imputation.trees.donors``), so that nobody's own value and n
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,11 +154,14 @@ class Records:
     first: Codes
 
     @classmethod
-    def of(cls, data: Microdata, *, bins: int, exclude: Sequence[str] = ()) -> "Records":
+    def of(
+        cls, data: Microdata, *, bins: int, bins_by: Mapping[str, int] | None = None, exclude: Sequence[str] = ()
+    ) -> "Records":
         """Return the records of a file; kept columns that are excluded are not looked at."""
+        own = bins_by or {}
         kept = tuple(column.name for column in data.schema.kept() if column.name not in exclude)
         drawn = tuple(column.name for column in data.schema.replaced())
-        axes = {name: axis_of(data, name, bins=bins) for name in (*kept, *drawn)}
+        axes = {name: axis_of(data, name, bins=own.get(name, bins)) for name in (*kept, *drawn)}
         group = joint([axes[name].codes for name in kept]) if kept else np.zeros(len(data), dtype=np.int64)
         return cls(data, axes, kept, drawn, group, np.unique(group, return_index=True)[1].astype(np.int64))
 

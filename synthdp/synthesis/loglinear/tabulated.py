@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,9 @@ class Tabulated(Method):
         Whether every copy has parameters of its own, drawn from their posterior.
     prior
         What is added to the counts, in records in all, spread evenly over the cells.
-    bins
-        Into how many quantile bins a numeric column is cut; with no more distinct values than that, each is a cell.
+    bins, bins_by
+        Into how many quantile bins a numeric column is cut, and the exceptions by name; with no more distinct values
+        than that, each is a cell.
     exclude
         Kept columns that are not looked at.
     zeros
@@ -54,6 +55,7 @@ class Tabulated(Method):
     proper: bool = False
     prior: FiniteFloat = Field(default=0.0, ge=0)
     bins: int = Field(default=20, ge=2)
+    bins_by: dict[str, Annotated[int, Field(ge=2)]] = Field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
     imputations: Literal[1] = 1
@@ -76,6 +78,7 @@ class Tabulated(Method):
         found = [f"synthesis.exclude: {name!r} is not a kept column." for name in self.exclude if name not in kept]
         if not schema.replaced():
             found.append("variables: no column has role: replace; nothing would be synthesised.")
+        found += [f"synthesis.bins_by: no column named {name!r}." for name in self.bins_by if name not in schema]
         seen = {column.name: column for column in schema.columns if column.name not in self.exclude}
         for number, text in enumerate(self.zeros, start=1):
             why = _zero_problem(text, seen, plan.data.frame)
@@ -84,7 +87,7 @@ class Tabulated(Method):
 
     def records(self, plan: Plan) -> Records:
         """Return the records as cells."""
-        return Records.of(plan.data, bins=self.bins, exclude=self.exclude)
+        return Records.of(plan.data, bins=self.bins, bins_by=self.bins_by, exclude=self.exclude)
 
     def prepare(self, records: Records, plan: Plan, *, rng: np.random.Generator) -> tuple[Fit, list[dict[str, object]]]:
         """Return how it is fitted, and a list that tells how fitting went, in which the first fit is written."""

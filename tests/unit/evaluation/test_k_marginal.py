@@ -99,8 +99,8 @@ def test_most_tables_are_drawn_and_said():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"by": "town"}, "evaluation.k_marginal_by: 'town' is not a column of the data; correct the name."),
-        ({"columns": ["sex"]}, "k_marginal: needs two columns to cross, beside the one of evaluation.k_marginal_by."),
+        ({"by": "town"}, "evaluation.subgroups: 'town' is not a column of the data; correct the name."),
+        ({"columns": ["sex"]}, "k_marginal: needs two columns to cross, beside the one of evaluation.subgroups."),
     ],
 )
 def test_refused(settings, sentence):
@@ -111,7 +111,7 @@ def test_refused(settings, sentence):
 
 def test_the_report_tells_the_subsample():
     given = files()
-    given = Comparison(given.original, given.copies, given.schema, aligned=False, request=Request(by="area"))
+    given = Comparison(given.original, given.copies, given.schema, aligned=False, request=Request(subgroups="area"))
     section = K_MARGINAL.take(given, rng=np.random.default_rng(0)).section()
     (block,) = K_MARGINAL.blocks(section)
     assert "each crossed with area" in block.words

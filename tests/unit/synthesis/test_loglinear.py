@@ -225,6 +225,7 @@ def test_cuts_set_heaps_apart():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
+        ({"bins_by": {"e": 3}}, "synthesis.bins_by: no column named 'e'."),
         ({"exclude": ("a",)}, "synthesis.exclude: 'a' is not a kept column."),
         ({"margins": (("a", "e"),)}, "synthesis.margins: 'e' is not a kept or replaced column that is looked at."),
         ({"margins": (("a", "a"),)}, "synthesis.margins: each must name one column or more, and none twice."),
