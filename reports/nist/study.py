@@ -124,7 +124,8 @@ your own: `python benchmarks/nist.py --files NAME=FILE`.
   drawn at random, scores the same on average.
 * **UEM**: of the records that are alone in the file, the share that stands in the copy. It counts good models and
   memorising alike, so the method is also fitted to half of the file, and the share found of both halves: their
-  **difference** is memorising, but for a few tenths that any fit gives (see `risk.memorised`). (Rates of the halves are lower because those copies have half as many rows.)
+  **difference** is memorising, but for a few tenths that any fit gives (see `risk.memorised`). Rates of the halves are
+  lower because those copies have half as many rows.
 * **pMSE** by a tree of depth 6; **impossible**: records that the data dictionary rules out (a married child, a degree
   or a veteran under 17, an owner in group quarters, …: {settings["rules"]} rules, none broken in the original).
 * **processor s**: for one copy of the whole file.
@@ -132,8 +133,8 @@ your own: `python benchmarks/nist.py --files NAME=FILE`.
 Methods of five columns, `mi` and `da_mi` keep the rest of the columns and replace ({replaced}).
 Their masks are sd 1 on age, and levels stay with probability 0.5. `ipf` cuts no ages (`bins: 100`) unless it is said;
 what is dealt systematically is crossed with PUMA too, on the industry columns. Methods with one or two runs were cut to
-keep the study short; regressions are not run on all columns (264 codes of industry). The variants of `ipf` on all columns
-were chosen after the first one had shown impossible records; crossed with PUMA it scored 839 there, in one run, and was
+keep the study short; regressions are not run on all columns (264 codes of industry). The variants of `ipf` on all
+columns were chosen after the first one had shown impossible records; crossed with PUMA it scored 839 there, in one run, and was
 left out.
 
 {chr(10).join(parts)}"""
