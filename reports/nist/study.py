@@ -134,8 +134,8 @@ Methods of five columns, `mi` and `da_mi` keep the rest of the columns and repla
 Their masks are sd 1 on age, and levels stay with probability 0.5. `ipf` cuts no ages (`bins: 100`) unless it is said;
 what is dealt systematically is crossed with PUMA too, on the industry columns. Methods with one or two runs were cut to
 keep the study short; regressions are not run on all columns (264 codes of industry). The variants of `ipf` on all
-columns were chosen after the first one had shown impossible records; crossed with PUMA it scored 839 there, in one run, and was
-left out.
+columns were chosen after the first one had shown impossible records; crossed with PUMA it scored 839 there, in one run,
+and was left out.
 
 {chr(10).join(parts)}"""
 
