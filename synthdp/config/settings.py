@@ -138,16 +138,17 @@ class Evaluation(Settings):
     rows
         Whether row i of a file is record i: ``aligned``, ``none``, or a file with the row order of each copy.
     utility, risk
-        Which measures are taken. ``distributions``, ``correlations`` and ``prediction`` only when asked for, and so
-        ``identity_bayes``, which makes the copies 2 to 10 times more, and ``membership_shadow``, which fits the method
-        400 times to halves of the file.
+        Which measures are taken. ``distributions``, ``correlations``, ``prediction`` and ``k_marginal`` only when asked
+        for, and so ``identity_bayes``, which makes the copies 2 to 10 times more, and ``membership_shadow``, which fits
+        the method 400 times to halves of the file.
     targets
         Columns that matter most: ``prediction`` learns them from the others, attribute risk guesses them.
     table_ways, table_columns, most_tables
         Of how many columns tables are, of which (all by default), and how many of each number of ways at most:
         where there are more, so many are drawn at random.
     subgroups
-        A column whose levels are judged one by one; by default the risk groups, where rows are aligned.
+        A column whose levels are judged one by one; by default the risk groups, where rows are aligned. Where it is
+        named, such as the area, every table of ``k_marginal`` is crossed with it.
     holdout
         A file of records that the synthesis never saw: what an intruder achieves against them is the baseline for
         attribute, membership and singling-out attacks.

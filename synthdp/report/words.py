@@ -34,6 +34,14 @@ METHODS: Mapping[str, str] = {
         "The replaced columns were drawn one after the other, each from a model given the columns drawn before it. "
         "No mask was used."
     ),
+    "ipf": (
+        "A table of all columns was fitted that has the original's tables of two columns (or those that were asked "
+        "for) and is otherwise as even as can be, and the replaced columns were drawn from it. No mask was used."
+    ),
+    "catall": (
+        "The replaced columns were drawn from the table of all their combinations in the original, to which a few "
+        "records spread evenly were added. No mask was used, and most combinations are those of people in the file."
+    ),
     "dp_histogram": (
         "The declared domain was cut into cells, noise was added to the number of records in every cell, and all "
         f"copies were drawn from that table. {_NOISE_LEFT_OUT}"

@@ -13,6 +13,8 @@ from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
+from synthdp.synthesis.loglinear.catall import Catall
+from synthdp.synthesis.loglinear.ipf import Ipf
 from synthdp.synthesis.maskings import KNoise, KPram
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
@@ -40,6 +42,11 @@ METHODS = [
     (Sequential(copies=2, proper=True), {}, {}),
     (Sequential(copies=2, model=NormLogit()), {}, {}),
     (Sequential(copies=2, model=NormLogit(), proper=True), {}, {}),
+    (Ipf(copies=2, bins=4), {}, {}),
+    (Ipf(copies=2, proper=True, prior=1, candidates=20_000), {}, {}),
+    # kept numbers set nearly everybody apart, and a whole table would give their own values back
+    (Catall(copies=2, exclude=("z",)), {}, {}),
+    (Catall(copies=2, exclude=("z",), proper=True), {}, {}),
     # levels stay here: exchanging them moves the margins; DP methods keep no column and have a contract of their own
     (KPram(copies=2, keep=1.0), {}, {}),
     (KNoise(copies=2, keep=1.0), {}, {}),
@@ -60,6 +67,10 @@ IDS = [
     "cart_proper",
     "norm_logit",
     "norm_logit_proper",
+    "ipf",
+    "ipf_proper",
+    "catall",
+    "catall_proper",
     "k_pram",
     "k_noise",
 ]

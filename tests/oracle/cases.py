@@ -22,6 +22,7 @@ from observing import CONFIGS, digest, evaluate, plain, public, run, settings, s
 OTHERS = ("other_1.csv", "other_2.csv", "other_3.csv")
 SHUFFLED = ("shuffled_1.csv", "shuffled_2.csv", "shuffled_3.csv")
 DP = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_margins", "dp_mst", "dp_mst_pure", "local_noise")
+TABLES = ("ipf", "ipf_dealt", "catall")
 MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
 FUNCTIONS = (
     "abs(age - 50) > 20 and log(age) > 3",
@@ -443,6 +444,7 @@ CASES: dict[str, Case] = {
     "sequential_regression": Case(
         _ran("sequential_regression", "sequential_probit"), ("sequential_regression", "sequential_probit")
     ),
+    "loglinear": Case(_ran(*TABLES), TABLES),
     "maskings": Case(_ran(*MASKINGS), MASKINGS),
     "private": Case(_private, DP, slow=True),
     "pymc_nuts": Case(_ran("pymc_nuts"), ("pymc_nuts",), slow=True),

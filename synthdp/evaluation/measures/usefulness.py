@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from synthdp.errors import SynthdpError
-from synthdp.evaluation.blocks import DASH, HALVES, Block, Table, entries, find, is_number, number, reason
+from synthdp.evaluation.blocks import DASH, HALVES, Block, Table, entries, find, is_number, number, percent, reason
 from synthdp.evaluation.comparison import Comparison, Halves, halves
 from synthdp.evaluation.measure import Figures, Plain, Wide
 from synthdp.evaluation.measures.repeated import analyses_blocks, propensity_blocks
@@ -20,6 +20,7 @@ from synthdp.evaluation.utility.distances import (
     levels_of,
     risk_groups,
 )
+from synthdp.evaluation.utility.k_marginal import evaluate_k_marginal
 from synthdp.evaluation.utility.panel import evaluate_panel
 from synthdp.evaluation.utility.prediction import evaluate_prediction
 from synthdp.evaluation.utility.propensity import evaluate_propensity
@@ -140,6 +141,37 @@ def _tables(files: Comparison, rng: np.random.Generator) -> Figures:
     if grouping is not None:
         beside["subgroups"] = evaluate_subgroups(classes, grouping, split)
     return Figures(found, beside)
+
+
+def _k_marginal(files: Comparison, rng: np.random.Generator) -> Figures:
+    asked = files.request
+    found = evaluate_k_marginal(classify(files), by=asked.subgroups, columns=asked.columns, most=asked.most, rng=rng)
+    return Figures(found)
+
+
+def _k_marginal_block(section: Any) -> Block | None:
+    """Return how near all two-way tables are, in terms of a subsample of the original."""
+    if not isinstance(section, Mapping):
+        return None
+    crossed = f", each crossed with {section['by']}" if section.get("by") else ""
+    words = (
+        f"All tables of two columns{crossed} are compared with the original's: 1,000 are equal shares everywhere, 0 is "
+        "no cell in common. Numbers are cut into classes."
+    )
+    said: tuple[str, ...] = ()
+    if is_number(section.get("value")):
+        share = section.get("subsample")
+        alike = (
+            f"as a random {percent(share)} of the original would" if is_number(share) else "less than one record would"
+        )
+        said = (
+            f"The copies score {section['value']:.1f}, {alike}; as many records drawn from the original with "
+            f"replacement score {section['bootstrap']:.1f} on average.",
+        )
+    rows = tuple((" × ".join(map(str, one["columns"])), number(one["l1"])) for one in entries(section.get("worst")))
+    head = ("Columns", "Sum of the differences of shares (0 to 2)")
+    tables = (Table("The tables that differ most", head, rows, "lr"),) if rows else ()
+    return Block("Two-way tables (k-marginal)", words, said, tables, reason(section), tuple(section.get("notes") or ()))
 
 
 def _prediction(files: Comparison, rng: np.random.Generator) -> Figures:
@@ -267,6 +299,13 @@ TABLES = Wide(
     title="Tables",
     insists=True,
     shows=tables_blocks,
+)
+K_MARGINAL = Plain(
+    "k_marginal",
+    "How near are all two-way tables, and how large a subsample of the original would be as near?",
+    _k_marginal,
+    title="Two-way tables (k-marginal)",
+    tells=_k_marginal_block,
 )
 DISTRIBUTIONS = Plain(
     "distributions",

@@ -164,11 +164,12 @@ def evaluate_tables(
         number = math.comb(len(chosen), way)
         if number > most:
             notes.append(f"{most} of the {number} tables of {way} columns were drawn at random (most_tables).")
-        entries += [_entry(classes, places, halves) for places in _combinations(chosen, way, most, rng)]
+        entries += [_entry(classes, places, halves) for places in combinations(chosen, way, most, rng)]
     return entries, _summary(entries, [classes.names[place] for place in chosen], notes)
 
 
-def _combinations(chosen: Sequence[int], way: int, most: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
+def combinations(chosen: Sequence[int], way: int, most: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
+    """Yield all tables of some columns, or as many as may be, drawn at random."""
     number = math.comb(len(chosen), way)
     if number <= most:
         yield from itertools.combinations(chosen, way)
@@ -179,11 +180,20 @@ def _combinations(chosen: Sequence[int], way: int, most: int, rng: np.random.Gen
     yield from sorted(taken)
 
 
-def _entry(classes: Classes, places: tuple[int, ...], halves: Halves) -> dict[str, Any]:
+def counts_of(classes: Classes, places: Sequence[int]) -> list[Codes]:
+    """Return one table of the original and of every copy, over the same cells."""
+    files, sizes = _cells_of(classes, places)
+    return [count(file, sizes) for file in files]
+
+
+def _cells_of(classes: Classes, places: Sequence[int]) -> tuple[list[list[Codes]], list[int]]:
     files = [[file[place] for place in places] for file in classes.files]
     sizes = [classes.sizes[place] for place in places]
-    if math.prod(sizes) > DENSE:
-        files, sizes = _occurring(files, sizes)
+    return _occurring(files, sizes) if math.prod(sizes) > DENSE else (files, sizes)
+
+
+def _entry(classes: Classes, places: tuple[int, ...], halves: Halves) -> dict[str, Any]:
+    files, sizes = _cells_of(classes, places)
     copies = [count(file, sizes) for file in files[1:]]
     original, first = count_halves(files[0], sizes, halves)
     return {"columns": [classes.names[place] for place in places]} | compare(original, copies, first)

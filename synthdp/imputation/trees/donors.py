@@ -32,7 +32,7 @@ explains W. With k = 0 both are the leaf's own distribution and log_norm is 0.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,25 @@ from synthdp.table.microdata import Codes, Floats
 
 NORMAL_RANGE = 1.34
 BANDWIDTH = 0.3
+
+
+class Leaves(Protocol):
+    """Donors in leaves, or in bins: those of leaf k are ``rows[offsets[k] : offsets[k + 1]]``."""
+
+    @property
+    def offsets(self) -> Codes:
+        """Where the donors of each leaf begin, and after the last of them."""
+        ...
+
+    @property
+    def rows(self) -> Codes:
+        """The donors, leaf by leaf."""
+        ...
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves there are."""
+        ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +84,7 @@ class Smoother:
     high: Floats
 
     @classmethod
-    def of(cls, tree: Tree, values: Floats, limits: tuple[float, float], min_leaf: int) -> Self:
+    def of(cls, tree: Leaves, values: Floats, limits: tuple[float, float], min_leaf: int) -> Self:
         """Return the noise of a tree grown on a numeric column. Cost O(n log n).
 
         Parameters

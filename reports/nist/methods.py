@@ -1,0 +1,94 @@
+"""The methods on the scoreboard, each as the blocks of a config; a new one is a line of ``METHODS``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reports.nist.scoring import SETS
+
+# what the masks of da_mi and the partial methods replace; everything else is kept
+REPLACED: Mapping[str, tuple[str, ...]] = {
+    "demographic": ("AGEP", "SEX", "MSP", "RAC1P", "EDU"),
+    "industry": ("SEX", "MSP", "HISP", "RAC1P", "EDU"),
+}
+NUMERIC: Mapping[str, dict[str, Any]] = {
+    "AGEP": {"kind": "continuous", "bounds": [0, 99], "decimals": 0},
+    "PINCP": {"kind": "continuous", "bounds": [-20_000, 2_000_000], "decimals": 0},
+    "POVPIP": {"kind": "continuous", "bounds": [0, 501], "decimals": 0},
+    "PWGTP": {"kind": "continuous", "bounds": [1, 9999], "decimals": 0},
+    "WGTP": {"kind": "continuous", "bounds": [0, 9999], "decimals": 0},
+}
+MASK = {"AGEP": {"method": "gaussian", "sd": 1.0}}
+OTHER_MASK = {"method": "transition", "keep": 0.5}
+EACH, TWO, DEMOGRAPHIC = tuple(SETS), ("demographic", "industry"), ("demographic",)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method: its ``synthesis`` block, on which sets of columns it is run, how often, and what it replaces.
+
+    ``partial``: the columns of ``REPLACED`` only, with masks where ``masked``. ``crossed``: with PUMA, where it is
+    among the columns. ``declared``: levels and missing cells are written down, as DP methods ask.
+    """
+
+    synthesis: dict[str, Any]
+    sets: tuple[str, ...] = EACH
+    seeds: int = 5
+    partial: bool = False
+    masked: bool = False
+    crossed: bool = False
+    declared: bool = False
+
+
+def _cart(leaf: int) -> dict[str, Any]:
+    return {"method": "sequential", "model": {"method": "cart", "min_leaf": leaf}}
+
+
+TREES = {"method": "cart", "min_leaf": 200}
+METHODS: Mapping[str, Entry] = {
+    "ipf": Entry({"method": "ipf", "bins": 100}, TWO),
+    "ipf, 20 bins": Entry({"method": "ipf", "bins": 20, "candidates": 300_000}, ("all",), seeds=2),
+    "ipf, 20 bins but of ages": Entry(
+        {"method": "ipf", "bins": 20, "bins_by": {"AGEP": 100, "PINCP": 60}, "candidates": 300_000}, ("all",), seeds=2
+    ),
+    "ipf, crossed with PUMA": Entry({"method": "ipf"}, ("industry",), crossed=True),
+    "ipf, dealt systematically": Entry({"method": "ipf", "bins": 100, "dealing": "systematic"}, TWO, crossed=True),
+    "ipf, proper": Entry({"method": "ipf", "bins": 100, "proper": True}, TWO),
+    "ipf of five columns": Entry({"method": "ipf", "bins": 100}, TWO, partial=True),
+    "catall": Entry({"method": "catall", "bins": 100}),
+    **{f"sequential cart, leaf {leaf}": Entry(_cart(leaf)) for leaf in (5, 20, 50, 200)},
+    "mi by regression": Entry({"method": "mi"}, TWO, seeds=1, partial=True),
+    "da_mi by regression": Entry({"method": "da_mi"}, TWO, seeds=1, partial=True, masked=True),
+    "da_mi by trees, leaf 200": Entry({"method": "da_mi", "model": TREES}, TWO, seeds=2, partial=True, masked=True),
+    "dp_mst, epsilon 1": Entry(
+        {"method": "dp_mst", "epsilon": 1.0, "delta": 1e-6, "source": "simulated"}, TWO, declared=True
+    ),
+    "dp_mst, epsilon 10": Entry(
+        {"method": "dp_mst", "epsilon": 10.0, "delta": 1e-6, "source": "simulated"}, TWO, declared=True
+    ),
+}
+
+
+def settings_of(name: str, columns: str, levels: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return the config of a method on a set of columns.
+
+    Parameters
+    ----------
+    levels
+        What the data dictionary lists, by column.
+    """
+    entry = METHODS[name]
+    drawn = REPLACED[columns] if entry.partial else SETS[columns]
+    variables: dict[str, dict[str, Any]] = {}
+    for column in SETS[columns]:
+        kind = NUMERIC.get(column, {"kind": "binary" if column in ("SEX", "DEYE", "DEAR") else "nominal"})
+        listed = {"levels": levels[column]} if entry.declared and column not in NUMERIC else {}
+        role = "replace" if column in drawn else "keep"
+        variables[column] = {**kind, **listed, "role": role, "key": False}
+    synthesis = {**entry.synthesis, "copies": 1}
+    if entry.declared and "AGEP" in SETS[columns]:
+        synthesis["bins_by"] = {"AGEP": 100}
+    if entry.crossed and "PUMA" in SETS[columns]:
+        synthesis["by"] = "PUMA"
+    masks = {column: MASK.get(column, OTHER_MASK) for column in drawn} if entry.masked else {}
+    return {"variables": variables, "synthesis": synthesis, "masks": masks}
