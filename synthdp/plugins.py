@@ -31,6 +31,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     },
     "models": {
         "regression": "synthdp.imputation.regression.association:Regression",
+        "auto": "synthdp.imputation.auto.model:Auto",
         "cart": "synthdp.imputation.trees.masked:MaskedCart",
         "copula": "synthdp.imputation.copula.model:Copula",
         "pymc": "synthdp.imputation.pymc.program:Pymc",

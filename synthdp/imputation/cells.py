@@ -8,7 +8,7 @@ from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds
 from synthdp.table.coarsening import period_start
 from synthdp.table.links import Link
-from synthdp.table.microdata import Floats, decode
+from synthdp.table.microdata import MISSING, Floats, decode
 from synthdp.table.schema import Column, Kind
 
 ISO_DATE = "%Y-%m-%d"
@@ -83,8 +83,11 @@ def flat(column: Column, n: int) -> Evidence:
 def released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) -> pd.Series:
     """Return drawn values as they are written: levels by name, numbers rounded like the data, inside their bounds."""
     if link is None:
-        return decode(drawn.astype(np.int64), column, like)
-    numeric = pd.Series(settled(link.inverse(drawn), column), index=like.index, name=like.name)
+        return decode(np.where(np.isnan(drawn), MISSING, drawn).astype(np.int64), column, like)
+    values = link.inverse(drawn)
+    if column.kind is Kind.DATE:
+        return write(values, column, like)
+    numeric = pd.Series(settled(values, column), index=like.index, name=like.name)
     whole = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype)
     return numeric.astype(like.dtype) if whole else numeric
 

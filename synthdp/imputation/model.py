@@ -67,6 +67,10 @@ class Task:
     sweeps: int = 20
     applies: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
+    def asked(self, name: str) -> npt.NDArray[np.bool_] | None:
+        """Return to which records a column applies; None where to all."""
+        return self.applies.get(name)
+
 
 class Parameters(Protocol):
     """One draw of the model's parameters θ."""
@@ -144,6 +148,8 @@ class Association(Settings):
     """How constraints are kept: parameters are learnt under them, values are drawn until they hold, or not at all."""
     groups_by_rule: ClassVar[bool] = False
     """Whether draws know that the strength of a mask is a function of the values."""
+    keeps_gaps: ClassVar[bool] = False
+    """Whether missing values of replaced columns are drawn as missing values."""
     withdrawn: ClassVar[str | None] = None
     """Why no formal statement about the masks can stand beside this model; None where it can."""
 
@@ -163,6 +169,10 @@ class Association(Settings):
     def fit(self, task: Task, *, rng: np.random.Generator) -> Posterior:
         """Return the posterior of the parameters."""
         raise NotImplementedError
+
+    def scale(self, data: Microdata, name: str) -> Link:
+        """Return the scale on which a number is masked and modelled: standardised, transformed as the user says."""
+        return Link.of(data, name)
 
 
 class InOrder(Association):

@@ -102,7 +102,7 @@ class Imputed(Imputing):
     def _filled(self, plan: Plan) -> list[str]:
         """Return the columns whose missing values are filled in."""
         schema, frame = plan.data.schema, plan.data.frame
-        columns = schema.columns if self.missing == "impute" else schema.replaced()
+        columns = schema.columns if self.missing == "impute" else () if self.model.keeps_gaps else schema.replaced()
         return [c.name for c in columns if bool((frame[c.name].isna() & holds(c, frame)).any())]
 
     def notes(self, plan: Plan) -> list[str]:

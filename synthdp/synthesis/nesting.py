@@ -152,7 +152,7 @@ def _redraw(
     decided = [other.name for other in conditional(data.schema) if name in needs(other)]
     exclude = (*model.exclude, *decided)
     alone = with_roles(data, (name,))
-    link = None if column.kind.categorical else Link.of(alone, name)
+    link = None if column.kind.categorical else model.scale(alone, name)
     working = link.forward(data.numbers(name)) if link is not None else data.codes(name).astype(np.float64)
     task = Task(
         data=alone,
@@ -235,7 +235,7 @@ def sample(
         drawn = way(plan, settings, mask_draw, streams=streams, jobs=jobs, advance=advance)
     each_w = settings.copies if mask_draw == "per_copy" else 1
     withdrawn = IMPUTED if several else _withdrawn(plan, mask_draw)
-    masks = masks_of(plan, links_of(plan.data))
+    masks = masks_of(plan, links_of(plan.data, settings.model))
     rows = (row for mask in masks.values() for row in mask.statements(settings.imputations * each_w, withdrawn))
     seconds = {"fit": drawn.fit, "draw": drawn.draw}
     return Release.of(settings, plan, drawn.copies, masking=tuple(rows), chain=drawn.chain, seconds=seconds)
@@ -253,7 +253,7 @@ def _of_completed(
     """Draw copies of each completed original (see ``completer``), to which the model is fitted again."""
     started = time.perf_counter()
     m, r = settings.imputations, settings.copies
-    masks = masks_of(plan, links_of(plan.data))
+    masks = masks_of(plan, links_of(plan.data, settings.model))
     unseen = ruled(plan, settings.model)
     complete, rows = completer(
         settings.model,

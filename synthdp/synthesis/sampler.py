@@ -37,7 +37,7 @@ __all__ = ["Drawn", "Imputing", "draw_copies", "links_of", "masks_of", "predicto
 def prepare(plan: Plan, model: Association, sweeps: int) -> tuple[Task, dict[str, ColumnMask]]:
     """Return what the model is fitted to, and the mask of every replaced column."""
     data = plan.data
-    links = links_of(data)
+    links = links_of(data, model)
     masks = masks_of(plan, links)
     replaced = data.schema.replaced()
     values = {c.name: working(data.coded, c, links.get(c.name)) for c in replaced}
@@ -46,9 +46,9 @@ def prepare(plan: Plan, model: Association, sweeps: int) -> tuple[Task, dict[str
     return Task(data, seen, values, links, sweeps, applies), masks
 
 
-def links_of(data: Microdata) -> dict[str, Link]:
+def links_of(data: Microdata, model: Association) -> dict[str, Link]:
     """Return the working scale of every replaced number."""
-    return {c.name: Link.of(data, c.name) for c in data.schema.replaced() if not c.kind.categorical}
+    return {c.name: model.scale(data, c.name) for c in data.schema.replaced() if not c.kind.categorical}
 
 
 def masks_of(plan: Plan, links: Mapping[str, Link]) -> dict[str, ColumnMask]:
@@ -141,10 +141,12 @@ def draw_copies(
     ruling = Ruling.of(plan, task, masks) if mask_draw is not None and ruled(plan, settings.model) else None
     fitted = time.perf_counter()
     impute = settings.missing == "impute"
+    # what has no value is masked as if it had one, so that whether there is a W tells nothing
+    unfilled = bool(task.applies) or settings.model.keeps_gaps
     shared: About | None = None
     if mask_draw in ("once", "once_orthogonal"):
         known = task.working
-        if task.applies:
+        if unfilled:
             parameters = posterior.draw(rng=streams.generator("parameters", "all copies"))
             known = parameters.complete(task, rng=streams.generator("latent", "all copies"))
         residuals = _residuals(task, known) if mask_draw == "once_orthogonal" else None
@@ -158,9 +160,8 @@ def draw_copies(
         elif shared is not None:
             evidence = shared
         else:
-            # a column that does not apply has no value to mask: masked as if it applied (see ``imputation.model``)
             latent = streams.generator("latent", m)
-            known = parameters.complete(task, rng=latent) if task.applies else task.working
+            known = parameters.complete(task, rng=latent) if unfilled else task.working
             evidence = _draw_masks(masks, known, streams, m, None, ruling)
         frame, trace = _draw_copy(task, parameters, evidence, streams, m, plan.constraints, impute=impute)
         if m == 1 and trace is not None:

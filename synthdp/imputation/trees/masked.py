@@ -110,7 +110,7 @@ class MaskedCart(TreeSettings):
         schema = task.data.schema
         kept = [column.name for column in schema.kept() if column.name not in self.exclude]
         visits = self.order or in_order(sorted(schema.replaced(), key=lambda column: column.applies_when is not None))
-        posterior = TreePosterior(task, _binned(task, kept, visits), visits, self, None)
+        posterior = TreePosterior(task, binned_of(task, kept, visits), visits, self, None)
         if self.proper:
             return posterior
         return TreePosterior(task, posterior.binned, visits, self, posterior.grow(np.ones(len(task.data))))
@@ -178,7 +178,7 @@ class TreePosterior(Posterior):
         )
 
 
-def _binned(task: Task, kept: list[str], visits: tuple[str, ...]) -> Binned:
+def binned_of(task: Task, kept: list[str], visits: tuple[str, ...]) -> Binned:
     """Return the bins of everything a tree may split on."""
     schema, seen = task.data.schema, task.predictors
     columns = {name: task.data.values(name) for name in kept}

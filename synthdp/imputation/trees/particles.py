@@ -143,7 +143,7 @@ class TreeParameters:
     def start(self, codes: Bins, heard: list[About], *, rng: np.random.Generator) -> Paths:
         """Return one of P forward paths for each record, chosen by weight."""
         count = self.particles if len(self.branches) > 1 else 1
-        return _choose(self._propose(codes, heard, count, rng=rng), rng=rng)
+        return choose_path(self._propose(codes, heard, count, rng=rng), rng=rng)
 
     def sweep(self, current: Paths, codes: Bins, heard: list[About], *, rng: np.random.Generator) -> Paths:
         """Return one of the current path and P - 1 new ones for each record, chosen by weight."""
@@ -152,7 +152,7 @@ class TreeParameters:
             values=np.concatenate([current.values[:, :, None], new.values], axis=2),
             log_weight=np.concatenate([current.log_weight[:, None], new.log_weight], axis=1),
         )
-        return _choose(together, rng=rng)
+        return choose_path(together, rng=rng)
 
     def _blocks(self) -> Iterator[slice]:
         step = max(BLOCK // self.particles, 1)
@@ -172,7 +172,7 @@ class TreeParameters:
         return Paths(values, log_weight)
 
 
-def _choose(paths: Paths, *, rng: np.random.Generator) -> Paths:
+def choose_path(paths: Paths, *, rng: np.random.Generator) -> Paths:
     """Return one path per record, with probability proportional to its weight."""
     weights = paths.log_weight
     # where W excludes every path any will do: the next sweep leaves it for the first that W allows
