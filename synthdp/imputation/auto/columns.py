@@ -1,12 +1,12 @@
 """How one column is learnt: by trees alone or by a regression and a tree of what it leaves, whichever predicts better.
 
 Both are fitted to one half of the records and predict the other; the better one is then fitted to all. For numbers the
-squared error of the mean counts, for levels the log score. A regression must be better by a hundredth: trees keep the
-edges of what can be, and cost less.
+squared error of the mean counts, for levels the log score. In small files trees must be better by a hundredth, in large
+ones regressions: there trees see whatever there is, keep the edges of what can be, and cost less.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,9 +27,12 @@ from synthdp.imputation.families.normal import LinearPosterior
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.tree import Growth, Tree
 
-# prior sds of standardised coefficients that are tried; of linear regressions in units of the residual sd
-PRIORS = (0.3, 1.5)
-MARGIN = 0.99
+# prior sds of standardised coefficients that are tried: of linear regressions, in units of the residual sd, and logits
+LINEAR_PRIORS, LOGIT_PRIORS = (1.0, 5.0), (0.5, 2.5)
+MARGIN = 1.01
+LARGE, LARGE_MARGIN = 5000, 0.9
+MOST_TREES = 3
+FINER = 0.1
 MOST_TRIED = 20_000
 # (coefficients of a logit)² times records: about twenty seconds
 MOST_WORK = 1e10
@@ -89,9 +92,12 @@ class Setting:
         extra = len(pairs) + sum(block.shape[1] for block in self.before.values())
         return np.concatenate([self.prior * general, np.full(extra, general)])
 
-    def tree(self, response: Floats, rows: Codes, *, classes: int) -> Tree:
-        """Grow a tree on some records."""
-        return Tree.grow(self.binned, self.predictors, response, classes=classes, rows=rows, growth=self.growth)
+    def tree(self, response: Floats, rows: Codes, *, classes: int = 0, alone: bool = False) -> Tree:
+        """Grow a tree on some records; in a large file one that stands alone may split further than chance allows."""
+        growth = self.growth
+        if alone and len(self.rows) >= LARGE:
+            growth = replace(growth, complexity=growth.complexity * FINER)
+        return Tree.grow(self.binned, self.predictors, response, classes=classes, rows=rows, growth=growth)
 
 
 def choose(setting: Setting, *, rng: np.random.Generator) -> Choice:
@@ -108,9 +114,11 @@ def choose(setting: Setting, *, rng: np.random.Generator) -> Choice:
     if work > MOST_WORK or setting.levels > MOST_REGRESSED:
         return Choice(None, (), None, trees)
     pairs = choose_products(setting.matrix[rows], _left(setting), rng=rng)
-    scores = {prior: score(setting, prior, pairs, half, other) for prior in PRIORS}
+    priors = LOGIT_PRIORS if setting.levels else LINEAR_PRIORS
+    scores = {prior: score(setting, prior, pairs, half, other) for prior in priors}
     best = min(scores, key=lambda prior: scores[prior])
-    found = best if scores[best] < MARGIN * trees else None
+    margin = MARGIN if len(rows) < LARGE else LARGE_MARGIN
+    found = best if scores[best] < margin * trees else None
     return Choice(found, pairs if found is not None else (), scores[best], trees)
 
 
@@ -122,10 +130,11 @@ def _left(setting: Setting) -> list[Floats]:
         responses = [y]
     else:
         counts = np.bincount(y.astype(np.int64), minlength=setting.levels)
-        responses = [(y == level).astype(np.float64) for level in np.argsort(-counts)[: 1 if setting.levels == 2 else 3]]
+        frequent = np.argsort(-counts)[: 1 if setting.levels == 2 else MOST_TREES]
+        responses = [(y == level).astype(np.float64) for level in frequent]
     found = []
     for response in responses:
-        fit = LinearPosterior.fit(design, response, setting.prior_sd(PRIORS[-1], ()))
+        fit = LinearPosterior.fit(design, response, setting.prior_sd(LINEAR_PRIORS[-1], ()))
         found.append(response - design @ fit.mean)
     return found
 
@@ -138,7 +147,7 @@ def _score_number(setting: Setting, prior: float | None, pairs: Pairs, half: Cod
         for rows in (half, other):
             predicted[rows] = setting.design(rows, pairs) @ fit.mean
     left = y - predicted
-    tree = setting.tree(left, half, classes=0)
+    tree = setting.tree(left, half, alone=prior is None)
     means = np.add.reduceat(left[tree.rows], tree.offsets[:-1]) / np.diff(tree.offsets)
     error = left[other] - means[tree.apply(setting.binned.codes[:, other])]
     return float((error**2).mean() / max(y[other].var(), 1e-12))
@@ -146,24 +155,43 @@ def _score_number(setting: Setting, prior: float | None, pairs: Pairs, half: Cod
 
 def _score_levels(setting: Setting, prior: float | None, pairs: Pairs, half: Codes, other: Codes) -> float:
     """Return the mean of −log P of what is there; a level that nobody of the half has counts as one in its size."""
-    y = setting.values.astype(np.int64, copy=False) if setting.values.dtype.kind == "i" else setting.values
+    y = setting.values
     codes = np.where(np.isfinite(y), y, 0).astype(np.int64)
-    tree = setting.tree(setting.values, half, classes=setting.levels)
-    leaf = tree.apply(setting.binned.codes)
     equal = np.ones(len(half))
-    if prior is None:
-        base = np.full((len(codes), setting.levels), -np.log(setting.levels))
-    else:
+    base = np.full((len(codes), setting.levels), -np.log(setting.levels))
+    if prior is not None:
         fit = Logit.fit(setting.design(half, pairs), y[half], setting.levels, setting.prior_sd(prior, pairs))
-        base = np.zeros((len(codes), setting.levels))
         for rows in (half, other):
             base[rows] = log_shares(setting.design(rows, pairs) @ fit.beta(fit.mode))
+    tree = _level_tree(setting, half, base if prior is not None else None)
+    leaf = tree.apply(setting.binned.codes)
     table = corrections(leaf[half], tree.leaves, codes[half], base[half], equal)
     log_p = base[other] + table[leaf[other]]
     top = log_p.max(axis=1, keepdims=True)
     log_p -= top + np.log(np.exp(log_p - top).sum(axis=1, keepdims=True))
     found = log_p[np.arange(len(other)), codes[other]]
     return float(-np.maximum(found, -np.log(len(half))).mean())
+
+
+def _level_tree(setting: Setting, rows: Codes, log_p: Floats | None) -> Tree:
+    """Grow the tree of a column of levels: on the levels, or on what a regression leaves of one of the frequent ones.
+
+    A tree has one response; it is the level of which the tree explains most.
+    """
+    if log_p is None:
+        return setting.tree(setting.values, rows, classes=setting.levels, alone=True)
+    counts = np.bincount(setting.values[rows].astype(np.int64), minlength=setting.levels)
+    best, found = -1.0, None
+    for level in np.argsort(-counts, kind="stable")[: 1 if setting.levels == 2 else MOST_TREES]:
+        left = (setting.values == level) - np.exp(log_p[:, level])
+        tree = setting.tree(left, rows)
+        means = np.add.reduceat(left[tree.rows], tree.offsets[:-1]) / np.diff(tree.offsets)
+        share = float((np.diff(tree.offsets) * means**2).sum() / max((left[rows] ** 2).sum(), 1e-12))
+        if share > best or found is None:
+            best, found = share, tree
+    if found is None:
+        raise TypeError("a column of levels has at least one level")
+    return found
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +207,9 @@ class ColumnFit:
     encodings: Mapping[str, Encoding]
 
     @classmethod
-    def of(cls, name: str, setting: Setting, encodings: Mapping[str, Encoding], *, rng: np.random.Generator) -> "ColumnFit":
+    def of(
+        cls, name: str, setting: Setting, encodings: Mapping[str, Encoding], *, rng: np.random.Generator
+    ) -> "ColumnFit":
         """Choose, and fit to all records that have a value."""
         choice = choose(setting, rng=rng)
         rows, n = setting.rows, len(setting.values)
@@ -187,13 +217,16 @@ class ColumnFit:
         design = setting.design(rows, choice.pairs) if choice.prior_sd is not None else None
         prior = setting.prior_sd(choice.prior_sd, choice.pairs) if choice.prior_sd is not None else None
         if setting.levels:
-            tree = setting.tree(setting.values, rows, classes=setting.levels)
-            logit = Logit.fit(design, y, setting.levels, prior) if design is not None and prior is not None else None
-            return cls(name, choice, setting, tree, None, logit, encodings)
+            logit, base = None, None
+            if design is not None and prior is not None:
+                logit = Logit.fit(design, y, setting.levels, prior)
+                base = np.zeros((n, setting.levels))
+                base[rows] = log_shares(design @ logit.beta(logit.mode))
+            return cls(name, choice, setting, _level_tree(setting, rows, base), None, logit, encodings)
         line = Line.fit(design, y, prior) if design is not None and prior is not None else None
         left = np.zeros(n)
         left[rows] = y if line is None or design is None else line.left(design, y)
-        tree = setting.tree(left, rows, classes=0)
+        tree = setting.tree(left, rows, alone=line is None)
         number = fit_number(tree, line, np.empty((0, 0)) if design is None else design, y, rows, n)
         return cls(name, choice, setting, tree, number, None, encodings)
 
@@ -203,7 +236,7 @@ class ColumnFit:
         if self.number is not None:
             donors, beta, low, high = self.number.draw(n, rng=rng)
             base, slopes = self._split(beta) if len(beta) else (np.zeros((n, 2)), {})
-            return Linear(self.tree, donors, base, slopes, low, high)
+            return Linear(self.tree, donors, base, slopes, self.number.edges, low, high)
         weights = rng.standard_exponential(n)
         codes = np.zeros(n, dtype=np.int64)
         codes[setting.rows] = setting.values[setting.rows].astype(np.int64)

@@ -11,6 +11,7 @@ from synthdp.table.schema import Column
 FEWEST = 10
 MOST_LEVELS = 12
 MOST_PRODUCTS = 8
+MOST_TERMS = 24
 MOST_FACTORS = 24
 MOST_ROWS = 20_000
 
@@ -79,8 +80,9 @@ def choose_products(matrix: Floats, residuals: Sequence[Floats], *, rng: np.rand
 
     Notes
     -----
-    A product enters where its squared t statistic, after the predictors, exceeds 2 log(candidates) + log(n): a false
-    one then enters in few files, and one that matters in nearly all. Cost O(n · d²), from at most 20,000 records.
+    A product enters where its squared t statistic, after the predictors, exceeds 2 log(candidates) + 4: a false one
+    then enters in few files. Where a group has a slope of its own it may have others: all products with it enter.
+    Cost O(n · d²), from at most 20,000 records.
     """
     n, d = matrix.shape
     rows = np.arange(n) if n <= MOST_ROWS else rng.choice(n, MOST_ROWS, replace=False)
@@ -96,7 +98,7 @@ def choose_products(matrix: Floats, residuals: Sequence[Floats], *, rng: np.rand
     made -= basis @ (basis.T @ made)
     length = np.sqrt((made**2).sum(axis=0))
     usable = length > 1e-3 * np.sqrt(len(rows))
-    bound = 2 * np.log(len(pairs)) + np.log(len(rows))
+    bound = 2 * np.log(len(pairs)) + 4
     chosen: list[tuple[int, int]] = []
     for response in residuals:
         left = response[rows] - basis @ (basis.T @ response[rows])
@@ -109,7 +111,18 @@ def choose_products(matrix: Floats, residuals: Sequence[Floats], *, rng: np.rand
             usable[best] = False
             direction = made[:, best] / length[best]
             left = left - direction * (direction @ left)
-    return tuple(chosen)
+    return _with_groups(part, chosen)
+
+
+def _with_groups(matrix: Floats, chosen: list[tuple[int, int]]) -> Pairs:
+    """Return the pairs, and with each indicator among them its products with all numbers."""
+    whole = [j for j in range(1, matrix.shape[1]) if not _indicator(matrix, j)]
+    found = dict.fromkeys(chosen)
+    for a, b in chosen:
+        for group in {a, b}:
+            if _indicator(matrix, group):
+                found.update(dict.fromkeys((min(group, j), max(group, j)) for j in whole))
+    return tuple(found)[:MOST_TERMS]
 
 
 def _strength(matrix: Floats, residuals: Sequence[Floats]) -> Floats:
@@ -123,7 +136,11 @@ def _strength(matrix: Floats, residuals: Sequence[Floats]) -> Floats:
 
 def _binary(matrix: Floats, a: int, b: int) -> bool:
     """Return whether a product is one of its factors again: the square of an indicator."""
-    return a == b and bool(np.isin(matrix[:100, a], (0.0, 1.0)).all())
+    return a == b and _indicator(matrix, a)
+
+
+def _indicator(matrix: Floats, j: int) -> bool:
+    return bool(np.isin(matrix[:200, j], (0.0, 1.0)).all())
 
 
 def known_rows(x: Floats, applies: Booleans | None) -> Codes:

@@ -1,6 +1,6 @@
 """The model `auto`: every replaced column by its own margin, and by whatever predicts it best.
 
-The joint p(X | Z, θ) is a sequence: each column given the kept columns and the replaced columns before it (``columns``),
+The joint p(X | Z, θ) is a sequence: each column given the kept columns and the replaced ones before it (``columns``),
 numbers on the scale of their scores (``scores``). X is drawn jointly given Z and W by particles, as trees are (see
 ``trees.particles``): whole paths are proposed forward, each column given its W, and weighted by how well their leaves
 explain what W says.

@@ -33,10 +33,12 @@ from synthdp.imputation.families.unordered import MultinomialTarget
 from synthdp.imputation.trees import donors
 from synthdp.imputation.trees.donors import About, Donors
 from synthdp.imputation.trees.tree import Tree
-from synthdp.masking.evidence import draw_levels, log_sum
+from synthdp.masking.evidence import log_sum
 
 GROUP = 5
 MOST_GROUPS = 40
+# records of a stratum of fitted values, at least, and how many strata at most
+STRATUM, MOST_STRATA = 150, 6
 PRIOR_RECORDS = 1.0
 EXPECTED = 3.0
 # squared residuals below this share of their mean count as this much
@@ -45,28 +47,29 @@ SMALL = 1e-3
 
 @dataclass(frozen=True, repr=False)
 class Sorted:
-    """The records of a tree's leaves, sorted by what is left of them, and where groups of neighbours begin."""
+    """The records of each cell, sorted by what is left of them, and where cells and groups of neighbours begin."""
 
     rows: Codes
     starts: Codes
     offsets: Codes
 
+    cells: Codes
+
     @classmethod
-    def of(cls, tree: Tree, residual: Floats) -> "Sorted":
-        """Group the records of each leaf. Cost O(n log n)."""
-        size = np.diff(tree.offsets)
-        leaf = np.repeat(np.arange(tree.leaves), size)
-        order = np.lexsort((residual[tree.rows], leaf))
+    def of(cls, rows: Codes, cell: Codes, cells: int, residual: Floats) -> "Sorted":
+        """Group the records of each cell. Cost O(n log n)."""
+        order = np.lexsort((residual[rows], cell))
+        begins = np.searchsorted(cell[order], np.arange(cells + 1))
         starts: list[Codes] = []
         offsets = [0]
-        for begin, count in zip(tree.offsets[:-1], size, strict=True):
+        for begin, count in zip(begins[:-1], np.diff(begins), strict=True):
             groups = int(np.clip(count // GROUP, 1, MOST_GROUPS))
             starts.append(begin + np.linspace(0, count, groups + 1).astype(np.int64)[:-1])
             offsets.append(offsets[-1] + groups)
-        return cls(tree.rows[order], np.concatenate(starts), np.asarray(offsets, dtype=np.int64))
+        return cls(rows[order], np.concatenate(starts), np.asarray(offsets, dtype=np.int64), begins)
 
     def donors(self, residual: Floats, weights: Floats) -> Donors:
-        """Return each leaf's mixture: means, spreads and masses of its groups. Cost O(n)."""
+        """Return each cell's mixture: means, spreads and masses of its groups. Cost O(n)."""
         r, w = residual[self.rows], weights[self.rows]
         mass = np.add.reduceat(w, self.starts)
         mean = np.add.reduceat(w * r, self.starts) / mass
@@ -86,14 +89,17 @@ class Linear:
         x'β of the kept columns, and x'γ/2, by record.
     slopes
         β and γ/2 of every column drawn before, by name.
+    edges
+        Between the strata of x'β into which a single leaf is divided: what is left may have another shape in each.
     low, high
-        By leaf: the range of what is left; nothing is drawn beyond.
+        By leaf or stratum: the range of what is left; nothing is drawn beyond.
     """
 
     tree: Tree
     donors: Donors
     base: Floats
     slopes: Mapping[str, Floats]
+    edges: Floats
     low: Floats
     high: Floats
 
@@ -110,11 +116,12 @@ class Linear:
             What W says of each path's record.
         """
         mean, sd = shift[:, 0], np.exp(shift[:, 1])
+        cells = leaves if not len(self.edges) else np.searchsorted(self.edges, mean)
         about = About((center - mean) / sd, precision * sd**2, np.empty((len(leaves), 0)))
         noise = rng.standard_normal((len(leaves), 1))
         most = int(np.diff(self.donors.offsets).max())
-        e, norm = donors.draw(leaves[:, None], self.donors, about, rng.random((len(leaves), 1)), noise, most)
-        return mean + sd * np.clip(e[:, 0], self.low[leaves], self.high[leaves]), norm[:, 0]
+        e, norm = donors.draw(cells[:, None], self.donors, about, dealt(cells, rng=rng)[:, None], noise, most)
+        return mean + sd * np.clip(e[:, 0], self.low[cells], self.high[cells]), norm[:, 0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,20 +147,40 @@ class Levels:
     def draw(
         self, leaves: Codes, shift: Floats, heard: Floats, record: Codes, *, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Draw a level for each path; ``heard`` is what W says of each level, by record, ``record`` whose path it is."""
+        """Draw a level for each path; ``heard`` is what W says of each level, by record, ``record`` whose it is."""
         if self.donors is not None:
             quiet = np.zeros(len(heard))
             about = About(quiet, quiet, np.ascontiguousarray(heard))
             most = int(np.diff(self.donors.offsets).max())
             together = leaves.reshape(len(heard), -1)
             silent = np.zeros(together.shape)
-            x, norm = donors.draw(together, self.donors, about, rng.random(together.shape), silent, most)
+            chance = dealt(leaves, rng=rng).reshape(together.shape)
+            x, norm = donors.draw(together, self.donors, about, chance, silent, most)
             return x.ravel(), norm.ravel()
         log_p = log_shares(shift) + self.correction[leaves]
         log_p -= log_sum(log_p)[:, None]
         weighed = log_p + heard[record]
         norm = log_sum(weighed)
-        return draw_levels(np.where(np.isfinite(norm)[:, None], weighed, log_p), rng=rng).astype(np.float64), norm
+        possible = np.where(np.isfinite(norm)[:, None], weighed - norm[:, None], log_p)
+        passed = np.exp(possible).cumsum(axis=1)
+        chance = dealt(leaves, rng=rng) * passed[:, -1]
+        return (chance[:, None] >= passed[:, :-1]).sum(axis=1).astype(np.float64), norm
+
+
+def dealt(cells: Codes, *, rng: np.random.Generator) -> Floats:
+    """Return a uniform number for each path, dealt out evenly among the paths of a cell.
+
+    Each is uniform, but those of one cell fall one into each of equally many intervals, in random order: what is drawn
+    from a cell then has the cell's shares more closely than independent draws would, and copies differ less. Combining
+    rules see that, as they measure how much copies differ. Cost O(n log n).
+    """
+    order = np.lexsort((rng.random(len(cells)), cells))
+    there = cells[order]
+    first = np.searchsorted(there, there)
+    count = np.searchsorted(there, there, side="right") - first
+    found = np.empty(len(cells))
+    found[order] = (np.arange(len(cells)) - first + rng.random(len(cells))) / count
+    return np.minimum(found, 1.0 - 1e-12)
 
 
 def log_shares(eta: Floats) -> Floats:
@@ -169,6 +196,7 @@ class NumberFit:
     tree: Tree
     sorted: Sorted
     line: "Line | None"
+    edges: Floats
     design: Floats
     y: Floats
     rows: Codes
@@ -184,7 +212,7 @@ class NumberFit:
         everyone = np.zeros(n)
         everyone[self.rows] = residual
         held = everyone[self.sorted.rows]
-        begin = self.tree.offsets[:-1]
+        begin = self.sorted.cells[:-1]
         low, high = np.minimum.reduceat(held, begin), np.maximum.reduceat(held, begin)
         return self.sorted.donors(everyone, weights), beta, low, high
 
@@ -210,24 +238,57 @@ class Line:
 
 
 def _spread(design: Floats, left: Floats, prior_sd: Floats) -> Floats:
-    """Return γ/2, without its constant: what is left is standardised by its leaf."""
-    n, d = design.shape
+    """Return γ/2, without its constant: what is left is standardised by its leaf.
+
+    Predictors enter one after the other, the best first, while the squared t statistic of the next exceeds 2 log d + 2.
+    """
     squares = np.log(left**2 + SMALL * max(float((left**2).mean()), 1e-300))
-    fit = LinearPosterior.fit(design, squares, prior_sd)
-    fitted = design @ fit.mean
-    explained, rest = float(fitted.var()), float((squares - fitted).var())
-    # the share of the explained variance that chance does not give
-    true = max(0.0, 1.0 - rest * (d - 1) / max(n - d, 1) / explained) if explained > 0 else 0.0
-    gamma = fit.mean * true
+    chosen = [0, *forward(design[:, 1:], squares - squares.mean(), 2 * np.log(design.shape[1]) + 2) + 1]
+    gamma = np.zeros(design.shape[1])
+    gamma[chosen] = LinearPosterior.fit(design[:, chosen], squares, prior_sd[chosen]).mean
     gamma[0] -= float((design @ gamma).mean())
-    return np.asarray(gamma / 2)
+    return gamma / 2
+
+
+def forward(columns: Floats, response: Floats, bound: float) -> Codes:
+    """Return the columns that explain a response, one after the other, while the next one's t² exceeds a bound.
+
+    Cost O(n · d) for each that enters, at most twenty.
+    """
+    basis = columns - columns.mean(axis=0)
+    length = np.sqrt((basis**2).sum(axis=0))
+    least = 1e-3 * length
+    left, chosen = response.copy(), []
+    for _ in range(min(20, basis.shape[1], len(response) // 10)):
+        usable = length > np.maximum(least, 1e-12)
+        t = np.where(usable, (left @ basis) / np.where(usable, length, 1.0), 0.0) / max(float(left.std()), 1e-300)
+        best = int(np.argmax(np.abs(t)))
+        if t[best] ** 2 <= bound:
+            break
+        chosen.append(best)
+        direction = basis[:, best] / length[best]
+        left -= direction * (direction @ left)
+        basis -= np.outer(direction, direction @ basis)
+        length = np.sqrt((basis**2).sum(axis=0))
+        least[best] = np.inf
+    return np.asarray(chosen, dtype=np.int64)
 
 
 def fit_number(tree: Tree, line: Line | None, design: Floats, y: Floats, rows: Codes, n: int) -> NumberFit:
     """Return what a number's distribution is drawn from; without a line the tree alone."""
     residual = np.zeros(n)
     residual[rows] = y if line is None else line.left(design, y)
-    return NumberFit(tree, Sorted.of(tree, residual), line, design, y, rows)
+    edges = np.empty(0)
+    cell, cells = np.repeat(np.arange(tree.leaves), np.diff(tree.offsets)), tree.leaves
+    if line is not None and tree.leaves == 1:
+        fitted = np.zeros(n)
+        fitted[rows] = design @ line.posterior.mean
+        strata = int(np.clip(len(rows) // STRATUM, 1, MOST_STRATA))
+        edges = np.unique(np.quantile(fitted[rows], np.arange(1, strata) / strata))
+        cell, cells = np.searchsorted(edges, fitted[tree.rows]), len(edges) + 1
+        if np.bincount(cell, minlength=cells).min() < GROUP:
+            edges, cell, cells = np.empty(0), np.zeros(len(tree.rows), dtype=np.int64), 1
+    return NumberFit(tree, Sorted.of(tree.rows, cell, cells, residual), line, edges, design, y, rows)
 
 
 @dataclass(frozen=True, repr=False)
