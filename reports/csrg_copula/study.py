@@ -99,7 +99,7 @@ def benchmark(people: Microdata, *, seed: int) -> dict[str, Pooled]:
     """Return both analyses of completed originals, by Rubin's rule."""
     plan = Plan(people, tag(people, Neighbours()))
     model = Copula(exclude=UNSEEN)
-    masks = planned_masks(plan, links_of(people))
+    masks = planned_masks(plan, links_of(people, model))
     streams = Streams(seed)
     complete, _ = completer(
         model,

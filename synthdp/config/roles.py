@@ -19,7 +19,7 @@ from synthdp.table.schema import Design, Kind, Role
 
 Method = Literal["auto", "regression", "cart", "copula"]
 # what init proposes when nobody names a method
-PROPOSED: Method = "regression"
+PROPOSED: Method = "auto"
 # how many keys are replaced in any case, and how many at most while others leave people alone
 REPLACED: Mapping[Method, tuple[int, int]] = {
     "auto": (40, 40),

@@ -22,6 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from synthdp import plugins
+from synthdp.imputation.auto.model import Auto
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.pymc.program import Pymc
 from synthdp.imputation.regression.association import Regression
@@ -41,7 +42,7 @@ from synthdp.table.schema import Role, Settings
 
 MODELS: Mapping[str, type[Settings]] = plugins.Registry("models")
 if TYPE_CHECKING:  # what is built in; models from outside keep the same protocol
-    AnyModel = Regression | MaskedCart | Copula | Pymc
+    AnyModel = Regression | Auto | MaskedCart | Copula | Pymc
 else:
     AnyModel = plugins.union("models", default="regression")
 CANNOT = "cannot impute; use copula, or missing: keep."

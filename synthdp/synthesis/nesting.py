@@ -47,7 +47,6 @@ from synthdp.synthesis.ruling import retagged, ruled
 from synthdp.synthesis.sampler import Drawn, Imputing, draw_copies, links_of, masks_of, predictors_of
 from synthdp.synthesis.truncation import Truncated
 from synthdp.table.applies import blanked, conditional, holds, needs, visits
-from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Role, Schema
 

@@ -20,7 +20,8 @@ def imputed(holes, streams):
     """Return completed originals, as ``missing: impute`` makes them."""
     data = resolve(holes, study.VARIABLES)
     plan = Plan(data, tag(data, None), study.masks_of(*study.STRENGTHS[0]))
-    model, masks = FixedLength(), masks_of(plan, links_of(data))
+    model = FixedLength()
+    masks = masks_of(plan, links_of(data, model))
     complete, _ = completer(
         model,
         data,

@@ -131,7 +131,7 @@ def _strength(matrix: Floats, residuals: Sequence[Floats]) -> Floats:
     size = size - size.mean()
     centred = matrix - matrix.mean(axis=0)
     scale = np.sqrt((centred**2).sum(axis=0))
-    return np.abs(centred.T @ size) / np.where(scale > 0, scale, 1.0)
+    return np.asarray(np.abs(centred.T @ size) / np.where(scale > 0, scale, 1.0))
 
 
 def _binary(matrix: Floats, a: int, b: int) -> bool:

@@ -329,7 +329,7 @@ def corrections(leaf: Codes, leaves: int, y: Codes, log_p: Floats, weights: Floa
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.log(seen + share) - np.log(expected + share)
     found[(seen == 0) & (expected > EXPECTED)] = -np.inf
-    return np.nan_to_num(found, nan=0.0, neginf=-np.inf)
+    return np.asarray(np.nan_to_num(found, nan=0.0, neginf=-np.inf))
 
 
 def level_donors(tree: Tree, y: Codes, weights: Floats, levels: int) -> Donors:

@@ -21,6 +21,7 @@ from synthdp import release
 from synthdp.cli import app, terminal
 from synthdp.config import load, parse
 from synthdp.errors import InputError, Unfinished
+from synthdp.imputation.regression.association import Regression
 from synthdp.inference.formulas import columns_used
 from synthdp.masking.evidence import Axis, GaussianEvidence, LevelEvidence
 from synthdp.privacy.ledger import Ledger, fingerprint
@@ -778,7 +779,7 @@ class MadeUpMask:
 def test_a_mask_whose_evidence_nobody_knows_is_an_error(column):
     """It used to become "no mask"."""
     _, found = plan()
-    mask = sampler.masks_of(found, sampler.links_of(found.data))[column]
+    mask = sampler.masks_of(found, sampler.links_of(found.data, Regression()))[column]
     odd = replace(mask, parts=tuple(replace(part, mask=MadeUpMask()) for part in mask.parts))
     with pytest.raises(TypeError, match="MadeUp is not understood"):
         odd._evidence(np.zeros(len(found.data)))
