@@ -33,7 +33,7 @@ MARGIN = 1.01
 LARGE, LARGE_MARGIN = 5000, 0.9
 MOST_TREES = 3
 FINER = 0.1
-MOST_TRIED = 20_000
+MOST_TRIED = 8_000
 # (coefficients of a logit)² times records: about twenty seconds
 MOST_WORK = 1e10
 MOST_REGRESSED = 12
