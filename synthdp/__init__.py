@@ -28,7 +28,7 @@ if sys.platform != "win32":
         # Arrow's own allocator would take a gigabyte of the addresses at once; it is chosen when Arrow is loaded
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOME = {"read": "table.io", "synthesize": "api", "pool": "api", "evaluate": "api"}
 _ROOMS = ("datasets", "dp", "privacy")

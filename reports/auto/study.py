@@ -1,4 +1,4 @@
-"""Do pooled intervals cover when the default engine (model ``auto``) draws the keys?
+"""Coverage of pooled intervals when the default engine (model ``auto``) draws the keys.
 
 Six laws that nobody told the engine: which margin, which regression and which interaction it must find out. The keys
 are masked by one sd of their own scale (levels by as much), five copies, n = 1,000, intervals by Reiter (2003). Truths
@@ -66,7 +66,7 @@ def _heaped(rng: np.random.Generator) -> dict[str, Any]:
 
 def _nominal(rng: np.random.Generator) -> dict[str, Any]:
     z = rng.normal(size=N)
-    pull = np.outer(z, [0, 0.5, -0.5, 0.8, 0, -0.3]) + [0.5, 0.3, 0.2, 0, -0.3, -0.6]
+    pull = np.outer(z, [0, 0.5, -0.5, 0.8, 0, -0.3]) + np.array([0.5, 0.3, 0.2, 0, -0.3, -0.6])
     x = (pull + rng.gumbel(size=pull.shape)).argmax(axis=1)
     y = 1 + np.array([0, 0.5, 1, -0.5, 0.3, 0.8])[x] + 0.5 * z + rng.normal(size=N)
     return {"x": np.array(list("abcdef"))[x], "z": z, "y": y}

@@ -432,6 +432,7 @@ CASES: dict[str, Case] = {
         slow=True,
     ),
     "regression_exact": Case(_released("regression_exact"), ("regression_exact",)),
+    "auto": Case(_ran("auto"), ("auto",)),
     "cart_masked": Case(_released("cart_masked"), ("cart_masked",), slow=True),
     "copula": Case(_released("copula", ("--model", "ols", "--formula", "score ~ age")), ("copula",)),
     "copula_rank": Case(_released("copula_rank"), ("copula_rank",)),
