@@ -185,6 +185,8 @@ class Imputed(Imputing):
         # what is asked of the data must hold of the completed ones: any will do to see it
         filled = started(data, names, rng=np.random.default_rng(0))
         found = self.model.problems(filled)
+        if self.model.keeps_gaps:  # these say how many values they need, which filled ones are not
+            found = [*dict.fromkeys(found + self.model.problems(data))]
         if self.model.completes == "jointly":
             return found
         alone = self.model.of_one(())

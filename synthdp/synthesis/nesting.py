@@ -151,7 +151,7 @@ def _redraw(
     decided = [other.name for other in conditional(data.schema) if name in needs(other)]
     exclude = (*model.exclude, *decided)
     alone = with_roles(data, (name,))
-    link = None if column.kind.categorical else model.scale(alone, name)
+    link = None if column.kind.categorical else model.scale(_as_known(alone, name, known, model), name)
     working = link.forward(data.numbers(name)) if link is not None else data.codes(name).astype(np.float64)
     task = Task(
         data=alone,
@@ -192,6 +192,16 @@ def _redraw(
         return Tried(rows, drawn, blanked(frame, dependent))
 
     return draw
+
+
+def _as_known(data: Microdata, name: str, known: Booleans, model: Association) -> Microdata:
+    """Return the records without what was filled in, where a model keeps gaps: its scale is the margin of the known.
+
+    Values that were filled in repeat those of few, which would look like values that many share.
+    """
+    if not model.keeps_gaps:
+        return data
+    return Microdata(data.frame.assign(**{name: data.frame[name].where(known)}), data.schema)
 
 
 def with_roles(data: Microdata, replaced: Sequence[str]) -> Microdata:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synthdp.arrays import Codes, Floats
-from synthdp.imputation.auto.design import Encoding, Pairs, choose_products, products
+from synthdp.imputation.auto.design import FEWEST, Encoding, Pairs, choose_products, products
 from synthdp.imputation.auto.parts import (
     Levels,
     Line,
@@ -26,6 +26,7 @@ from synthdp.imputation.auto.parts import (
 from synthdp.imputation.families.normal import LinearPosterior
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.tree import Growth, Tree
+from synthdp.masking.evidence import log_sum
 
 # prior sds of standardised coefficients that are tried: of linear regressions, in units of the residual sd, and logits
 LINEAR_PRIORS, LOGIT_PRIORS = (1.0, 5.0), (0.5, 2.5)
@@ -47,7 +48,7 @@ class Choice:
     prior_sd: float | None
     pairs: Pairs
     regression: float | None
-    trees: float
+    trees: float | None
 
     @property
     def method(self) -> str:
@@ -104,14 +105,14 @@ def choose(setting: Setting, *, rng: np.random.Generator) -> Choice:
     """Return how the column is learnt best."""
     rows = setting.rows
     if len(rows) < FEWEST_RECORDS:
-        return Choice(None, (), None, np.nan)
+        return Choice(None, (), None, None)
     tried = rng.permutation(rows)[:MOST_TRIED]
     half, other = tried[: len(tried) // 2], tried[len(tried) // 2 :]
     score = _score_number if setting.levels == 0 else _score_levels
     trees = score(setting, None, (), half, other)
     width = setting.matrix.shape[1] + sum(block.shape[1] for block in setting.before.values())
     work = (width * max(setting.levels - 1, 1)) ** 2 * len(rows)
-    if work > MOST_WORK or setting.levels > MOST_REGRESSED:
+    if work > MOST_WORK or setting.levels > MOST_REGRESSED or _rare(setting):
         return Choice(None, (), None, trees)
     pairs = choose_products(setting.matrix[rows], _left(setting), rng=rng)
     priors = LOGIT_PRIORS if setting.levels else LINEAR_PRIORS
@@ -120,6 +121,17 @@ def choose(setting: Setting, *, rng: np.random.Generator) -> Choice:
     margin = MARGIN if len(rows) < LARGE else LARGE_MARGIN
     found = best if scores[best] < margin * trees else None
     return Choice(found, pairs if found is not None else (), scores[best], trees)
+
+
+def _rare(setting: Setting) -> bool:
+    """Return whether all but a few records have the same level.
+
+    Coefficients drawn about the mode of so few would make many of one: of a single missing value of 300 up to 40.
+    """
+    if setting.levels == 0:
+        return False
+    counts = np.bincount(setting.values[setting.rows].astype(np.int64), minlength=setting.levels)
+    return bool(counts.sum() - counts.max() < FEWEST)
 
 
 def _left(setting: Setting) -> list[Floats]:
@@ -156,20 +168,19 @@ def _score_number(setting: Setting, prior: float | None, pairs: Pairs, half: Cod
 def _score_levels(setting: Setting, prior: float | None, pairs: Pairs, half: Codes, other: Codes) -> float:
     """Return the mean of −log P of what is there; a level that nobody of the half has counts as one in its size."""
     y = setting.values
-    codes = np.where(np.isfinite(y), y, 0).astype(np.int64)
-    equal = np.ones(len(half))
-    base = np.full((len(codes), setting.levels), -np.log(setting.levels))
+    learnt, asked = (np.full((len(rows), setting.levels), -np.log(setting.levels)) for rows in (half, other))
+    everyone = None
     if prior is not None:
         fit = Logit.fit(setting.design(half, pairs), y[half], setting.levels, setting.prior_sd(prior, pairs))
-        for rows in (half, other):
-            base[rows] = log_shares(setting.design(rows, pairs) @ fit.beta(fit.mode))
-    tree = _level_tree(setting, half, base if prior is not None else None)
-    leaf = tree.apply(setting.binned.codes)
-    table = corrections(leaf[half], tree.leaves, codes[half], base[half], equal)
-    log_p = base[other] + table[leaf[other]]
-    top = log_p.max(axis=1, keepdims=True)
-    log_p -= top + np.log(np.exp(log_p - top).sum(axis=1, keepdims=True))
-    found = log_p[np.arange(len(other)), codes[other]]
+        learnt, asked = (log_shares(setting.design(rows, pairs) @ fit.beta(fit.mode)) for rows in (half, other))
+        everyone = np.zeros((len(y), setting.levels))
+        everyone[half] = learnt
+    tree = _level_tree(setting, half, everyone)
+    leaf = tree.apply(setting.binned.codes[:, half])
+    table = corrections(leaf, tree.leaves, y[half].astype(np.int64), learnt, np.ones(len(half)))
+    log_p = asked + table[tree.apply(setting.binned.codes[:, other])]
+    log_p -= log_sum(log_p)[:, None]
+    found = log_p[np.arange(len(other)), y[other].astype(np.int64)]
     return float(-np.maximum(found, -np.log(len(half))).mean())
 
 

@@ -90,7 +90,9 @@ def choose_products(matrix: Floats, residuals: Sequence[Floats], *, rng: np.rand
     spread = part.std(axis=0)
     factors = np.argsort(-_strength(part, [r[rows] for r in residuals]), kind="stable")
     factors = np.sort([f for f in factors if f > 0 and spread[f] > 0][:MOST_FACTORS])
-    pairs = [(int(a), int(b)) for i, a in enumerate(factors) for b in factors[i:] if not _binary(part, a, b)]
+    indicator = np.isin(part, (0.0, 1.0)).all(axis=0)
+    # the square of an indicator is the indicator
+    pairs = [(int(a), int(b)) for i, a in enumerate(factors) for b in factors[i:] if a != b or not indicator[a]]
     if not pairs or len(rows) < 5 * (d + 10):
         return ()
     basis, _ = np.linalg.qr(part)
@@ -111,16 +113,16 @@ def choose_products(matrix: Floats, residuals: Sequence[Floats], *, rng: np.rand
             usable[best] = False
             direction = made[:, best] / length[best]
             left = left - direction * (direction @ left)
-    return _with_groups(part, chosen)
+    return _with_groups(indicator, chosen)
 
 
-def _with_groups(matrix: Floats, chosen: list[tuple[int, int]]) -> Pairs:
+def _with_groups(indicator: Booleans, chosen: list[tuple[int, int]]) -> Pairs:
     """Return the pairs, and with each indicator among them its products with all numbers."""
-    whole = [j for j in range(1, matrix.shape[1]) if not _indicator(matrix, j)]
+    whole = [j for j in range(1, len(indicator)) if not indicator[j]]
     found = dict.fromkeys(chosen)
     for a, b in chosen:
         for group in {a, b}:
-            if _indicator(matrix, group):
+            if indicator[group]:
                 found.update(dict.fromkeys((min(group, j), max(group, j)) for j in whole))
     return tuple(found)[:MOST_TERMS]
 
@@ -132,15 +134,6 @@ def _strength(matrix: Floats, residuals: Sequence[Floats]) -> Floats:
     centred = matrix - matrix.mean(axis=0)
     scale = np.sqrt((centred**2).sum(axis=0))
     return np.asarray(np.abs(centred.T @ size) / np.where(scale > 0, scale, 1.0))
-
-
-def _binary(matrix: Floats, a: int, b: int) -> bool:
-    """Return whether a product is one of its factors again: the square of an indicator."""
-    return a == b and _indicator(matrix, a)
-
-
-def _indicator(matrix: Floats, j: int) -> bool:
-    return bool(np.isin(matrix[:200, j], (0.0, 1.0)).all())
 
 
 def known_rows(x: Floats, applies: Booleans | None) -> Codes:

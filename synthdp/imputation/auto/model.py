@@ -20,13 +20,14 @@ from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.imputation.auto.columns import LARGE, ColumnFit, Setting
 from synthdp.imputation.auto.design import Encoding, known_rows
 from synthdp.imputation.auto.parts import Levels, Linear
-from synthdp.imputation.auto.scores import Scores
+from synthdp.imputation.auto.scores import HEAP, Scores
 from synthdp.imputation.model import (
     Completes,
     Constrains,
     InOrder,
     Posterior,
     Task,
+    nested,
     order_problems,
     settings_problems,
 )
@@ -35,6 +36,7 @@ from synthdp.imputation.trees.masked import binned_of
 from synthdp.imputation.trees.particles import Paths, choose_path
 from synthdp.imputation.trees.tree import Growth
 from synthdp.masking.evidence import Evidence, about_levels, about_numbers
+from synthdp.table.applies import holds
 from synthdp.table.applies import visits as in_order
 from synthdp.table.links import Link
 from synthdp.table.microdata import Microdata
@@ -82,10 +84,14 @@ class Auto(InOrder):
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""
-        found = [
-            f"variables.{column.name}: has no value to learn from; set role: drop."
+        values = {
+            column.name: int((data.frame[column.name].notna() & holds(column, data.frame)).sum())
             for column in data.schema.replaced()
-            if data.frame[column.name].isna().all()
+        }
+        found = [
+            f"variables.{name}: must have values of at least {HEAP} records to learn from, found {known}; set role: drop."
+            for name, known in values.items()
+            if known < HEAP
         ]
         return found + order_problems(data, self.order, joint=True) + settings_problems(data, self.order, self.exclude)
 
@@ -117,19 +123,20 @@ class Auto(InOrder):
         for j, name in enumerate(order):
             column, values = schema[name], task.working[name]
             applies: Booleans | None = task.asked(name)
-            before = {earlier: blocks[earlier] for earlier in order[:j]}
+            # where an earlier column does not apply the file has no value, but every path has one
+            earlier = [other for other in order[:j] if nested(task, name, other)]
             common = Setting(
                 matrix=task.predictors.matrix,
                 prior=prior,
-                before=before,
+                before={other: blocks[other] for other in earlier},
                 binned=binned,
-                predictors=(*seen, *order[:j]),
+                predictors=(*seen, *earlier),
                 values=values,
                 rows=known_rows(values, applies),
                 levels=len(column.levels) if column.kind.categorical else 0,
                 growth=growth,
             )
-            own = {earlier: encodings[earlier] for earlier in order[:j]}
+            own = {other: encodings[other] for other in earlier}
             absent = None
             missing = np.isnan(values) if applies is None else np.isnan(values) & applies
             if missing.any():
@@ -187,14 +194,16 @@ class AutoPosterior(Posterior):
             {
                 "column": step.value.name,
                 "learnt by": step.value.choice.method,
-                "left by trees": round(step.value.choice.trees, 4),
-                "left by regression": None
-                if step.value.choice.regression is None
-                else round(step.value.choice.regression, 4),
+                "left by trees": _rounded(step.value.choice.trees),
+                "left by regression": _rounded(step.value.choice.regression),
                 "leaves": step.value.tree.leaves,
             }
             for step in self.steps
         )
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 4)
 
 
 @dataclass(frozen=True, repr=False)

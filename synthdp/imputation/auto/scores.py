@@ -39,6 +39,8 @@ class Scores(Link):
 
     Parameters
     ----------
+    people
+        How many records have a value.
     distinct, below, up_to
         The column's values in order, and the shares of records below each and up to each: F.
     chances, values
@@ -51,6 +53,7 @@ class Scores(Link):
     [0.0, 1.0, 1.0]
     """
 
+    people: int = 0
     distinct: Floats = field(default_factory=_nothing)
     below: Floats = field(default_factory=_nothing)
     up_to: Floats = field(default_factory=_nothing)
@@ -74,6 +77,7 @@ class Scores(Link):
             # a mask's scale in the column's units is divided by it
             spread=float(known.std()) or 1.0,
             bounds=bounds,
+            people=len(known),
             distinct=distinct,
             below=(ends - counts) / ends[-1],
             up_to=ends / ends[-1],
@@ -86,13 +90,14 @@ class Scores(Link):
 
     def forward(self, values: Floats) -> Floats:
         """Return the scores; records that share a value are spread over its interval."""
-        place = np.clip(np.searchsorted(self.distinct, values), 0, len(self.distinct) - 1)
+        found = np.searchsorted(self.distinct, values)
+        place = np.minimum(found, len(self.distinct) - 1)
         exact = self.distinct[place] == values
         inside = np.where(exact, _spread(place), 0.5)
-        low = self.below[place]
-        # a value that the file does not have lies between its neighbours
+        # a value that the file does not have lies between its neighbours, or beyond all of them
+        low = np.where(found < len(self.distinct), self.below[place], 1.0)
         high = np.where(exact, self.up_to[place], low)
-        smallest = 0.25 * self.up_to[0] if len(self.distinct) == 1 else 0.25 / max(len(values), 4)
+        smallest = 0.25 / max(self.people, 4)
         chance = np.clip(low + inside * (high - low), smallest, 1.0 - smallest)
         return np.where(np.isfinite(values), ndtri(chance), np.nan)
 
