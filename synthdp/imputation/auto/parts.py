@@ -5,8 +5,8 @@ A number, on the scale of its scores:
     s = x'β + σ(x) e,    log σ² = x'γ,    e ~ the mixture of the tree's leaf:  Σ_g b_g N(m_g, h_g²)
 
 Groups g of at least five neighbouring residuals of a leaf have their own mean and spread; masses are drawn by the
-Bayesian bootstrap, β from its posterior given σ; γ is the regression of log squared residuals, drawn towards zero by as
-much of it as chance explains. Levels, with p(l | x) by a multinomial logit:
+Bayesian bootstrap, β from its posterior given σ; γ is the regression of log squared residuals on the few predictors
+that explain them. Levels, with p(l | x) by a multinomial logit:
 
     P(l | x, leaf)  ∝  p(l | x) · (O_l + κ π_l) / (E_l + κ π_l)
 
@@ -43,6 +43,8 @@ PRIOR_RECORDS = 1.0
 EXPECTED = 3.0
 # squared residuals below this share of their mean count as this much
 SMALL = 1e-3
+# scores beyond are the column's last value anyway, but their squares would run away from column to column
+FARTHEST = 8.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +54,6 @@ class Sorted:
     rows: Codes
     starts: Codes
     offsets: Codes
-
     cells: Codes
 
     @classmethod
@@ -115,13 +116,14 @@ class Linear:
         center, precision
             What W says of each path's record.
         """
-        mean, sd = shift[:, 0], np.exp(shift[:, 1])
+        mean, sd = shift[:, 0], np.exp(np.clip(shift[:, 1], -FARTHEST, FARTHEST))
         cells = leaves if not len(self.edges) else np.searchsorted(self.edges, mean)
         about = About((center - mean) / sd, precision * sd**2, np.empty((len(leaves), 0)))
         noise = rng.standard_normal((len(leaves), 1))
         most = int(np.diff(self.donors.offsets).max())
         e, norm = donors.draw(cells[:, None], self.donors, about, dealt(cells, rng=rng)[:, None], noise, most)
-        return mean + sd * np.clip(e[:, 0], self.low[cells], self.high[cells]), norm[:, 0]
+        drawn = mean + sd * np.clip(e[:, 0], self.low[cells], self.high[cells])
+        return np.clip(drawn, -FARTHEST, FARTHEST), norm[:, 0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,7 +163,9 @@ class Levels:
         log_p -= log_sum(log_p)[:, None]
         weighed = log_p + heard[record]
         norm = log_sum(weighed)
-        possible = np.where(np.isfinite(norm)[:, None], weighed - norm[:, None], log_p)
+        excluded = np.isneginf(norm)
+        weighed[excluded] = log_p[excluded]
+        possible = weighed - np.where(excluded, 0.0, norm)[:, None]
         passed = np.exp(possible).cumsum(axis=1)
         chance = dealt(leaves, rng=rng) * passed[:, -1]
         return (chance[:, None] >= passed[:, :-1]).sum(axis=1).astype(np.float64), norm
