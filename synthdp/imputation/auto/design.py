@@ -90,7 +90,7 @@ def choose_products(matrix: Floats, residuals: Sequence[Floats], *, rng: np.rand
     spread = part.std(axis=0)
     factors = np.argsort(-_strength(part, [r[rows] for r in residuals]), kind="stable")
     factors = np.sort([f for f in factors if f > 0 and spread[f] > 0][:MOST_FACTORS])
-    indicator = np.isin(part, (0.0, 1.0)).all(axis=0)
+    indicator: Booleans = np.asarray(np.isin(part, (0.0, 1.0)).all(axis=0))
     # the square of an indicator is the indicator
     pairs = [(int(a), int(b)) for i, a in enumerate(factors) for b in factors[i:] if a != b or not indicator[a]]
     if not pairs or len(rows) < 5 * (d + 10):

@@ -89,7 +89,8 @@ class Auto(InOrder):
             for column in data.schema.replaced()
         }
         found = [
-            f"variables.{name}: must have values of at least {HEAP} records to learn from, found {known}; set role: drop."
+            f"variables.{name}: must have values of at least {HEAP} records to learn from, found {known}; set "
+            "role: drop."
             for name, known in values.items()
             if known < HEAP
         ]

@@ -80,7 +80,7 @@ def test_the_map_is_monotone_both_ways(shape):
 def test_values_the_file_does_not_have_lie_between_their_neighbours():
     scores = Scores.of_values(SHAPES["normal"])
     ends = np.array([SHAPES["normal"].min(), SHAPES["normal"].max()])
-    inner, outer = scores.forward(ends), scores.forward(ends + [-1, 1])
+    inner, outer = scores.forward(ends), scores.forward(ends + np.array([-1, 1]))
     assert outer[0] <= inner[0]
     assert outer[1] >= inner[1]
     assert inner[0] < scores.forward(np.array([0.0123456]))[0] < inner[1]
