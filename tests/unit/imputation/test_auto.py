@@ -9,7 +9,7 @@ from scipy import stats
 
 from synthdp.imputation.auto.columns import ColumnFit
 from synthdp.imputation.auto.design import choose_products, products
-from synthdp.imputation.auto.model import Auto
+from synthdp.imputation.auto.model import Auto, _heard
 from synthdp.imputation.auto.parts import GROUP, Levels, Linear, Sorted, corrections, dealt, forward, log_shares
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.trees.donors import Donors
@@ -199,6 +199,33 @@ REPLACED = {name: {"role": "replace"} for name in ("age", "party", "income")}
 
 
 # the joint draw
+
+
+def test_two_columns_are_drawn_as_enumeration_says():
+    rng = np.random.default_rng(16)
+    z = rng.normal(size=500)
+    first = np.digitize(z + rng.normal(size=500), [-0.7, 0.7])
+    second = (first + rng.normal(size=500) > 1).astype(int)
+    frame = pd.DataFrame({"z": z, "first": np.array(list("abc"))[first], "second": np.array(list("no"))[second]})
+    plan = planned(frame, first={"role": "replace", "kind": "nominal"}, second={"role": "replace", "kind": "nominal"})
+    parameters = learnt(plan)[1].draw(rng=rng)
+    # what W says of the second is against what it says of the first
+    says = {"first": np.array([1.0, 0.0, -1.0]), "second": np.array([-2.0, 2.0])}
+    expected = np.empty((3, 2))
+    alone = parameters.of(np.zeros(1, dtype=np.int64))
+    for a, b in np.ndindex(3, 2):
+        # evidence of one combination alone leaves its probability as the weight
+        only = [LevelEvidence(np.where(np.arange(k) == level, 0.0, -np.inf)[None]) for k, level in ((3, a), (2, b))]
+        heard = [_heard(about, branch.value) for about, branch in zip(only, alone.branches, strict=True)]
+        prior = alone.propose(heard, 1, rng=rng).log_weight[0, 0]
+        expected[a, b] = np.exp(prior + says["first"][a] + says["second"][b])
+    expected /= expected.sum()
+    n = 8000
+    here = parameters.of(np.zeros(n, dtype=np.int64))
+    drawn = here.draw({name: LevelEvidence(np.repeat(log[None], n, axis=0)) for name, log in says.items()}, rng=rng)
+    for a, b in np.ndindex(3, 2):
+        p = expected[a, b]
+        within(((drawn["first"] == a) & (drawn["second"] == b)).mean(), p, np.sqrt(p * (1 - p) / n))
 
 
 def test_few_particles_agree_with_many():
