@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from synthdp.cli.commands import app
+from synthdp.cli import app
 from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import OFF
