@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 import synthdp
 from reports.cells import Cell, Line
+from reports.covering import monte_carlo_error
 from reports.markdown import table
 from reports.study import Results, Study
 from synthdp.table.microdata import Floats
@@ -195,7 +196,8 @@ def page(found: Results, settings: Results) -> str:
             "# Coverage of the default engine",
             "Keys drawn by `model: {method: auto}` under masks of one sd, n = 1,000, five copies, 95% intervals by "
             "Reiter (2003) against the parameters the data were drawn with. Made by `python -m reports auto` "
-            "(resumable). With 1,000 replications the Monte Carlo error of a coverage of .95 is .007.",
+            f"(resumable). With {rows[0]['replications']:,} replications the Monte Carlo error of a coverage of .95 is "
+            f"{monte_carlo_error(rows[0]['replications']):.3f}.",
             f"**{len(inside)} of {len(rows)} terms cover between {BAND[0]:g} and {BAND[1]:g}; {len(low)} cover less.** "
             "Where a term covers less, its bias says why: the engine predicts a key from the analyst's outcome, and a "
             "law that is simple as outcome given key can be bent as key given outcome.",
