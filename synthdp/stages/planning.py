@@ -123,7 +123,10 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
     defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
     if defaults:
-        notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
+        notes.append(
+            f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used, or half a "
+            "step of the last decimal where that is more."
+        )
     fine = [c.name for c in data.schema.keys() if c.role is Role.REPLACE and _misses_averages(c)]
     if fine:
         notes.append(
@@ -158,16 +161,16 @@ class Questions:
         return tuple(
             undecided(
                 one.name,
-                f"With {_others(one)} it makes {one.sets[0].unique} records unique; decide whether an intruder may "
+                f"{_with_others(one)} it makes {one.sets[0].unique} records unique; decide whether an intruder may "
                 "know it (key: true or key: false), make it coarser, replace or drop it.",
             )
             for one in self.columns
         )
 
 
-def _others(one: Undecided) -> str:
+def _with_others(one: Undecided) -> str:
     others = [name for name in one.sets[0].columns if name != one.name]
-    return " and ".join(others) if others else "nothing else"
+    return f"With {' and '.join(others)}" if others else "By itself"
 
 
 def open_questions(config: Config, plan: Plan) -> Questions:

@@ -121,7 +121,7 @@ def test_wrong_arguments_are_wrong_input(args):
 
 
 def test_run_shows_the_summary_and_where_things_are(config, calls):
-    found = invoke("run", config, "--out", "out")
+    found = invoke("run", config, "-o", "out")
     assert found.exit_code == 0
     assert found.stdout.splitlines() == [
         "safe: yes · useful: not judged · passed and published",
@@ -206,6 +206,13 @@ def test_schema_is_json():
     assert "properties" in json.loads(invoke("schema").stdout)
 
 
+def in_a_compiled_loop():
+    """Return Ctrl-C as numba hands it on."""
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = KeyboardInterrupt()
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
@@ -213,6 +220,8 @@ def test_schema_is_json():
         (Unfinished("the disk is full."), 4, "the disk is full.\n"),
         (MemoryError(SECRET), 4, "not enough memory for this job"),
         (KeyboardInterrupt(), 130, "interrupted. To continue, repeat the command with --out o --resume\n"),
+        (in_a_compiled_loop(), 130, "interrupted. To continue, repeat the command with --out o --resume\n"),
+        (SystemError(SECRET), 1, "a bug in synthdp: SystemError in synthdp.cli."),
         (ValueError(SECRET), 1, "a bug in synthdp: ValueError in synthdp.cli."),
         (KeyError(SECRET), 1, "a bug in synthdp: KeyError in synthdp.cli."),
     ],
@@ -227,8 +236,9 @@ def test_every_ending_has_its_code_and_no_value(config, calls, tmp_path, error, 
     assert SECRET not in found.output + log.read_text()
 
 
-def test_an_interruption_elsewhere(calls):
-    calls["answer"]("demo", KeyboardInterrupt())
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), in_a_compiled_loop()])
+def test_an_interruption_elsewhere(calls, error):
+    calls["answer"]("demo", error)
     found = invoke("demo", "--quiet")
     assert (found.exit_code, found.stderr) == (130, "interrupted.\n")
 
