@@ -236,6 +236,19 @@ def test_every_ending_has_its_code_and_no_value(config, calls, tmp_path, error, 
     assert SECRET not in found.output + log.read_text()
 
 
+def test_without_a_terminal_a_long_stage_says_now_and_then_how_far_it_is(monkeypatch, capsys):
+    seconds = iter([0.0, 0.0, 29.0, 31.0, 31.0, 40.0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(seconds))
+    lines = terminal.Lines()
+    with lines.stage("judge"):
+        for done in (1, 2, 3):
+            lines.advance(done, 20)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "judge: 2 of 20"
+    assert said[1].startswith("judge: ")
+    assert len(said) == 2
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), in_a_compiled_loop()])
 def test_an_interruption_elsewhere(calls, error):
     calls["answer"]("demo", error)
