@@ -95,10 +95,11 @@ def _end(error: BaseException) -> NoReturn:
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Return whether somebody stopped us; a compiled loop hands on Ctrl-C as the cause of a SystemError."""
-    return isinstance(error, KeyboardInterrupt) or (
-        isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
-    )
+    """Return whether somebody stopped us; a compiled loop hands on Ctrl-C as the cause of one or more SystemErrors."""
+    seen: BaseException | None = error
+    while isinstance(seen, SystemError):
+        seen = seen.__cause__ or seen.__context__
+    return isinstance(seen, KeyboardInterrupt)
 
 
 def _told(error: BaseException) -> tuple[str, int]:

@@ -207,10 +207,11 @@ def test_schema_is_json():
 
 
 def in_a_compiled_loop():
-    """Return Ctrl-C as numba hands it on."""
-    error = SystemError("returned a result with an exception set")
+    """Return Ctrl-C as numba hands it on: wrapped, and wrapped again for each array that a loop returns."""
+    error, again = SystemError("returned a result with an exception set"), SystemError("and another")
     error.__cause__ = KeyboardInterrupt()
-    return error
+    again.__cause__ = error
+    return again
 
 
 @pytest.mark.parametrize(
