@@ -94,11 +94,19 @@ def _end(error: BaseException) -> NoReturn:
     raise typer.Exit(code) from None
 
 
+def is_interruption(error: BaseException) -> bool:
+    """Return whether somebody stopped us; a compiled loop hands on Ctrl-C as the cause of one or more SystemErrors."""
+    seen: BaseException | None = error
+    while isinstance(seen, SystemError):
+        seen = seen.__cause__ or seen.__context__
+    return isinstance(seen, KeyboardInterrupt)
+
+
 def _told(error: BaseException) -> tuple[str, int]:
     """Return a sentence and an exit code; an unforeseen error shows its place, as its message may quote the data."""
+    if is_interruption(error):
+        return "interrupted.", INTERRUPTED
     match error:
-        case KeyboardInterrupt():
-            return "interrupted.", INTERRUPTED
         case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
             _discard_output()  # what is left of it would be tried again, and fail again, when Python ends
             return "the output cannot be written: the disk is full.", Unfinished.exit_code

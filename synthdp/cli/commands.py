@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from synthdp import __version__
 from synthdp.cli import terminal
-from synthdp.cli.command import INTERRUPTED, command
+from synthdp.cli.command import INTERRUPTED, command, is_interruption
 from synthdp.cli.private import UNCHARGED, ledger_of
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, Quiet, option
 from synthdp.errors import GateRefused, InputError
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The config file (YAML).")]
 Out = Annotated[
-    Path | None, option("DIR", "Where the results go: an empty or new folder. [default: synthdp-out/<time>]")
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Where the results go: an empty or new folder. [default: synthdp-out/<time>]",
+        show_default=False,
+    ),
 ]
 Seed = Annotated[
     int | None,
@@ -198,7 +205,9 @@ def run(
                 progress=progress,
                 ledger=book,
             )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interruption(error):
+            raise
         terminal.say(f"interrupted. To continue, repeat the command with --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None
     if book is None and outcome.public is not None and outcome.metrics.private:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("synthdp")
 log.addHandler(logging.NullHandler())  # without a file, nothing is logged anywhere
 
+PATIENCE = 30.0  # seconds
 
 SPELT = {
     "ε": "epsilon", "δ": "delta", "σ": "sigma", "μ": "mu", "ρ": "rho", "θ": "theta", "λ": "lambda", "α": "alpha",
@@ -77,10 +78,26 @@ class Stages:
 
 
 class Lines(Stages):
-    """One line on stderr for each completed stage."""
+    """One line on stderr for each completed stage, and one every half minute while a stage is at work."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._said = time.monotonic()
+
+    def begin(self, name: str) -> None:
+        """Remember which stage is at work."""
+        self._open.append(name)
+        self._said = time.monotonic()
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the current stage has come, to whoever has heard nothing for a while."""
+        if self._open and time.monotonic() - self._said >= PATIENCE:
+            say(f"{self._open[-1]}: {done} of {total}")
+            self._said = time.monotonic()
 
     def end(self, name: str, seconds: float) -> None:
         """Show that a stage is complete."""
+        self._open.pop()
         say(f"{name}: {seconds:.1f} s")
 
 

@@ -45,7 +45,9 @@ def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
     if nature.kind in (Kind.CONTINUOUS, Kind.COUNT, Kind.SEMICONTINUOUS):
         far = missing.far_out(numbers(series))
         if far:
-            decide.append(f"{far} values lie far beyond all others; are they slips, or codes for missing?")
+            many = "1 value lies" if far == 1 else f"{far} values lie"
+            ask = "is it a slip, or a code" if far == 1 else "are they slips, or codes"
+            decide.append(f"{many} far beyond all others; {ask} for missing?")
     said = Guess(name, Role.KEEP, nature.kind, levels=nature.levels, evidence=tuple(evidence), decide=tuple(decide))
     return replace(said, constant=series.nunique() == 1)
 

@@ -76,12 +76,15 @@ def headline(gate: Mapping[str, Any], *, published: bool) -> str:
 def why(gate: Mapping[str, Any]) -> list[str]:
     """Return the reasons, one for each limit and for each undecided column; the report has those beyond six."""
     lines: list[str] = []
-    for reason in reasons(gate):
+    found = list(reasons(gate))
+    for reason in found:
         if reason.name == UNDECIDED:
             columns = undecided_columns(gate)
             lines += [f"undecided: may an intruder know {name}? {told}".rstrip() for name, told in columns[:MOST_ASKED]]
             if rest := [name for name, _ in columns[MOST_ASKED:]]:
                 lines.append(f"undecided, too: {listing(rest)}.")
+            if len(found) > 1:  # else the few people found above and the many found below contradict each other
+                lines[-1] += " Until that is decided, the gate counts them as known; the figures above do not."
         else:
             lines.append(f"{reason.sentence} {reason.beside}".rstrip())
     more = len(lines) - MOST_REASONS

@@ -67,7 +67,7 @@ def advise_on(draws: Draws, judged: Judged, *, accepted: Mapping[str, str], stud
             return None
         try:
             again = plan_of(changed, _declared_anew(config, changed, plan.released))
-            mine = Draws(changed, again, draws.streams.within("advice", next(place)), draws.jobs)
+            mine = Draws(changed, again, draws.streams.within("advice", next(place)), draws.jobs, draws.advance)
             known = {name: reason for name, reason in accepted.items() if name.startswith(UNDECIDED)}
             return judge(mine, accepted=known, study=study, count=FEWEST_DRAWS).verdict
         except SynthdpError:

@@ -121,9 +121,10 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
     notes += config.synthesis.notes(plan)
     if config.synthesis.mask_drawn == "once" and config.synthesis.imputations == 1:
         notes.append("W is drawn once for all copies: intervals come out a little too short (see reports/coverage).")
-    defaults = [column.name for column in data.schema.keys() if column.tolerance_default]
-    if defaults:
-        notes.append(f"No tolerance was given for {', '.join(defaults)}: a tenth of a standard deviation was used.")
+    defaults = [column for column in data.schema.keys() if column.tolerance_default]
+    for step, used in ((False, "a tenth of a standard deviation"), (True, "half a step of the last decimal")):
+        if some := [column.name for column in defaults if (column.tolerance == _half_step(column)) is step]:
+            notes.append(f"No tolerance was given for {', '.join(some)}: {used} was used.")
     fine = [c.name for c in data.schema.keys() if c.role is Role.REPLACE and _misses_averages(c)]
     if fine:
         notes.append(
@@ -158,16 +159,16 @@ class Questions:
         return tuple(
             undecided(
                 one.name,
-                f"With {_others(one)} it makes {one.sets[0].unique} records unique; decide whether an intruder may "
+                f"{_with_others(one)} it makes {one.sets[0].unique} records unique; decide whether an intruder may "
                 "know it (key: true or key: false), make it coarser, replace or drop it.",
             )
             for one in self.columns
         )
 
 
-def _others(one: Undecided) -> str:
+def _with_others(one: Undecided) -> str:
     others = [name for name in one.sets[0].columns if name != one.name]
-    return " and ".join(others) if others else "nothing else"
+    return f"With {' and '.join(others)}" if others else "By itself"
 
 
 def open_questions(config: Config, plan: Plan) -> Questions:
@@ -182,8 +183,11 @@ def open_questions(config: Config, plan: Plan) -> Questions:
 
 
 def _misses_averages(column: Column) -> bool:
-    numeric = not column.kind.categorical and column.decimals is not None
-    return numeric and column.tolerance < 0.5 * 10.0 ** -(column.decimals or 0)
+    return not column.kind.categorical and column.tolerance < _half_step(column)
+
+
+def _half_step(column: Column) -> float:
+    return 0.0 if column.decimals is None else 0.5 * 10.0**-column.decimals
 
 
 def raise_if(problems: Sequence[str]) -> None:

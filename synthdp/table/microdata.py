@@ -181,9 +181,12 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
         problems.append(
             f"{where}: transform: {variable.transform} needs bounds (the lower one is its zero); add bounds."
         )
-    default = variable.tolerance is None
-    tolerance = DEFAULT_TOLERANCE_SD * float(present.std()) if variable.tolerance is None else variable.tolerance
     decimals = variable.decimals if variable.decimals is not None else _decimals(present)
+    default = variable.tolerance is None
+    # nobody knows a value better than it is written, and averages of copies fall between values
+    step = 0.0 if decimals is None else 0.5 * 10.0**-decimals
+    wide = max(DEFAULT_TOLERANCE_SD * float(present.std()), step)
+    tolerance = wide if variable.tolerance is None else variable.tolerance
     return column.model_copy(
         update={"bounds": bounds, "tolerance": tolerance, "tolerance_default": default, "decimals": decimals}
     )

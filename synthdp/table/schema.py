@@ -71,7 +71,8 @@ class Variable(Settings):
     levels
         The values of a categorical column, in order; from the data when absent.
     tolerance
-        How close counts as a match on a continuous key; default a tenth of the column's standard deviation.
+        How close counts as a match on a continuous key; default a tenth of the column's standard deviation,
+        and at least half a step of its last decimal.
     decimals
         Digits after the point in the release; as in the data when absent.
     transform

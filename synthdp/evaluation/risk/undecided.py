@@ -260,7 +260,7 @@ def _question(data: Microdata, one: Undecided, coded: dict[str, Codes]) -> str:
         who = f"{_name(one.name)}, which is kept, makes {many} by itself."
     else:
         who = f"{_listed(worst.columns)}, {'both' if len(worst.columns) == 2 else 'all'} kept, make {many}."
-    more = f" It is in {len(one.sets)} such sets." if len(one.sets) > 1 else ""
+    more = f" {_name(one.name)} is in {len(one.sets)} such sets." if len(one.sets) > 1 else ""
     return f"{who}{more} May an intruder know {_name(one.name)}? Decide: {_choices(data, column, worst, coded)}."
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from synthdp.arrays import Codes, Floats
 from synthdp.table.coded import distinct
 from synthdp.table.guess import names, vocabulary
+from synthdp.table.guess.kinds import HOUSING_CODES
 
 FEWEST_RECORDS = 20
 UNIQUE = 0.95
@@ -112,11 +113,17 @@ def find_keys(
     labels = labels or {}
     said = {name: names.topic(name) for name in candidates}
     topics = {name: topic for name in candidates if (topic := said[name] or names.topic(name, labels.get(name, "")))}
+    topics |= {name: "occupation" for name in topics if topics[name] == "housing" and _in_years(frame[name])}
     known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
     if known:
         return tuple(Key(name, f"its {'name' if said[name] else 'label'} says {topics[name]}") for name in known)
     chosen = _greedy(_coded(frame, candidates), FEWEST_KEYS)
     return tuple(Key(name, "no name is known; this column makes many records unique") for name in chosen)
+
+
+def _in_years(series: pd.Series) -> bool:
+    """Return whether a tenure is a job's: the codes of housing are few."""
+    return pd.api.types.is_numeric_dtype(series) and series.nunique() > HOUSING_CODES
 
 
 def with_shares(frame: pd.DataFrame, keys: Sequence[Key]) -> tuple[Key, ...]:

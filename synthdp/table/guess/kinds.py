@@ -13,6 +13,7 @@ FEW_LEVELS = 10
 CODED_LEVELS = 50
 MONTHS = 12
 SAME_CODE = 0.2  # most distinct codes, of the records
+HOUSING_CODES = 20  # more are years: tenure is also how long somebody has had a job
 CODE_DIGITS = 100  # smallest number that is read as a code by its digits alone
 CODE_TOP, CODE_TOP_SHARE, CODE_ROUND, CODE_DENSITY = 10, 0.25, 0.4, 0.5
 CALENDAR = (1800, 2100)
@@ -68,7 +69,8 @@ def _of_numbers(values: Floats, name: str, label: str) -> Nature:
     whole = bool(np.all(found == np.round(found)))
     if len(found) == 1:
         return Nature(Kind.CONTINUOUS, "the same number everywhere")
-    if whole and len(found) <= SAME_CODE * len(values) and names.is_unordered(name, label):
+    most = min(SAME_CODE * len(values), HOUSING_CODES if names.topic(name, label) == "housing" else np.inf)
+    if whole and len(found) <= most and names.is_unordered(name, label):
         return Nature(Kind.NOMINAL, f"{len(found)} whole numbers, taken for codes without an order because of the name")
     if whole and _digits_of_codes(found, counts):
         why = "of many digits, heaped on a few that are not round: taken for codes without an order"

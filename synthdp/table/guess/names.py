@@ -107,6 +107,8 @@ def is_identifier(name: str, label: str = "") -> bool:
 def is_unordered(name: str, label: str = "") -> bool:
     """Return whether whole numbers in such a column are codes without an order."""
     some = words(name)
+    if set(some) & known.SIZES:
+        return False
     named = bool(set(some) & known.UNORDERED_WORDS) or any(word.endswith(known.UNORDERED_ENDINGS) for word in some)
     said = bool(set(words(label)) & known.CODE_LABELS) and not set(words(label)) & known.VETOES - {"injury"}
     about = topic(name, label)

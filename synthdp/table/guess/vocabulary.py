@@ -142,6 +142,8 @@ IDENTIFIERS = _set(
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
+# how many live in a place has an order, though it is a key as the place is
+SIZES = _set("population popul placesize inhabitants einwohner")
 UNORDERED_WORDS = _set(
     "relationship relat religion party type class group code category industry sector denomination language method "
     "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "

@@ -121,7 +121,7 @@ def test_wrong_arguments_are_wrong_input(args):
 
 
 def test_run_shows_the_summary_and_where_things_are(config, calls):
-    found = invoke("run", config, "--out", "out")
+    found = invoke("run", config, "-o", "out")
     assert found.exit_code == 0
     assert found.stdout.splitlines() == [
         "safe: yes · useful: not judged · passed and published",
@@ -206,6 +206,14 @@ def test_schema_is_json():
     assert "properties" in json.loads(invoke("schema").stdout)
 
 
+def in_a_compiled_loop():
+    """Return Ctrl-C as numba hands it on: wrapped, and wrapped again for each array that a loop returns."""
+    error, again = SystemError("returned a result with an exception set"), SystemError("and another")
+    error.__cause__ = KeyboardInterrupt()
+    again.__cause__ = error
+    return again
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
@@ -213,6 +221,8 @@ def test_schema_is_json():
         (Unfinished("the disk is full."), 4, "the disk is full.\n"),
         (MemoryError(SECRET), 4, "not enough memory for this job"),
         (KeyboardInterrupt(), 130, "interrupted. To continue, repeat the command with --out o --resume\n"),
+        (in_a_compiled_loop(), 130, "interrupted. To continue, repeat the command with --out o --resume\n"),
+        (SystemError(SECRET), 1, "a bug in synthdp: SystemError in synthdp.cli."),
         (ValueError(SECRET), 1, "a bug in synthdp: ValueError in synthdp.cli."),
         (KeyError(SECRET), 1, "a bug in synthdp: KeyError in synthdp.cli."),
     ],
@@ -227,8 +237,22 @@ def test_every_ending_has_its_code_and_no_value(config, calls, tmp_path, error, 
     assert SECRET not in found.output + log.read_text()
 
 
-def test_an_interruption_elsewhere(calls):
-    calls["answer"]("demo", KeyboardInterrupt())
+def test_without_a_terminal_a_long_stage_says_now_and_then_how_far_it_is(monkeypatch, capsys):
+    seconds = iter([0.0, 0.0, 29.0, 31.0, 31.0, 40.0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(seconds))
+    lines = terminal.Lines()
+    with lines.stage("judge"):
+        for done in (1, 2, 3):
+            lines.advance(done, 20)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "judge: 2 of 20"
+    assert said[1].startswith("judge: ")
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), in_a_compiled_loop()])
+def test_an_interruption_elsewhere(calls, error):
+    calls["answer"]("demo", error)
     found = invoke("demo", "--quiet")
     assert (found.exit_code, found.stderr) == (130, "interrupted.\n")
 

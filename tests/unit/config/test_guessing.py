@@ -60,6 +60,22 @@ def test_a_name_takes_the_order_from_codes():
     assert kinds.nature(codes, "satisfaction").kind is Kind.ORDINAL
 
 
+def test_sizes_of_places_keep_their_order():
+    people = series(RNG.choice([3750, 8750, 15000, 125000, 250000], N))
+    assert kinds.nature(people, "population").kind is Kind.ORDINAL
+    assert kinds.nature(people, "municipality").kind is Kind.NOMINAL
+
+
+def test_a_tenure_of_many_values_is_in_years_of_a_job():
+    frame = pd.DataFrame({"tenure": RNG.integers(1, 41, N), "x": RNG.normal(size=N)})
+    job = guess_of(frame, "tenure")
+    assert job.kind is Kind.CONTINUOUS
+    assert any("its name says occupation" in said for said in job.evidence)
+    home = guess_of(frame.assign(tenure=RNG.integers(1, 5, N)), "tenure")
+    assert home.kind is Kind.NOMINAL
+    assert any("its name says housing" in said for said in home.evidence)
+
+
 def test_ages_are_no_counts():
     assert kinds.nature(series(RNG.poisson(RNG.gamma(2, 10, N))), "age").kind is Kind.CONTINUOUS
 
@@ -148,6 +164,18 @@ def test_values_far_out_are_counted():
     assert missing.far_out(np.append(RNG.normal(size=500), 1e4)) == 1
     assert missing.far_out(RNG.normal(size=500)) == 0
     assert missing.far_out(np.array([1.0, 1e9])) == 0
+
+
+@pytest.mark.parametrize(
+    ("slips", "asked"),
+    [
+        (1, "1 value lies far beyond all others; is it a slip, or a code for missing?"),
+        (2, "2 values lie far beyond all others; are they slips, or codes for missing?"),
+    ],
+)
+def test_values_far_out_are_asked_about(slips, asked):
+    values = np.append(RNG.normal(size=500), 1e4 + np.arange(slips))
+    assert asked in guess_of(pd.DataFrame({"x": values, "y": RNG.normal(size=len(values))}), "x").decide
 
 
 def test_words_between_numbers_are_codes():

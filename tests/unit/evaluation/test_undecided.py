@@ -170,6 +170,14 @@ def test_questions_name_the_set_the_figures_and_what_to_write() -> None:
     assert unique["knowable"] == []
 
 
+def test_a_question_says_which_column_is_in_other_sets_too() -> None:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({name: rng.integers(0, 30, 300) for name in "abc"})
+    by_name = {one.name: one for one in undecided(resolve(frame, {}))}
+    (asked,) = [sentence for sentence in questions(resolve(frame, {})) if "May an intruder know b?" in sentence]
+    assert f"unique. b is in {len(by_name['b'].sets)} such sets. May an" in asked
+
+
 def test_one_column_by_itself_and_what_makes_it_coarser() -> None:
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"x": rng.normal(size=500), "born": pd.Timestamp("1940-01-01")})

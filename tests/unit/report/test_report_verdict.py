@@ -165,7 +165,9 @@ def test_undecided_columns_are_asked_once() -> None:
     )
     lines = summary.why(found)
     assert lines[0] == "undecided: may an intruder know c0? With x it makes 0 records unique."
-    assert lines[3] == "undecided, too: c3, c4 and c5."
+    known = "Until that is decided, the gate counts them as known; the figures above do not."
+    assert lines[3] == f"undecided, too: c3, c4 and c5. {known}"
+    assert summary.why(gate(*asked, *SAFE))[3] == "undecided, too: c3, c4 and c5."
     assert lines[-1] == "and 2 more in the report"
     assert len(lines) == summary.MOST_REASONS + 1
     assert "c0, c1" in learnt(content(found))

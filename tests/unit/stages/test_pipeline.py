@@ -422,6 +422,8 @@ def test_check_says_what_a_person_should_know():
     assert once == "W is drawn once for all copies: intervals come out a little too short (see reports/coverage)."
     *_, tolerance = pipeline.check(config("variables.age.tolerance=null")).messages
     assert tolerance == "No tolerance was given for age: a tenth of a standard deviation was used."
+    *_, step = pipeline.check(config("variables.diffuse={kind: continuous, key: true}")).messages
+    assert step == "No tolerance was given for diffuse: half a step of the last decimal was used."
     *_, fine = pipeline.check(config("variables.age.tolerance=0.01")).messages
     assert fine.startswith("The tolerance of age is finer than the values")
 

@@ -144,6 +144,8 @@ def test_what_is_left_out_is_filled_in():
     assert age.tolerance_default
     assert (age.decimals, age.bounds, age.bounds_public) == (1, (20.5, 45.0), False)
     assert data.schema["fine"].decimals is None
+    years = resolve(pd.DataFrame({"year": [68, 69, 70, 71] * 9}), {"year": Variable(kind="continuous")}).schema["year"]
+    assert years.tolerance == 0.5
     given = resolve(frame, {"age": Variable(bounds=(0, 90), tolerance=3, decimals=2)}).schema["age"]
     assert (given.tolerance, given.tolerance_default, given.decimals, given.bounds_public) == (3, False, 2, True)
 
