@@ -33,9 +33,6 @@ STABLE = ("independent keys, mi", "voters, sd 3", "three outliers, sd 2", "1% no
 NEAR = "voters, sd 0.85"
 STRENGTHS = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 GROWING = ("voters", "registry", "people", "measurements")
-# what changed what an intruder expects: 2, the one who looks for extremes knows what kept columns tell
-INTRUDERS = 2
-RECALIBRATED = {"identity_extremes": 2}
 
 
 def cells(replications: int | None = None) -> list[Cell]:
@@ -96,7 +93,6 @@ def _figures(found: Judged) -> dict[str, Any]:
     by_attack = {check.attack: _round(check.deciding) for check in checks if check.name == "max_individual"}
     refused_by = sorted({check.name for check in found.verdict.checks if not check.passed and not check.useful})
     return {
-        "intruders": INTRUDERS,
         "verdict": found.verdict.judgement,
         "refused_by": refused_by,
         "worst": worst,
@@ -120,8 +116,6 @@ def summary(lines: Sequence[Line]) -> Results:
         "strength": [_strength(name, found) for name, found in _by_case(parts["strength"]).items()],
         "links": _links(ordered),
         "seconds": {"mean": round(float(np.mean([line["seconds"] for line in ordered])), 2), "verdicts": len(ordered)},
-        "harmless_before": sum(line.get("intruders", 1) < INTRUDERS and not line["leaks"] for line in parts["cases"]),
-        "recalibrated": sum(line.get("intruders", 1) == INTRUDERS for line in ordered),
     }
 
 
@@ -171,17 +165,10 @@ def _links(lines: Sequence[Line]) -> list[dict[str, Any]]:
         if line["leaks"] and line["case"] not in ("6 correlated keys", "8 correlated keys"):
             continue  # planted mechanisms are not what an intruder expects
         for name, one in line["links"].items():
-            if line.get("intruders", 1) < RECALIBRATED.get(name, 1):
-                continue
             held = found.setdefault(name, {"predicted": 0.0, "right": 0.0, "claims": 0})
             for key in held:
                 held[key] += one[key]
     return [{"intruder": name, **{key: round(value, 1) for key, value in one.items()}} for name, one in found.items()]
-
-
-def _since(results: Results) -> str:
-    old = results["harmless_before"]
-    return f"{old} harmless ones are still of the old kind." if old else "No harmless one is of the old kind any more."
 
 
 def page(results: Results, settings: Results) -> str:
@@ -200,9 +187,6 @@ def page(results: Results, settings: Results) -> str:
             "Asked for are 50 of each harmless design, 30 of each planted one (10 of the census) and 20 seeds; while a "
             "line has fewer, the study is not finished, and its interval says how little that proves.",
             f"## Harmless files: {_total(harmless)} refused",
-            "Verdicts made before an intruder changed were judged anew in this order: the two designs of which one had "
-            "been refused by it, then the others, so that a count over both kinds would favour the gate. "
-            f"{_since(results)}",
             table(head, [_row(one) for one in harmless]),
             f"## Planted leaks: {_total(planted)} refused",
             table(head, [_row(one) for one in planted]),
@@ -221,8 +205,7 @@ def page(results: Results, settings: Results) -> str:
             "## Does an intruder get what they expect?",
             "Predicted links (the sum of the probabilities the intruder gives to the rows they point at) against real "
             "ones, over all mechanisms that are not planted. Matching intruders spread their probability evenly over "
-            "candidates, whether or not the target is among them, so theirs is no forecast. `identity_extremes` was "
-            f"recalibrated in 0.3: its line counts the {results['recalibrated']} verdicts made since.",
+            "candidates, whether or not the target is among them, so theirs is no forecast.",
             table(
                 ("intruder", "claims", "predicted right", "right"),
                 [(one["intruder"], f"{one['claims']:.0f}", one["predicted"], one["right"]) for one in results["links"]],

@@ -187,7 +187,7 @@ def test_where_nothing_can_be_replaced_check_says_so(tmp_path):
     rng = np.random.default_rng(8)
     gaps = np.where(rng.random(N) < 0.1, np.nan, rng.integers(18, 90, N))
     pd.DataFrame({"age": gaps, "constant": 1}).to_csv("few.csv", index=False)
-    result = invoke("init", "few.csv")
+    result = invoke("init", "few.csv", "--method", "regression")
     assert result.exit_code == 0
     assert "few.yaml will ask for this first" in result.output
     assert "no column has role: replace" in result.output

@@ -8,13 +8,19 @@ from shared_data import SHARED
 
 from synthdp.cli.starting import date_form
 from synthdp.config import parse
-from synthdp.config.proposal_text import propose, scalar, tell, to_yaml
+from synthdp.config.proposal_text import propose as propose_by
+from synthdp.config.proposal_text import scalar, tell, to_yaml
 from synthdp.config.reading import Loader
 from synthdp.table.guess import identifiers, kinds, missing, names, scales
 from synthdp.table.schema import Kind, Role
 
 RNG = np.random.default_rng(20240607)
 N = 400
+
+
+def propose(frame, *, method="regression", **settings):
+    """Return the proposal for regressions, which replace least; for ``auto`` see test_proposing_design."""
+    return propose_by(frame, method=method, **settings)
 
 
 def series(values):
