@@ -12,17 +12,8 @@ import numpy as np
 
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.design import FEWEST, Encoding, Pairs, choose_products, products
-from synthdp.imputation.auto.parts import (
-    Levels,
-    Line,
-    Linear,
-    Logit,
-    NumberFit,
-    corrections,
-    fit_number,
-    level_donors,
-    log_shares,
-)
+from synthdp.imputation.auto.levels import Levels, Logit, corrections, level_donors, log_shares
+from synthdp.imputation.auto.numbers import Line, Linear, NumberFit, fit_number
 from synthdp.imputation.families.normal import LinearPosterior
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.tree import Growth, Tree

@@ -9,8 +9,10 @@ from scipy import stats
 
 from synthdp.imputation.auto.columns import ColumnFit
 from synthdp.imputation.auto.design import choose_products, products
-from synthdp.imputation.auto.model import Auto, _heard
-from synthdp.imputation.auto.parts import GROUP, Levels, Linear, Sorted, corrections, dealt, forward, log_shares
+from synthdp.imputation.auto.drawing import _heard
+from synthdp.imputation.auto.levels import Levels, corrections, log_shares
+from synthdp.imputation.auto.model import Auto
+from synthdp.imputation.auto.numbers import GROUP, Linear, Sorted, dealt, forward
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.trees.donors import Donors
 from synthdp.masking.categorical import Transition

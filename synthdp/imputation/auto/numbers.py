@@ -1,18 +1,13 @@
-"""One column given the kept columns and the columns before it: a regression, and a tree of what it leaves.
+"""A number given the kept columns and the columns before it: a regression, and a tree of what it leaves.
 
-A number, on the scale of its scores:
+On the scale of its scores
 
     s = x'β + σ(x) e,    log σ² = x'γ,    e ~ the mixture of the tree's leaf:  Σ_g b_g N(m_g, h_g²)
 
 Groups g of at least five neighbouring residuals of a leaf have their own mean and spread; masses are drawn by the
 Bayesian bootstrap, β from its posterior given σ; γ is the regression of log squared residuals on the few predictors
-that explain them. Levels, with p(l | x) by a multinomial logit:
-
-    P(l | x, leaf)  ∝  p(l | x) · (O_l + κ π_l) / (E_l + κ π_l)
-
-O and E are how many records of the leaf have the level and how many the logit expects; π = E / ΣE. Where a level was
-expected but nobody has it, it is impossible there. Without a regression β = 0, and a leaf's shares are its own. The
-tree grows only splits that chance would not give, so where the regression is right it is a single leaf.
+that explain them. Without a regression β = γ = 0. The tree grows only splits that chance would not give, so where the
+regression is right it is a single leaf.
 
 References
 ----------
@@ -23,24 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from synthdp.arrays import Codes, Floats, compiled
-from synthdp.imputation.families.family import LOCATION_SD, proper
 from synthdp.imputation.families.normal import LinearPosterior
-from synthdp.imputation.families.sampling import find_mode
-from synthdp.imputation.families.unordered import MultinomialTarget
 from synthdp.imputation.trees import donors
 from synthdp.imputation.trees.donors import About, Donors
 from synthdp.imputation.trees.tree import Tree
-from synthdp.masking.evidence import log_sum
 
 GROUP = 5
 MOST_GROUPS = 40
 # records of a stratum of fitted values, at least, and how many strata at most
 STRATUM, MOST_STRATA = 150, 6
-PRIOR_RECORDS = 1.0
-EXPECTED = 3.0
 # squared residuals below this share of their mean count as this much
 SMALL = 1e-3
 # scores beyond are the column's last value anyway, but their squares would run away from column to column
@@ -126,51 +114,6 @@ class Linear:
         return np.clip(drawn, -FARTHEST, FARTHEST), norm[:, 0]
 
 
-@dataclass(frozen=True, repr=False)
-class Levels:
-    """One draw of the distribution of a column of levels.
-
-    Parameters
-    ----------
-    base, slopes
-        As of a number, one column for each level but the first; None without a regression.
-    correction
-        By leaf and level: the log of what the leaf multiplies the regression by.
-    donors
-        The levels of each leaf with their shares, where there is no regression.
-    """
-
-    tree: Tree
-    base: Floats | None
-    slopes: Mapping[str, Floats]
-    correction: Floats
-    donors: Donors | None
-
-    def draw(
-        self, leaves: Codes, shift: Floats, heard: Floats, record: Codes, *, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
-        """Draw a level for each path; ``heard`` is what W says of each level, by record, ``record`` whose it is."""
-        if self.donors is not None:
-            quiet = np.zeros(len(heard))
-            about = About(quiet, quiet, np.ascontiguousarray(heard))
-            most = int(np.diff(self.donors.offsets).max())
-            together = leaves.reshape(len(heard), -1)
-            silent = np.zeros(together.shape)
-            chance = dealt(leaves, rng=rng).reshape(together.shape)
-            x, norm = donors.draw(together, self.donors, about, chance, silent, most)
-            return x.ravel(), norm.ravel()
-        log_p = log_shares(shift) + self.correction[leaves]
-        log_p -= log_sum(log_p)[:, None]
-        weighed = log_p + heard[record]
-        norm = log_sum(weighed)
-        excluded = np.isneginf(norm)
-        weighed[excluded] = log_p[excluded]
-        possible = weighed - np.where(excluded, 0.0, norm)[:, None]
-        passed = np.exp(possible).cumsum(axis=1)
-        chance = dealt(leaves, rng=rng) * passed[:, -1]
-        return (chance[:, None] >= passed[:, :-1]).sum(axis=1).astype(np.float64), norm
-
-
 def dealt(cells: Codes, *, rng: np.random.Generator) -> Floats:
     """Return a uniform number for each path, dealt out evenly among the paths of a cell.
 
@@ -191,12 +134,6 @@ def _numbered(cells: Codes, order: Codes, many: int) -> Floats:
         found[i] = seen[cells[i]]
         seen[cells[i]] += 1
     return found
-
-
-def log_shares(eta: Floats) -> Floats:
-    """Return log P(level) from the linear predictors of all levels but the first."""
-    full = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
-    return np.asarray(full - log_sum(full)[:, None])
 
 
 @dataclass(frozen=True, repr=False)
@@ -299,56 +236,3 @@ def fit_number(tree: Tree, line: Line | None, design: Floats, y: Floats, rows: C
         if np.bincount(cell, minlength=cells).min() < GROUP:
             edges, cell, cells = np.empty(0), np.zeros(len(tree.rows), dtype=np.int64), 1
     return NumberFit(tree, Sorted.of(tree.rows, cell, cells, residual), line, edges, design, y, rows)
-
-
-@dataclass(frozen=True, repr=False)
-class Logit:
-    """The posterior of a multinomial logit, normal about its mode."""
-
-    mode: Floats
-    factor: Floats
-    levels: int
-
-    @classmethod
-    def fit(cls, design: Floats, y: Floats, levels: int, prior_sd: Floats) -> "Logit":
-        """Find the mode and the curvature there. Cost O(n·(L·d)²) per iteration."""
-        codes = y.astype(np.int64)
-        chosen = np.stack([design[codes == level].sum(axis=0) for level in range(1, levels)])
-        target = MultinomialTarget(design, chosen, proper(prior_sd, LOCATION_SD))
-        counts = np.bincount(codes, minlength=levels) + 0.5
-        start = np.zeros_like(chosen)
-        start[:, 0] = np.log(counts[1:] / counts[0])
-        return cls(*find_mode(target, start.ravel()), levels)
-
-    def beta(self, theta: Floats) -> Floats:
-        """Return coefficients, d × (levels − 1)."""
-        return np.ascontiguousarray(theta.reshape(self.levels - 1, -1).T)
-
-    def draw(self, *, rng: np.random.Generator) -> Floats:
-        """Draw the coefficients."""
-        noise = solve_triangular(self.factor, rng.standard_normal(len(self.mode)), lower=True, trans=1)
-        return self.beta(self.mode + noise)
-
-
-def corrections(leaf: Codes, leaves: int, y: Codes, log_p: Floats, weights: Floats) -> Floats:
-    """Return by leaf and level the log of what the regression is multiplied by. Cost O(n · levels)."""
-    levels = log_p.shape[1]
-    seen = np.bincount(leaf * levels + y, weights=weights, minlength=leaves * levels).reshape(leaves, levels)
-    expected = np.stack([np.bincount(leaf, weights * np.exp(p), minlength=leaves) for p in log_p.T], axis=1)
-    share = PRIOR_RECORDS * expected / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log(seen + share) - np.log(expected + share)
-    found[(seen == 0) & (expected > EXPECTED)] = -np.inf
-    return np.asarray(np.nan_to_num(found, nan=0.0, neginf=-np.inf))
-
-
-def level_donors(tree: Tree, y: Codes, weights: Floats, levels: int) -> Donors:
-    """Return the levels of each leaf with their shares."""
-    leaf = np.repeat(np.arange(tree.leaves), np.diff(tree.offsets))
-    code = leaf * levels + y[tree.rows]
-    cells, place = np.unique(code, return_inverse=True)
-    mass = np.bincount(place, weights=weights[tree.rows])
-    where = cells // levels
-    total = np.bincount(where, weights=mass, minlength=tree.leaves)
-    offsets = np.searchsorted(where, np.arange(tree.leaves + 1)).astype(np.int64)
-    return Donors(offsets, (cells % levels).astype(np.float64), np.zeros(len(cells)), np.log(mass / total[where]))
