@@ -89,8 +89,9 @@ def settings(folder: Path) -> dict[str, Any]:
     for name, condition in SKIPS.items():
         variables[name]["applies_when"] = condition
         if name in FOLLOWING:
-            variables[name] |= {"role": "replace", "bounds_from": "data", "decimals": 0}
-    raw["masks"] |= MASKS
+            # nobody outside knows the month; it is drawn anew because marital status is
+            variables[name] |= {"role": "replace", "key": False, "bounds_from": "data", "decimals": 0}
+    raw["masks"] = {name: mask for name, mask in raw["masks"].items() if name not in FOLLOWING} | MASKS
     raw["analyses"] = ANALYSES
     raw["evaluation"] = {"utility": ["analyses", "tables"], "risk": ["identity", "identity_averaged"]}
     raw["release"] = OFF.model_dump() | {"recorded_in": "none"}

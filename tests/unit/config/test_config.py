@@ -14,8 +14,8 @@ from synthdp.table.schema import Variable
 NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}
 SYNTHESES = (
-    "da_mi, mi, sequential, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_mst, local_noise, "
-    "k_anonymity, pram, k_pram, k_noise"
+    "da_mi, mi, sequential, ipf, catall, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_mst, "
+    "local_noise, k_anonymity, pram, k_pram, k_noise"
 )
 GAUSSIAN = {"method": "gaussian", "sd": 0.5}
 ANALYSIS = {"name": "a", "model": "ols", "formula": "y ~ x"}
@@ -136,7 +136,8 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
         ),
         (
             {"synthesis": {"model": {"method": "crat"}}},
-            "synthesis.model.method: must be one of regression, cart, copula, pymc; found 'crat'; did you mean 'cart'?",
+            "synthesis.model.method: must be one of regression, auto, cart, copula, pymc; found 'crat'; did you mean "
+            "'cart'?",
         ),
         (
             {"analyses": [ANALYSIS | {"model": "olss"}]},

@@ -16,7 +16,6 @@ from synthdp.imputation.pymc.own import Built, OwnPymc
 from synthdp.imputation.pymc.posterior import true_values
 from synthdp.imputation.pymc.program import Pymc
 from synthdp.imputation.pymc.sampling import Draws
-from synthdp.imputation.regression.association import Regression
 from synthdp.report.summary import notes_on
 from synthdp.synthesis.imputed import Mi
 from synthdp.synthesis.plan import Plan
@@ -85,7 +84,7 @@ class TestFormulas:
 
     def test_a_formula_is_evaluated_on_the_columns_own_scale(self):
         data = data_of()
-        links, rows = links_of(data, Regression()), np.arange(len(data))
+        links, rows = links_of(data), np.arange(len(data))
         terms = formulas.read("1 + sex * age + log(age) + region + z")
         values = true_values(data, links)
         design, matrix = Formula.learn(Columns(data, links), terms, values, np.empty((len(data), 0)))
@@ -103,7 +102,7 @@ class TestFormulas:
 
     def test_what_is_bent_is_held_inside_the_range_and_what_is_straight_is_not(self):
         data = data_of()
-        links = links_of(data, Regression())
+        links = links_of(data)
         values = true_values(data, links)
         far = values | {"age": np.full(len(data), 50.0), "income": np.full(len(data), 50.0)}
         learn = [formulas.read("bs(age, df=4) + income")]
@@ -117,9 +116,7 @@ class TestFormulas:
 
     def test_a_constant_alone(self):
         data = data_of()
-        design, matrix = Formula.learn(
-            Columns(data, links_of(data, Regression())), formulas.read("1"), {}, np.empty((len(data), 0))
-        )
+        design, matrix = Formula.learn(Columns(data, links_of(data)), formulas.read("1"), {}, np.empty((len(data), 0)))
         assert matrix.tolist() == [[1.0]] * len(data)
         assert design.matrix({}, np.arange(3)).tolist() == [[1.0]] * 3
 
