@@ -61,6 +61,7 @@ METHODS: Mapping[str, Entry] = {
     "da_mi by regression": Entry({"method": "da_mi"}, TWO, seeds=1, partial=True, masked=True),
     "da_mi by trees, leaf 200": Entry({"method": "da_mi", "model": TREES}, TWO, seeds=2, partial=True, masked=True),
     "da_mi by auto": Entry({"method": "da_mi", "model": {"method": "auto"}}, TWO, partial=True, masked=True),
+    "mi by auto": Entry({"method": "mi", "model": {"method": "auto"}}, TWO, partial=True),
     "da_mi by auto, every column": Entry({"method": "da_mi", "model": {"method": "auto"}}, TWO, masked=True, seeds=2),
     "dp_mst, epsilon 1": Entry(
         {"method": "dp_mst", "epsilon": 1.0, "delta": 1e-6, "source": "simulated"}, TWO, declared=True

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.design import Encoding
 from synthdp.imputation.auto.levels import Levels
+from synthdp.imputation.auto.matching import matched
 from synthdp.imputation.auto.numbers import Linear
+from synthdp.imputation.auto.totals import Totals
 from synthdp.imputation.model import Task
 from synthdp.imputation.trees.binning import Binning, Bins
 from synthdp.imputation.trees.particles import Paths, choose_path
@@ -38,13 +41,14 @@ class AutoParameters:
     encodings: Mapping[str, Encoding]
     particles: int
     sweeps: int
+    totals: Totals | None = None
 
     def __repr__(self) -> str:
         return f"AutoParameters({len(self.branches)} columns)"
 
     def of(self, rows: Codes) -> "AutoParameters":
         """Return the same θ for some of the records."""
-        return replace(self, codes=self.codes[:, rows], rows=self.rows[rows])
+        return replace(self, codes=self.codes[:, rows], rows=self.rows[rows], totals=None)
 
     def unbounded(self, rows: Codes) -> "AutoParameters":
         """Return the same θ for some of the records, one path each (exact without evidence)."""
@@ -56,19 +60,25 @@ class AutoParameters:
         Cost O(n · paths · (leaf groups + predictors)) per column.
         """
         drawn = np.empty((len(self.branches), self.codes.shape[1]))
+        alone = len(self.branches) == 1 and self.totals is None
         for rows in self._blocks():
             here = self.of(np.arange(rows.start, min(rows.stop, self.codes.shape[1])))
             heard = [_heard(evidence[branch.name][rows], branch.value) for branch in self.branches]
-            paths = here.propose(heard, self.particles if len(self.branches) > 1 else 1, rng=rng)
-            chosen = choose_path(paths, rng=rng)
+            paths = here.propose(heard, 1 if alone else self.particles, rng=rng)
+            # paths of a single column are draws already
             for _ in range(self.sweeps if len(self.branches) > 1 else 0):
+                chosen = choose_path(paths, rng=rng)
                 new = here.propose(heard, self.particles - 1, rng=rng)
-                together = Paths(
+                paths = Paths(
                     values=np.concatenate([chosen.values[:, :, None], new.values], axis=2),
                     log_weight=np.concatenate([chosen.log_weight[:, None], new.log_weight], axis=1),
                 )
-                chosen = choose_path(together, rng=rng)
-            drawn[:, rows] = chosen.values
+            if self.totals is None:
+                drawn[:, rows] = choose_path(paths, rng=rng).values
+                continue
+            values = {branch.name: paths.values[j] for j, branch in enumerate(self.branches)}
+            taken = matched(self.totals, here.rows, values, paths.log_weight, rng=rng)
+            drawn[:, rows] = paths.values[:, np.arange(len(taken)), taken]
         return {branch.name: drawn[j] for j, branch in enumerate(self.branches)}
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
@@ -116,8 +126,10 @@ class AutoParameters:
         return part.draw(leaves, shift, heard.levels, record, rng=rng)
 
     def _blocks(self) -> Iterator[slice]:
-        step = max(BLOCK // self.particles, 1)
-        return (slice(start, start + step) for start in range(0, self.codes.shape[1], step))
+        n = self.codes.shape[1]
+        # of equal size, so that none is a remainder of few
+        edges = np.linspace(0, n, max(-(-n * self.particles // BLOCK), 1) + 1).astype(int)
+        return (slice(start, stop) for start, stop in pairwise(edges))
 
 
 @dataclass(repr=False)

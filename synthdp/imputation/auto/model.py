@@ -11,7 +11,7 @@ then the value. W of a missing value is made of a draw, as where a column does n
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -21,6 +21,7 @@ from synthdp.imputation.auto.columns import LARGE, ColumnFit, Setting
 from synthdp.imputation.auto.design import Encoding, known_rows
 from synthdp.imputation.auto.drawing import AutoParameters, Branch
 from synthdp.imputation.auto.scores import HEAP, Scores
+from synthdp.imputation.auto.totals import Totals
 from synthdp.imputation.model import (
     Completes,
     Constrains,
@@ -58,6 +59,8 @@ class Auto(InOrder):
     particles, sweeps
         How many paths a record's draw is chosen from, and how often new ones are proposed beside the chosen one;
         default 8 and 2, from 5,000 records on 4 and 1.
+    totals
+        Whether draws keep totals of the file (see ``matching``).
 
     Examples
     --------
@@ -70,10 +73,15 @@ class Auto(InOrder):
     splines: int = Field(default=4, ge=0, le=20)
     particles: int | None = Field(default=None, ge=2)
     sweeps: int | None = Field(default=None, ge=0)
+    totals: bool = True
     completes: ClassVar[Completes | None] = "chained"
     keeps_constraints: ClassVar[Constrains | None] = "drawn"
     keeps_gaps: ClassVar[bool] = True
     withdrawn: ClassVar[str | None] = "the scale on which values are masked was learnt from the data"
+
+    def of_one(self, exclude: tuple[str, ...]) -> Self:
+        """Return the same model for a single column. Where values are filled in, the file has no total to keep."""
+        return super().of_one(exclude).model_copy(update={"totals": False})
 
     def scale(self, data: Microdata, name: str) -> Link:
         """Return the working scale of a number: its scores."""
@@ -142,7 +150,8 @@ class Auto(InOrder):
                 gap = replace(common, values=missing.astype(np.float64), rows=asked, levels=2)
                 absent = ColumnFit.of(name, gap, own, rng=rng)
             fits.append(Step(ColumnFit.of(name, common, own, rng=rng), absent))
-        return AutoPosterior(self, tuple(fits), binned.codes, dict(binned.binnings), binned.names, encodings)
+        totals = Totals.of(task, order, self.exclude) if self.totals else None
+        return AutoPosterior(self, tuple(fits), binned.codes, dict(binned.binnings), binned.names, encodings, totals)
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,6 +172,7 @@ class AutoPosterior(Posterior):
     binnings: Mapping[str, Binning]
     names: tuple[str, ...]
     encodings: Mapping[str, Encoding]
+    totals: Totals | None
 
     def __repr__(self) -> str:
         return f"AutoPosterior({len(self.steps)} columns)"
@@ -183,7 +193,7 @@ class AutoPosterior(Posterior):
         # what is drawn must not be looked at before it is drawn
         codes[[branch.row for branch in branches]] = 0
         return AutoParameters(
-            codes, np.arange(codes.shape[1]), branches, self.encodings, *self.settings.paths(len(codes.T))
+            codes, np.arange(codes.shape[1]), branches, self.encodings, *self.settings.paths(len(codes.T)), self.totals
         )
 
     def diagnostics(self) -> tuple[Mapping[str, object], ...]:

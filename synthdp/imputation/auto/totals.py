@@ -1,0 +1,204 @@
+"""What draws have in common with the file: totals of replaced columns, times kept columns and products of two of them.
+
+    Σ_i f(x_i) · z_ij · z_ik
+
+f is a value or its square, on the column's own scale, or whether a record has a level, or a product of two such of
+different columns (these times one kept column only). With them means, variances, two-way tables and regressions with
+products of two columns are kept.
+
+A total tells of those who make it up. Levels of few records have none, and a total that few records dominate is left
+alone: (Σ|t|)² / Σt², the number of equal records that would make it, must reach five.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synthdp.arrays import Codes, Floats
+from synthdp.imputation.model import Task
+from synthdp.table.links import Link
+
+# the fewest records that are matched, that have a level, and that would make up a total if they were equal
+FEWEST, HAVE, EQUAL, SHARE = 200, 50, 5.0, 0.002
+MOST_KEPT, MOST_CROSSED = 30, 12
+# records that standard errors are taken from, at most
+ENOUGH = 4_000
+
+# a feature and two kept columns
+Total = tuple[int, int, int]
+
+
+@dataclass(frozen=True, repr=False)
+class Feature:
+    """What is totalled of one replaced column.
+
+    Parameters
+    ----------
+    link
+        The scale it is drawn on; None for levels.
+    center, spread, power
+        Of a number: what is taken off, divided by, and raised to.
+    level
+        Of levels: which.
+    """
+
+    column: str
+    link: Link | None = None
+    center: float = 0.0
+    spread: float = 1.0
+    power: int = 1
+    level: int = 0
+
+    def drawn(self, working: Floats) -> Floats:
+        """Return the feature of drawn values; of a missing one it is 0."""
+        if self.link is None:
+            return np.asarray(working == self.level, dtype=np.float64)
+        missing = np.isnan(working)
+        own = self.link.inverse(np.where(missing, 0.0, working).ravel()).reshape(working.shape)
+        return self.of(np.where(missing, np.nan, own))
+
+    def of(self, own: Floats) -> Floats:
+        """Return the feature of numbers on their own scale."""
+        return np.where(np.isnan(own), 0.0, ((own - self.center) / self.spread) ** self.power)
+
+
+@dataclass(frozen=True, repr=False)
+class Totals:
+    """What can be matched.
+
+    Parameters
+    ----------
+    features
+        Of single columns.
+    crossed
+        Pairs of features of different columns.
+    original
+        The features of the file's records: one row each.
+    kept
+        The kept columns, the constant first.
+    equal
+        Of how many equal records each total could be made up, feature by feature.
+    """
+
+    features: tuple[Feature, ...]
+    crossed: tuple[tuple[int, int], ...]
+    original: Floats
+    kept: Floats
+    equal: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, task: Task, names: Sequence[str], exclude: Sequence[str] = ()) -> "Totals | None":
+        """Return what can be matched; None where there are too few records.
+
+        Columns that do not apply to everyone have no totals: whether they apply may itself be drawn.
+        """
+        n = len(task.data)
+        features = [feature for name in names if name not in task.applies for feature in _features(task, name)]
+        if n < FEWEST or not features:
+            return None
+        single = [k for k, feature in enumerate(features) if feature.power == 1][:MOST_CROSSED]
+        crossed = [(a, b) for i, a in enumerate(single) for b in single[i + 1 :]]
+        original = [
+            feature.of(task.data.numbers(feature.column))
+            if feature.link is not None
+            else feature.drawn(task.working[feature.column][:n])
+            for feature in features
+        ]
+        pairs = tuple((a, b) for a, b in crossed if features[a].column != features[b].column)
+        matrix, kept = np.column_stack(original), _kept(task, exclude)
+        return cls(tuple(features), pairs, matrix, kept, _equal(matrix, pairs, kept))
+
+    def paths(self, values: Mapping[str, Floats]) -> Floats:
+        """Return the features of paths and their products: features × records × paths."""
+        single = [feature.drawn(values[feature.column]) for feature in self.features]
+        return np.stack(single + [single[a] * single[b] for a, b in self.crossed])
+
+    def records(self, rows: Codes) -> Floats:
+        """Return the same of the file's records, one column each."""
+        found = self.original[rows]
+        return np.column_stack([found, *(found[:, a] * found[:, b] for a, b in self.crossed)])
+
+    def farthest(
+        self, rows: Codes, left: Floats, reach: Floats, *, taken: Sequence[Total], most: int, near: float
+    ) -> list[Total]:
+        """Return the totals that are farthest off, in their standard errors.
+
+        Cost O(n · features · kept²).
+
+        Parameters
+        ----------
+        left
+            What is expected of each record's features, taken off those it has.
+        reach
+            The sd of each feature over a record's paths. A total that all records together could move by an sd each,
+            but not by twice what it is off, is left alone.
+        most, near
+            How many at most, and how far off is not worth while.
+        """
+        kept, old = self.kept[rows], set(taken)
+        some = slice(None, None, max(len(rows) // ENOUGH, 1))
+        more = len(rows) / len(kept[some])
+        found: list[tuple[float, Total]] = []
+        for f, residual in enumerate(left.T):
+            right = kept if f < len(self.features) else kept[:, :1]
+            off = np.abs(right.T @ (residual[:, None] * kept))
+            variance = more * (right[some] ** 2).T @ (residual[some, None] ** 2 * kept[some] ** 2)
+            # a part of the file has a part of those who make up a total
+            least = max(EQUAL, SHARE * len(rows))
+            usable = (self.equal[f] * (len(rows) / len(self.kept)) >= least) & (variance > 0)
+            movable = more * np.abs(right[some]).T @ (reach[some, f, None] * np.abs(kept[some]))
+            usable &= 2 * off <= movable
+            z = np.where(usable, off / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
+            found += [
+                (float(z[j, k]), (f, int(j), int(k)))
+                for j, k in np.argwhere(z > near)
+                if (j <= k or len(z) == 1) and (f, int(j), int(k)) not in old
+            ]
+        found.sort(key=lambda pair: -pair[0])
+        return [total for _, total in found[:most]]
+
+
+def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -> tuple[Floats, ...]:
+    """Return of how many equal records each total could be made up, feature by feature; 0 of one that is always 0."""
+    found: list[Floats] = []
+    size, square = np.abs(kept), kept**2
+    for f in range(original.shape[1] + len(crossed)):
+        single = f < original.shape[1]
+        x = original[:, f] if single else original[:, crossed[f - original.shape[1]]].prod(axis=1)
+        first = slice(None) if single else slice(1)
+        squares = square[:, first].T @ (x[:, None] ** 2 * square)
+        sums = size[:, first].T @ (np.abs(x)[:, None] * size)
+        found.append(np.where(squares > 0, sums**2 / np.where(squares > 0, squares, 1.0), 0.0))
+    return tuple(found)
+
+
+def _features(task: Task, name: str) -> list[Feature]:
+    if name in task.links:
+        own = task.data.numbers(name)
+        center, spread = float(np.nanmean(own)), float(np.nanstd(own))
+        return [Feature(name, task.links[name], center, spread, power) for power in (1, 2) if spread > 0]
+    return [Feature(name, level=level) for level in _frequent(task.working[name][: len(task.data)])]
+
+
+def _frequent(codes: Floats) -> list[int]:
+    """Return the levels that enough records have, but for the most frequent."""
+    counts = np.bincount(codes[np.isfinite(codes) & (codes >= 0)].astype(np.int64))
+    return [int(level) for level in np.argsort(-counts, kind="stable")[1:] if counts[level] >= HAVE]
+
+
+def _kept(task: Task, exclude: Sequence[str]) -> Floats:
+    """Return the kept columns: numbers standardised, levels that enough records have."""
+    found = [np.ones(len(task.data))]
+    for column in task.data.schema.kept():
+        if column.name in exclude:
+            continue
+        if column.kind.categorical:
+            codes = task.data.codes(column.name).astype(np.float64)
+            found += [(codes == level).astype(np.float64) for level in _frequent(codes)]
+            continue
+        x = task.data.numbers(column.name)
+        known = np.isfinite(x)
+        if known.sum() >= HAVE and x[known].std() > 0:
+            found.append(np.where(known, (x - x[known].mean()) / x[known].std(), 0.0))
+    return np.column_stack(found[: MOST_KEPT + 1])
