@@ -3,7 +3,7 @@
     Σ_i f(x_i) · z_ij · z_ik
 
 f is a value or its square, on the column's own scale, or whether a record has a level, or a product of two such of
-different columns (these times one kept column only). With them means, variances, two-way tables and regressions with
+different columns (these times one kept column only; of the first few features of every column). With them means, variances, two-way tables and regressions with
 products of two columns are kept.
 
 A total tells of those who make it up. Levels of few records have none, and a total that few records dominate is left
@@ -21,7 +21,8 @@ from synthdp.table.links import Link
 
 # the fewest records that are matched, that have a level, and that would make up a total if they were equal
 FEWEST, HAVE, EQUAL, SHARE = 200, 50, 5.0, 0.002
-MOST_KEPT, MOST_CROSSED = 30, 12
+MOST_KEPT, MOST_CROSSED = 30, 16
+LARGE, MOST_CROSSED_IN_LARGE = 5_000, 12
 # records that standard errors are taken from, at most
 ENOUGH = 4_000
 
@@ -97,7 +98,7 @@ class Totals:
         features = [feature for name in names if name not in task.applies for feature in _features(task, name)]
         if n < FEWEST or not features:
             return None
-        single = [k for k, feature in enumerate(features) if feature.power == 1][:MOST_CROSSED]
+        single = _in_turn(features)[: MOST_CROSSED if n < LARGE else MOST_CROSSED_IN_LARGE]
         crossed = [(a, b) for i, a in enumerate(single) for b in single[i + 1 :]]
         original = [
             feature.of(task.data.numbers(feature.column))
@@ -179,6 +180,16 @@ def _features(task: Task, name: str) -> list[Feature]:
         center, spread = float(np.nanmean(own)), float(np.nanstd(own))
         return [Feature(name, task.links[name], center, spread, power) for power in (1, 2) if spread > 0]
     return [Feature(name, level=level) for level in _frequent(task.working[name][: len(task.data)])]
+
+
+def _in_turn(features: Sequence[Feature]) -> list[int]:
+    """Return the features, the first of every column, then the second of every column, and so on."""
+    seen: dict[str, int] = {}
+    turns = []
+    for feature in features:
+        turns.append(seen.get(feature.column, 0))
+        seen[feature.column] = turns[-1] + 1
+    return sorted(range(len(features)), key=lambda k: turns[k])
 
 
 def _frequent(codes: Floats) -> list[int]:
