@@ -3,8 +3,8 @@
     Σ_i f(x_i) · z_ij · z_ik
 
 f is a value or its square, on the column's own scale, or whether a record has a level, or a product of two such of
-different columns (these times one kept column only; of the first few features of every column). With them means, variances, two-way tables and regressions with
-products of two columns are kept.
+different columns (these times one kept column only, and of the first few features of every column). With them means,
+variances, two-way tables and regressions with products of two columns are kept.
 
 A total tells of those who make it up. Levels of few records have none, and a total that few records dominate is left
 alone: (Σ|t|)² / Σt², the number of equal records that would make it, must reach five.
