@@ -12,8 +12,8 @@ functions of such totals (means, variances, tables, regressions with and without
 but for the draw, and the draw itself is balanced: it leaves a total off by a few records' worth.
 
 λ is estimated, not drawn: combining rules for partially synthetic copies hold all the same (Reiter and Kinney 2012).
-Which totals: those that are farthest off, in their standard errors, a few at a time; one for every twenty records at
-most, and 120.
+Which totals: those that are farthest off, in their standard errors, a few at a time; three for every forty records at
+most, and 180.
 
 References
 ----------
@@ -65,15 +65,17 @@ def matched(
     chosen: list[Total] = []
     tilt = np.empty(0)
     size = int(np.clip(len(rows) // (RECORDS_A_TOTAL * ROUNDS), 1, MOST_A_ROUND))
-    for _ in range(ROUNDS):
+    # the last round is for bins, so that they take no place of what analysts estimate
+    for turn in range(ROUNDS + 1):
         shares = problem.shares(chosen, tilt)
         means = problem.means(shares)
         reach = np.sqrt(problem.variances(shares, means))
-        new = totals.farthest(rows, problem.seen - means, reach, taken=chosen, most=size, near=NEAR)
-        if not new:
-            break
-        chosen += new
-        tilt = problem.solve(chosen, np.concatenate([tilt, np.zeros(len(new))]))
+        new = totals.farthest(
+            rows, problem.seen - means, reach, taken=chosen, most=size, near=NEAR, bins=turn == ROUNDS
+        )
+        if new:
+            chosen += new
+            tilt = problem.solve(chosen, np.concatenate([tilt, np.zeros(len(new))]))
     return problem.walk(chosen, problem.shares(chosen, tilt), rng=rng)
 
 

@@ -2,9 +2,10 @@
 
     Σ_i f(x_i) · z_ij · z_ik
 
-f is a value or its square, on the column's own scale, or whether a record has a level, or a product of two such of
-different columns (these times one kept column only, and of the first few features of every column). With them means,
-variances, two-way tables and regressions with products of two columns are kept.
+f is a value or its square, on the column's own scale, whether a record has a level, or a product of two such of
+different columns (these times one kept column only, and of the first few features of every column); or whether a number
+lies in one of eight bins (these alone). With them margins, means, variances, two-way tables and regressions with
+products of two columns are kept.
 
 A total tells of those who make it up. Levels of few records have none, and a total that few records dominate is left
 alone: (Σ|t|)² / Σt², the number of equal records that would make it, must reach five.
@@ -12,6 +13,7 @@ alone: (Σ|t|)² / Σt², the number of equal records that would make it, must r
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from synthdp.table.links import Link
 FEWEST, HAVE, EQUAL, SHARE = 200, 50, 5.0, 0.002
 MOST_KEPT, MOST_CROSSED = 30, 16
 LARGE, MOST_CROSSED_IN_LARGE = 5_000, 12
+# bins of a number, at most
+BINS = 8
 # records that standard errors are taken from, at most
 ENOUGH = 4_000
 
@@ -42,6 +46,8 @@ class Feature:
         Of a number: what is taken off, divided by, and raised to.
     level
         Of levels: which.
+    low, high
+        Of a number's bin: where it begins, and where the next one does.
     """
 
     column: str
@@ -50,6 +56,8 @@ class Feature:
     spread: float = 1.0
     power: int = 1
     level: int = 0
+    low: float | None = None
+    high: float = np.inf
 
     def drawn(self, working: Floats) -> Floats:
         """Return the feature of drawn values; of a missing one it is 0."""
@@ -61,6 +69,8 @@ class Feature:
 
     def of(self, own: Floats) -> Floats:
         """Return the feature of numbers on their own scale."""
+        if self.low is not None:
+            return np.asarray((own >= self.low) & (own < self.high), dtype=np.float64)
         return np.where(np.isnan(own), 0.0, ((own - self.center) / self.spread) ** self.power)
 
 
@@ -98,7 +108,8 @@ class Totals:
         features = [feature for name in names if name not in task.applies for feature in _features(task, name)]
         if n < FEWEST or not features:
             return None
-        single = _in_turn(features)[: MOST_CROSSED if n < LARGE else MOST_CROSSED_IN_LARGE]
+        single = [k for k in _in_turn(features) if features[k].low is None]
+        single = single[: MOST_CROSSED if n < LARGE else MOST_CROSSED_IN_LARGE]
         crossed = [(a, b) for i, a in enumerate(single) for b in single[i + 1 :]]
         original = [
             feature.of(task.data.numbers(feature.column))
@@ -121,7 +132,7 @@ class Totals:
         return np.column_stack([found, *(found[:, a] * found[:, b] for a, b in self.crossed)])
 
     def farthest(
-        self, rows: Codes, left: Floats, reach: Floats, *, taken: Sequence[Total], most: int, near: float
+        self, rows: Codes, left: Floats, reach: Floats, *, taken: Sequence[Total], most: int, near: float, bins: bool
     ) -> list[Total]:
         """Return the totals that are farthest off, in their standard errors.
 
@@ -136,25 +147,30 @@ class Totals:
             but not by twice what it is off, is left alone.
         most, near
             How many at most, and how far off is not worth while.
+        bins
+            Whether bins of numbers are looked at, by themselves, or everything else.
         """
         kept, old = self.kept[rows], set(taken)
         some = slice(None, None, max(len(rows) // ENOUGH, 1))
         more = len(rows) / len(kept[some])
         found: list[tuple[float, Total]] = []
         for f, residual in enumerate(left.T):
-            right = kept if f < len(self.features) else kept[:, :1]
+            single = f < len(self.features)
+            if (single and self.features[f].low is not None) != bins:
+                continue
+            right = kept if single and not bins else kept[:, :1]
             off = np.abs(right.T @ (residual[:, None] * kept))
             variance = more * (right[some] ** 2).T @ (residual[some, None] ** 2 * kept[some] ** 2)
             # a part of the file has a part of those who make up a total
             least = max(EQUAL, SHARE * len(rows))
-            usable = (self.equal[f] * (len(rows) / len(self.kept)) >= least) & (variance > 0)
+            usable = (self.equal[f][: right.shape[1]] * (len(rows) / len(self.kept)) >= least) & (variance > 0)
             movable = more * np.abs(right[some]).T @ (reach[some, f, None] * np.abs(kept[some]))
             usable &= 2 * off <= movable
             z = np.where(usable, off / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
             found += [
                 (float(z[j, k]), (f, int(j), int(k)))
                 for j, k in np.argwhere(z > near)
-                if (j <= k or len(z) == 1) and (f, int(j), int(k)) not in old
+                if (j <= k or len(z) == 1) and not (bins and k) and (f, int(j), int(k)) not in old
             ]
         found.sort(key=lambda pair: -pair[0])
         return [total for _, total in found[:most]]
@@ -178,8 +194,20 @@ def _features(task: Task, name: str) -> list[Feature]:
     if name in task.links:
         own = task.data.numbers(name)
         center, spread = float(np.nanmean(own)), float(np.nanstd(own))
-        return [Feature(name, task.links[name], center, spread, power) for power in (1, 2) if spread > 0]
+        powers = [Feature(name, task.links[name], center, spread, power) for power in (1, 2) if spread > 0]
+        return [*powers, *_bins(name, task.links[name], own[np.isfinite(own)])]
     return [Feature(name, level=level) for level in _frequent(task.working[name][: len(task.data)])]
+
+
+def _bins(name: str, link: Link, own: Floats) -> list[Feature]:
+    """Return whether a number lies in one of a few bins that enough records share, but for the last."""
+    cuts = np.unique(np.quantile(own, np.linspace(0, 1, min(len(own) // (2 * HAVE), BINS) + 1)))
+    places = np.searchsorted(cuts, own, side="right") - 1
+    return [
+        Feature(name, link, low=float(low), high=float(high))
+        for k, (low, high) in enumerate(pairwise(cuts[:-1]))
+        if (places == k).sum() >= HAVE
+    ]
 
 
 def _in_turn(features: Sequence[Feature]) -> list[int]:

@@ -114,12 +114,12 @@ def test_a_total_that_one_person_makes_up_is_left_alone():
     squares = next(f for f, feature in enumerate(totals.features) if feature.power == 2)
     assert totals.equal[squares][0, 0] < EQUAL
     rows, left = np.arange(400), np.ones((400, len(totals.features)))
-    asked = totals.farthest(rows, left, np.full_like(left, 10.0), taken=(), most=100, near=0.0)
+    asked = totals.farthest(rows, left, np.full_like(left, 10.0), taken=(), most=100, near=0.0, bins=False)
     assert asked
     assert all(totals.equal[f][j, k] >= EQUAL for f, j, k in asked)
     # nor one that paths cannot move, nor one that was taken before
-    assert not totals.farthest(rows, left, np.full_like(left, 0.1), taken=(), most=100, near=0.0)
-    assert not totals.farthest(rows, left, np.full_like(left, 10.0), taken=asked, most=100, near=0.0)
+    assert not totals.farthest(rows, left, np.full_like(left, 0.1), taken=(), most=100, near=0.0, bins=False)
+    assert not totals.farthest(rows, left, np.full_like(left, 10.0), taken=asked, most=100, near=0.0, bins=False)
 
 
 def test_missing_values_and_rare_levels_have_no_part_in_totals():
