@@ -30,7 +30,7 @@ REPLACED: Mapping[Method, tuple[int, int]] = {
 MANY_LONELY = 0.01
 LITTLE = 50  # values of the source for each of the function: what is told is lost among them
 COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
-UNITS = {"household": "households", "person": "people with several records"}
+UNITS = {"household": "households", "person": "people with several records", "institution": "schools, clinics or firms"}
 
 
 def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
@@ -150,8 +150,11 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
             guess = guesses[relation.kept]
             if guess.role is not Role.KEEP:
                 continue
-            if guess.design in ("weights", "strata"):
+            if guess.design in ("weights", "strata") or (relation.kind == "tells" and guess.technical):
                 guesses[relation.kept] = _telling_design(guess, relation)
+                continue
+            if relation.kind == "tells":
+                guesses[relation.kept] = _telling_too(guess, data.frame[guess.name], relation, method)
                 continue
             relative = relatives.describe(data, relation)
             if relation.kind == "function" and _says_little(data, relation):
@@ -182,11 +185,20 @@ def _says_little(data: Microdata, relation: Relation) -> bool:
     return LITTLE * data.frame[relation.kept].nunique() <= values
 
 
+def _telling_too(guess: Guess, series: pd.Series, relation: Relation, method: Method) -> Guess:
+    """Return a column that tells a replaced one for nearly all: replaced too where the method can, else asked about."""
+    if obstacle(guess, series, method) is None:
+        too = replace(guess, evidence=(*guess.evidence, f"{relation.told}, so replaced too"))
+        return _replaced(_known(too, series, relation.told), series)
+    sentence = f"{relation.told}, which is replaced; {COARSER}."
+    return replace(guess, keep_anyway=True, decide=(*guess.decide, sentence))
+
+
 def _telling_design(guess: Guess, relation: Relation) -> Guess:
     """Return weights or strata that give a replaced column away: kept all the same, and asked about."""
     told = " and ".join(relation.replaced)
     sentence = (
-        f"the {guess.design} tell {told}, which is replaced; drop them, make them coarser (round), or keep {told}."
+        f"the {guess.design or 'numbers'} tell {told}, which is replaced; drop them, make them coarser (round), or keep {told}."
     )
     return replace(guess, keep_anyway=True, decide=(*guess.decide, sentence))
 

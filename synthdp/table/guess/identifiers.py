@@ -21,6 +21,8 @@ MOST = 0.8
 LONGEST_RUN = 3
 ACCOUNT_DIGITS = 8
 MANY_RECORDS = 200
+FEW_NAMES = 5
+MOST_SIZES = 30
 
 EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
 PHONE = r"^\+?[\d\s()./-]{7,}$"
@@ -37,6 +39,8 @@ def why(series: pd.Series, name: str, label: str = "") -> str | None:
         return f"the name says so, and {distinct:.0%} of its values are distinct"
     if pd.api.types.is_bool_dtype(present) or pd.api.types.is_datetime64_any_dtype(present):
         return None
+    if names.is_person_name(name) and present.nunique() > FEW_NAMES:
+        return "the name says that people's names are in it"
     if pd.api.types.is_numeric_dtype(present):
         return _number_why(present.to_numpy(np.float64))
     return _text_why(present.astype(str), distinct)
@@ -114,11 +118,26 @@ def find_keys(
     said = {name: names.topic(name) for name in candidates}
     topics = {name: topic for name in candidates if (topic := said[name] or names.topic(name, labels.get(name, "")))}
     topics |= {name: "occupation" for name in topics if topics[name] == "housing" and _in_years(frame[name])}
+    topics |= {name: "household" for name in candidates if name not in topics and _size(frame, name, topics)}
+    topics = {name: topic for name, topic in topics.items() if topic != "place" or not _measured(frame[name], name)}
     known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
     if known:
-        return tuple(Key(name, f"its {'name' if said[name] else 'label'} says {topics[name]}") for name in known)
+        by = {name: "label" if not said[name] and labels.get(name) else "name" for name in known}
+        return tuple(Key(name, f"its {by[name]} says {topics[name]}") for name in known)
     chosen = _greedy(_coded(frame, candidates), FEWEST_KEYS)
     return tuple(Key(name, "no name is known; this column makes many records unique") for name in chosen)
+
+
+def _size(frame: pd.DataFrame, name: str, topics: Mapping[str, str]) -> bool:
+    """Return whether ``size`` is that of a household or a firm: few values, in a file about either."""
+    about = {"occupation", "income", "household", "marital"} & set(topics.values())
+    return names.plain(name) == "size" and bool(about) and frame[name].nunique() <= MOST_SIZES
+
+
+def _measured(series: pd.Series, name: str) -> bool:
+    """Return whether a place is a measured quantity, as the length or the density of one; coordinates are places."""
+    exact = names.means(name, vocabulary.COORDINATES)
+    return not exact and pd.api.types.is_numeric_dtype(series) and bool((series.dropna() % 1 != 0).any())
 
 
 def _in_years(series: pd.Series) -> bool:

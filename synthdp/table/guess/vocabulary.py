@@ -29,16 +29,19 @@ KEYS: Mapping[str, frozenset[str]] = {
         "herkunft religion narodowosc native immigrant hisp hispan raced ancestry nativity birthplace bpl pobp migrant "
         "migration migrationshintergrund nationaliteit etniciteit origine origen herkomst obywatelstwo wyznanie "
         "pochodzenie godsdienst konfession nonwhite blck blk asian foreign foreigner relig catholic protestant "
-        "muslim jewish",
+        "muslim jewish minority minorities minderheit minorite minoria caste tribe denomination creed mothertongue "
+        "muttersprache",
         "place": "region place placesize county state province city town municipality zip zipcode postcode postal plz "
         "district popul population urban rural urbanicity gemeinde kreis bundesland stadt ort wohnort departement "
         "commune ville canton kanton ciudad provincia municipio comune regione wojewodztwo miasto gmina residence "
         "lan kommun fylke puma statefip countyfip fips metro metarea cbsa msa nuts lsoa msoa tract gemeente "
         "provincie woonplaats stad powiat departamento domicile south north west east northeast northwest southeast "
-        "southwest midwest smsa reg village locality nrtheast nrthcen northcen",
+        "southwest midwest smsa reg village locality nrtheast nrthcen northcen location zone site center centre clinic "
+        "borough parish prefecture settlement neighborhood neighbourhood latitude longitude standort lieu ubicacion",
         "education": "edu educ educd education school schooling schl highschool college degree bildung schulabschluss "
         "abschluss bildungsabschluss schulbildung diplome etudes estudios educacion escolaridade "
-        "istruzione opleiding onderwijs wyksztalcenie utbildning hsgrad colgrad edlevel edyears edyrs schooled",
+        "istruzione opleiding onderwijs wyksztalcenie utbildning hsgrad colgrad edlevel edyears edyrs schooled yearsed "
+        "yrsed qualification qualifications dropout",
         "marital": "marital maritalstatus mstatus marstat marst msp married spouse divorced widowed familienstand "
         "zivilstand verheiratet matrimonial matrimoniale civil etatcivil estadocivil casado burgerlijke gehuwd "
         "burgerlijkestaat cywilny zonaty zamezna civilstand marr widow divorce",
@@ -48,7 +51,7 @@ KEYS: Mapping[str, frozenset[str]] = {
         "household": "household hhsize hht hhtype famsize familysize npf nchild children kids kinder enfants hijos "
         "figli kinderen dzieci haushaltsgrosse haushalt haushaltstyp menage hogar huishouden gospodarstwo relate relp "
         "relationship kid child babies preteen preteens teens nkids numkids siblings sibs sibling hsize famsz hhnum "
-        "dependents depends relat",
+        "dependents dependants depends relat adults hhmembers members numchild nadults",
         "housing": "housing tenure ownershp dwelling homeowner wohnung wohnform logement vivienda woning mieszkanie",
         "income": "income incomes earnings salary wage wages inctot incwage pincp hincp wagp povpip einkommen gehalt "
         "lohn revenu revenus salaire ingreso ingresos sueldo salario renda reddito inkomen loon salaris dochod zarobki "
@@ -99,16 +102,18 @@ STEMS: Mapping[str, str] = _by_word(
 # what may stand beside them without changing who they tell about
 BESIDE = _set(
     "hus husb husband wife wif sp spouse spous partner moth mother mom mum fath father dad par parent parents head "
-    "ref resp hh fam family house household l ln log real nom m f h w p n r num no nr nbr tot total yr yrs year "
+    "ref resp hh fam family house household l ln log real nom num no nr nbr tot total yr yrs year "
     "years mo mnth month months day date wk week weekly hr hrs hrly hourly annual ann ever first fst frst last cur "
     "curr current pre post cat categ grp group gr level lev lvl code cd status stat type lt le ge gt under over big "
     "small sml smll sm med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng "
-    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag"
+    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag dec decile quart quartile "
+    "quint quintile band bracket brk class range fthr mthr grand step own self respondent"
 )
-SINGLE = _set("l m f h w p n r")  # of BESIDE, only in front, and one only
+LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
 # words that look like pieces and are none
 WHOLE = _set(
     "page stage usage postage package average percentage coverage message language mileage dosage damage storage sage "
+    "grace trace brace skid owed showed estates eager pager lager grade grades wager "
     "learn learning yearn rage cage fed page overage pincer mind wind find zinc estate income outage manage lineage"
 )
 # a label with one of these does not speak of what a stranger would know
@@ -120,6 +125,11 @@ VETOES = _set(
     "quality restrictions items scale impact injury disease diagnosis dx hospital benefit benefits difference "
     "change growth do does did how what which why would should could have you your their whether trust support "
     "oppose favor important"
+)
+# a name with one of these is an opinion about it, a score or a price
+NAME_VETOES = _set(
+    "satisfaction satisfied satisf attitude attitudes opinion ideal desired expected preferred trust involvement score "
+    "scores test cost costs price prices quality zufriedenheit"
 )
 # in labels these mean too many other things
 VAGUE = _set(
@@ -139,15 +149,22 @@ IDENTIFIERS = _set(
     "apellido apellidos correo telefono direccion cognome indirizzo imie nazwisko mrn record recordid patientid "
     "caseid respid respondentid subjectid studyid idnr ip"
 )
+# names of people are dropped however often they recur; also two words: first name
+PERSON_NAMES = _set(
+    "surname firstname lastname fullname forename middlename maidenname givenname familyname vorname nachname prenom "
+    "apellido apellidos cognome imie nazwisko email ssn passport pesel"
+)
+WHOSE_NAME = _set("first last given family middle maiden full patient person respondent student")
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
+COORDINATES = _set("latitude longitude lat lon lng")
 # how many live in a place has an order, though it is a key as the place is
-SIZES = _set("population popul placesize inhabitants einwohner")
+SIZES = _set("population popul placesize inhabitants einwohner latitude longitude")
 UNORDERED_WORDS = _set(
     "relationship relat religion party type class group code category industry sector denomination language method "
     "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
-    "site center centre clinic nation nationality birthplace"
+    "site center centre clinic nation nationality birthplace plan scheme arm"
 )
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
 # a label with one of these says that numbers are codes
@@ -182,6 +199,12 @@ HOUSEHOLDS = _set(
     "hhid hid hh hhnum hhno householdid household_id hhold householdnumber hhserial serial serialno famid familyid fid "
     "fam family db030 hb030 rx030 px030 hx030 pairid twinpair coupleid dyad motherid momid idhh hhidpn folio"
 )
+# where people are together: with a number, these are clusters
+INSTITUTIONS = _set(
+    "school class classroom teacher hospital clinic doctor physician firm company enterprise employer plant village "
+    "site center centre ward interviewer practice provider litter schule klasse betrieb ecole escuela scuola"
+)
+NUMBERS = _set("nr no num number id code idnr nummer numero")
 PERSONS = _set(
     "id pid personid person nr idcode caseid case respid resp subject subj subjectid patient patientid indiv "
     "individual idno idnum ind iid pupil student worker unit uid identifier panelid mergeid xwaveid persnr pidp nid "
@@ -198,4 +221,9 @@ OUTCOMES = (
         "gpa test exam final grade bwght birthweight birthwt sbp bmi hours visits cost costs expenditure health happy"
     ),
     _set("duration durat time survival weeks months days satisfaction rating vote approve employed inlf work union"),
+)
+# what a name says of how its column was computed
+COMPUTED = _set(
+    "cen cent ctr centered centred c std stdz standardized standardised z zscore log ln sq sqr squared dev diff lag "
+    "resid demeaned adj index total sum tot mean avg scaled"
 )
