@@ -157,6 +157,10 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 guesses[relation.kept] = _telling_too(guess, data.frame[guess.name], relation, method)
                 continue
             relative = relatives.describe(data, relation)
+            if len(relation.replaced) > 1 and names.is_time(guess.name) and _all_replaced(guesses, relation):
+                note = f"{relative.words}, all of them replaced: it says when somebody was asked, not who that is"
+                guesses[relation.kept] = replace(guess, keep_anyway=True, evidence=(*guess.evidence, note))
+                continue
             if relation.kind == "function" and _says_little(data, relation):
                 note = f"{relative.words}, of which it has too few values to tell any"
                 guesses[relation.kept] = replace(guess, keep_anyway=True, evidence=(*guess.evidence, note))
@@ -177,6 +181,10 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 note = "rows that share it would tell that, whatever the mask hides; to keep it, keep what it tells"
             seen = dict.fromkeys((*guess.evidence, relative.words, note))
             guesses[relation.kept] = replace(changed, evidence=tuple(seen), decide=())
+
+
+def _all_replaced(guesses: Mapping[str, Guess], relation: Relation) -> bool:
+    return all(guesses[source].role is Role.REPLACE for source in relation.replaced)
 
 
 def _says_little(data: Microdata, relation: Relation) -> bool:

@@ -48,8 +48,9 @@ def topic(name: str, label: str = "") -> str | None:
     if set(words(name)) & known.NAME_VETOES:
         return None
     found = [part for word in words(name) for part in (pieces(word) or (word,))]
-    if whole in known.CODED:
-        return known.CODED[whole]
+    coded = "".join(word for word in words(name) if word not in known.CODE_WORDS)
+    if whole in known.CODED or coded in known.CODED:
+        return known.CODED.get(whole) or known.CODED[coded]
     of_words = next((topic for topic, some in known.KEYS.items() if some & set(words(name))), None)
     of_pieces = next((topic for topic in known.KEYS if any(known.STEMS.get(part) == topic for part in found)), None)
     if of_words or of_pieces:
@@ -134,6 +135,8 @@ def is_unordered(name: str, label: str = "") -> bool:
     named = named or any(len(word) >= SHORTEST_CUT and _starts(word, known.UNORDERED_WORDS) for word in some)
     said = bool(set(words(label)) & known.CODE_LABELS) and not set(words(label)) & known.VETOES - {"injury"}
     about = topic(name, label)
+    if is_institution(name, numbered=True):
+        return True
     return about in known.UNORDERED or (about not in ("education", "age", "income") and (named or said))
 
 
@@ -153,6 +156,11 @@ def is_person_name(name: str) -> bool:
     return bool(some & known.PERSON_NAMES) or ("name" in some and bool(some & known.WHOSE_NAME))
 
 
+def is_time(name: str) -> bool:
+    """Return whether a column says when something was observed."""
+    return means(name, known.TIMES)
+
+
 def is_computed(name: str) -> bool:
     """Return whether a name says that its column was computed: ``IQ.ver.cen``, ``score_total``."""
     return bool(set(words(name)) & known.COMPUTED)
@@ -162,7 +170,10 @@ def is_institution(name: str, *, numbered: bool) -> bool:
     """Return whether a column names where people are together; ``numbered``: only with a word for its number."""
     some = words(name)
     beside = set(some) & known.NUMBERS or any(word.endswith(("id", "nr", "no", "num")) for word in some)
-    stems = {word.removesuffix(end) for word in some for end in ("id", "nr", "no", "num", "code")} | set(some)
+    # a letter at the end says when: the school in kindergarten (schoolidk)
+    whole = {one for word in some for one in (word, word[:-1])}
+    beside = beside or any(word.endswith(("id", "nr")) for word in whole)
+    stems = {word.removesuffix(end) for word in whole for end in ("id", "nr", "no", "num", "code")} | set(some)
     return bool(stems & known.INSTITUTIONS) and (bool(beside) or not numbered)
 
 

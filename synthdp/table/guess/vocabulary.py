@@ -69,20 +69,22 @@ CODED: Mapping[str, str] = _by_word(
         "sex": "rb090 pb150 riagendr gndr pesex srsex",
         "origin": "rac1p rac2p rac3p anc1p anc2p cit nativ pob lanp pb220a pb210 ridreth1 ridreth3 ptdtrace "
         "prdthsp pehspnon brncntr ctzcntr rlgdnm srrace citizen dmdborn4 dmdcitzn",
-        "place": "st density db040 db100 pwpuma powpuma v024 v025 gestfips gereg gediv domicil cntry ne nc statefp",
-        "education": "pe040 isced eisced eduyrs dmdeduc2 dmdeduc3 peeduca schl ed",
+        "place": "st density db040 db100 pwpuma powpuma v024 v025 gestfips gereg gediv domicil cntry ne nc statefp "
+        "xnorcsiz srcbelt reg16 res16",
+        "education": "paeduc maeduc speduc padeg madeg spdeg pe040 isced eisced eduyrs dmdeduc2 dmdeduc3 peeduca schl ed",
         "marital": "mar pb190 dmdmartl maritalb pemaritl evermarr evermarried",
         "occupation": "cow pl051 pl111 soc socp occ1990 ind1990 naicsp pl030 pl031 pl040 isco08 isco88 nacer2 "
-        "prmjocc1 prmjind1 ind ind1 occ1",
+        "prmjocc1 prmjind1 ind ind1 occ1 occ10 occ80 indus10 indus80 prestg80 prestg10",
         "household": "noc np hhl hupac nchlt5 relshipp hx040 hhmmb ceb dmdhhsiz dmdfmsiz hrnumhou "
-        "hompop childs rfamsze",
+        "hompop childs rfamsze earnrs agewed famcomp",
         "housing": "ownrent rentown ten bld hh021 hh020",
         "income": "hx090 hinctnta indfmpir indhhin2 indfmin2 hefaminc hhninc hhincome py010n py010g hy020 hy010 "
-        "eqincome",
+        "eqincome rincom16 rincom06 income16 realinc realrinc coninc conrinc",
         "disability": "dis ph030 hlthhmp",
         "veteran": "mil vps drat dmqmiliz pemilit",
     }
 )
+CODE_WORDS = _set("code codes cd cod recode rec")  # beside a coding of the table above
 # pieces of names written together (husage, motheduc, urbmarr); each of a name must be known, see names.pieces
 STEMS: Mapping[str, str] = _by_word(
     {
@@ -93,7 +95,7 @@ STEMS: Mapping[str, str] = _by_word(
         "immig citizen nativ",
         "place": "region county cnty city urb urban rural metro smsa state town",
         "education": "educ education edu school schl schooling degree college grad diploma",
-        "marital": "marr married marit marital marst divorc widow wed",
+        "marital": "marr married marit marital marst divorc widow wed mar",
         "occupation": "occ occup indust industry",
         "household": "kid kids child children chld chldrn sibs siblings",
         "income": "inc income incom earn earns earning earnings wage wages salary",
@@ -107,7 +109,7 @@ BESIDE = _set(
     "curr current pre post cat categ grp group gr level lev lvl code cd status stat type lt le ge gt under over big "
     "small sml smll sm med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng "
     "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag dec decile quart quartile "
-    "quint quintile band bracket brk class range fthr mthr grand step own self respondent"
+    "quint quintile band bracket brk class range fthr mthr grand step own self respondent nev never coll"
 )
 LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
 # words that look like pieces and are none
@@ -163,7 +165,7 @@ COORDINATES = _set("latitude longitude lat lon lng")
 SIZES = _set("population popul placesize inhabitants einwohner latitude longitude")
 UNORDERED_WORDS = _set(
     "relationship relat religion party type class group code category industry sector denomination language method "
-    "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
+    "wrkstat workstat empstat emplstat employment activity mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
     "site center centre clinic nation nationality birthplace plan scheme arm"
 )
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
