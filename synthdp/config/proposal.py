@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from synthdp.config import roles
+from synthdp.config import roles, told
 from synthdp.config.decisions import Guess, decide
 from synthdp.config.roles import PROPOSED, REPLACED, Method
 from synthdp.imputation.copula.coding import MOST_UTILITIES
@@ -130,6 +130,8 @@ def propose(frame: pd.DataFrame, *, method: Method = PROPOSED, labels: Labels = 
         full = len(chosen) if key.name not in chosen else 0
         guesses[key.name] = roles.keyed(guesses[key.name], clean[key.name], key, method, full=full)
     roles.protect(guesses, data, method)
+    if told.protect(guesses, data, method):
+        roles.protect(guesses, data, method)
     roles.without_sources(guesses)
     for name, relation in related.items():
         guesses[name] = roles.following(guesses[name], clean[name], relation.replaced)

@@ -70,10 +70,10 @@ def of_unit(guess: Guess, unit: str) -> Guess:
 
 def keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: int) -> Guess:
     """Return a key: replaced when the method can, else kept, or dropped where keeping would name people."""
-    guess = _known(guess, series, key.evidence)
+    guess = known(guess, series, key.evidence)
     hindered = obstacle(guess, series, method)
     if hindered is None and not full:
-        return _replaced(guess, series)
+        return replaced_too(guess, series)
     if guess.kind is Kind.DATE and names.topic(guess.name) == "birth":
         why = f"a date of birth, and {method} cannot replace dates; --method cart can."
         return replace(guess, role=Role.DROP, key=None, decide=(*guess.decide, why))
@@ -84,7 +84,7 @@ def keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: in
     return replace(guess, decide=(*guess.decide, sentence))
 
 
-def _known(guess: Guess, series: pd.Series, evidence: str) -> Guess:
+def known(guess: Guess, series: pd.Series, evidence: str) -> Guess:
     """Return a guess that intruders may know the column, and how well."""
     guess = replace(guess, key=True, evidence=(*guess.evidence, f"likely a key: {evidence}"))
     if not guess.numeric:
@@ -102,7 +102,7 @@ def following(guess: Guess, series: pd.Series, sources: Sequence[str]) -> Guess:
         why = f"a date of birth that follows from {' and '.join(sources)}, and is not kept."
         return replace(guess, role=Role.DROP, decide=(*guess.decide, why))
     sentence = f"a likely key that is kept, because it follows from {' and '.join(sources)}; {COARSER}."
-    return _known(replace(guess, decide=(*guess.decide, sentence)), series, f"its name says {topic}")
+    return known(replace(guess, decide=(*guess.decide, sentence)), series, f"its name says {topic}")
 
 
 def obstacle(guess: Guess, series: pd.Series, method: Method) -> str | None:
@@ -124,7 +124,8 @@ def obstacle(guess: Guess, series: pd.Series, method: Method) -> str | None:
     return None
 
 
-def _replaced(guess: Guess, series: pd.Series) -> Guess:
+def replaced_too(guess: Guess, series: pd.Series) -> Guess:
+    """Return a column that is drawn anew, with the digits and the scale it is worked on."""
     if not guess.numeric:
         return replace(guess, role=Role.REPLACE)
     values = numbers(series)
@@ -150,11 +151,8 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
             guess = guesses[relation.kept]
             if guess.role is not Role.KEEP:
                 continue
-            if guess.design in ("weights", "strata") or (relation.kind == "tells" and guess.technical):
+            if guess.design in ("weights", "strata"):
                 guesses[relation.kept] = _telling_design(guess, relation)
-                continue
-            if relation.kind == "tells":
-                guesses[relation.kept] = _telling_too(guess, data.frame[guess.name], relation, method)
                 continue
             relative = relatives.describe(data, relation)
             if len(relation.replaced) > 1 and names.is_time(guess.name) and _all_replaced(guesses, relation):
@@ -166,10 +164,10 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 guesses[relation.kept] = replace(guess, keep_anyway=True, evidence=(*guess.evidence, note))
                 continue
             gone = any(guesses[source].role in (Role.DROP, Role.DERIVED) for source in relative.sources)
-            if method == "auto" and guess.numeric and guess.design is None and (relative.formula is None or gone):
+            if method == "auto" and guess.numeric and not guess.technical and (relative.formula is None or gone):
                 series = data.frame[guess.name]
                 too = replace(guess, evidence=(*guess.evidence, f"{relative.words}, so replaced too"))
-                guesses[relation.kept] = _replaced(_known(too, series, relative.words), series)
+                guesses[relation.kept] = replaced_too(known(too, series, relative.words), series)
                 continue
             if relative.formula is not None and not gone:
                 note = "recomputed in every copy"
@@ -193,20 +191,11 @@ def _says_little(data: Microdata, relation: Relation) -> bool:
     return LITTLE * data.frame[relation.kept].nunique() <= values
 
 
-def _telling_too(guess: Guess, series: pd.Series, relation: Relation, method: Method) -> Guess:
-    """Return a column that tells a replaced one for nearly all: replaced too where the method can, else asked about."""
-    if obstacle(guess, series, method) is None:
-        too = replace(guess, evidence=(*guess.evidence, f"{relation.told}, so replaced too"))
-        return _replaced(_known(too, series, relation.told), series)
-    sentence = f"{relation.told}, which is replaced; {COARSER}."
-    return replace(guess, keep_anyway=True, decide=(*guess.decide, sentence))
-
-
 def _telling_design(guess: Guess, relation: Relation) -> Guess:
     """Return weights or strata that give a replaced column away: kept all the same, and asked about."""
     told = " and ".join(relation.replaced)
     sentence = (
-        f"the {guess.design or 'numbers'} tell {told}, which is replaced; drop them, make them coarser (round), or keep {told}."
+        f"the {guess.design} tell {told}, which is replaced; drop them, make them coarser (round), or keep {told}."
     )
     return replace(guess, keep_anyway=True, decide=(*guess.decide, sentence))
 

@@ -35,7 +35,10 @@ def cautions_on(data: Microdata, seen: Microdata | None = None) -> list[str]:
     related = relations.find(looked_at)
     known = {(r.kept, name) for r in related for name in r.replaced}
     found = [f"Allowed: {r.sentence}" if r.exact else r.sentence for r in related]
-    found += [r.sentence for r in telling.find(looked_at) if (r.kept, *r.replaced) not in known]
+    told = [r for r in telling.find(looked_at) if (r.kept, *r.replaced) not in known]
+    found += [r.sentence for r in told[:MOST_TOLD]]
+    if len(told) > MOST_TOLD:
+        found.append(f"{len(told) - MOST_TOLD} more kept columns tell a replaced one in this way.")
     coarsened = [f"{c.name} ({', '.join(c.coarsened)})" for c in schema.columns if c.coarsened]
     if coarsened:
         found.append(
@@ -52,6 +55,7 @@ def cautions_on(data: Microdata, seen: Microdata | None = None) -> list[str]:
 
 
 FEWEST_RECORDS = 10
+MOST_TOLD = 6
 
 
 def plan_of(config: Config, data: Microdata) -> Plan:

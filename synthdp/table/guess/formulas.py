@@ -76,7 +76,16 @@ def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, b
     computed = names.is_computed(name) and not all(names.is_computed(source) for source in one.sources)
     recomputing = any(names.is_computed(source) for source in one.sources) and not names.is_computed(name)
     # of a product and its factors the product was computed
-    return topic in ASKED, recomputing, not (said or computed), not after, " / " in one.text, topic is not None, len(one.sources), -at
+    return (
+        topic in ASKED,
+        recomputing,
+        not (said or computed),
+        not after,
+        " / " in one.text,
+        topic is not None,
+        len(one.sources),
+        -at,
+    )
 
 
 def leads_to(source: str, name: str, found: Mapping[str, Formula]) -> bool:

@@ -24,6 +24,7 @@ MANY_RECORDS = 200
 FEW_NAMES = 5
 MOST_SIZES = 30
 LAST_GRADE = (14, 25)
+MOMENT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 DAY = r"^\d{4}-\d{2}-\d{2}$"
 
 EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
@@ -79,6 +80,8 @@ def _text_why(present: pd.Series, distinct: float) -> str | None:
     n = len(present)
     if present.str.match(EMAIL).mean() >= MOST:
         return "e-mail addresses"
+    if distinct >= UNIQUE and n >= FEWEST_RECORDS and present.str.match(MOMENT).all():
+        return f"times to the minute, {distinct:.0%} of them distinct"
     digits = present.str.count(r"\d")
     dates = present.str.match(r"^\d{4}-\d{2}-\d{2}").mean() >= MOST
     dialled = present.str.match(PHONE) & (digits >= 7) & ~present.str.match(r"^[+-]?\d*\.\d*$")

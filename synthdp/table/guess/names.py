@@ -129,7 +129,8 @@ def is_identifier(name: str, label: str = "") -> bool:
 def is_unordered(name: str, label: str = "") -> bool:
     """Return whether whole numbers in such a column are codes without an order."""
     some = words(name)
-    if set(some) & known.SIZES:
+    parts = {part for word in some for part in (pieces(word) or (word,))}
+    if set(some) & known.SIZES or (parts & known.DURATIONS and not parts & known.CODE_WORDS):
         return False
     named = bool(set(some) & known.UNORDERED_WORDS) or any(word.endswith(known.UNORDERED_ENDINGS) for word in some)
     named = named or any(len(word) >= SHORTEST_CUT and _starts(word, known.UNORDERED_WORDS) for word in some)

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from synthdp.table import derived, relations, telling
+from synthdp.table import derived, relations
 from synthdp.table.guess.shapes import edge, quoted
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
 from synthdp.table.relations import Relation
@@ -47,8 +47,8 @@ def everywhere(data: Microdata) -> dict[str, Relation]:
 
 
 def giving_away(data: Microdata, kept: Sequence[str], replaced: Sequence[str]) -> tuple[Relation, ...]:
-    """Return the relations by which kept columns give replaced ones away; those with exceptions when no other is left."""
-    return relations.find(data, kept=kept, replaced=replaced) or telling.find(data, kept=kept, replaced=replaced)
+    """Return the relations by which kept columns give replaced ones away."""
+    return relations.find(data, kept=kept, replaced=replaced)
 
 
 def describe(data: Microdata, relation: Relation) -> Relative:
@@ -62,8 +62,6 @@ def describe(data: Microdata, relation: Relation) -> Relative:
 
 def words(relation: Relation) -> str:
     """Return what a column is to its sources."""
-    if relation.kind == "tells":
-        return relation.told
     sources = " and ".join(relation.replaced)
     what = {"determines": "determines", "near-copy": "nearly a copy of", "coarsening": "a coarsening of"}
     return f"{what.get(relation.kind, 'a function of')} {sources}"

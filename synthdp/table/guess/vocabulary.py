@@ -68,10 +68,11 @@ CODED: Mapping[str, str] = _by_word(
         "age": "rx010 rx020 agec ridageyr v012 v013 agea prtage peage agegrp",
         "sex": "rb090 pb150 riagendr gndr pesex srsex",
         "origin": "rac1p rac2p rac3p anc1p anc2p cit nativ pob lanp pb220a pb210 ridreth1 ridreth3 ptdtrace "
-        "prdthsp pehspnon brncntr ctzcntr rlgdnm srrace citizen dmdborn4 dmdcitzn",
+        "prdthsp pehspnon lang prot brncntr ctzcntr rlgdnm srrace citizen dmdborn4 dmdcitzn",
         "place": "st density db040 db100 pwpuma powpuma v024 v025 gestfips gereg gediv domicil cntry ne nc statefp "
         "xnorcsiz srcbelt reg16 res16",
-        "education": "paeduc maeduc speduc padeg madeg spdeg pe040 isced eisced eduyrs dmdeduc2 dmdeduc3 peeduca schl ed",
+        "education": "paeduc maeduc speduc padeg madeg spdeg pe040 isced eisced eduyrs dmdeduc2 "
+        "dmdeduc3 peeduca schl ed",
         "marital": "mar pb190 dmdmartl maritalb pemaritl evermarr evermarried",
         "occupation": "cow pl051 pl111 soc socp occ1990 ind1990 naicsp pl030 pl031 pl040 isco08 isco88 nacer2 "
         "prmjocc1 prmjind1 ind ind1 occ1 occ10 occ80 indus10 indus80 prestg80 prestg10",
@@ -108,7 +109,8 @@ BESIDE = _set(
     "years mo mnth month months day date wk week weekly hr hrs hrly hourly annual ann ever first fst frst last cur "
     "curr current pre post cat categ grp group gr level lev lvl code cd status stat type lt le ge gt under over big "
     "small sml smll sm med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng "
-    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag dec decile quart quartile "
+    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag dec "
+    "decile quart quartile "
     "quint quintile band bracket brk class range fthr mthr grand step own self respondent nev never coll"
 )
 LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
@@ -158,6 +160,8 @@ PERSON_NAMES = _set(
 )
 WHOSE_NAME = _set("first last given family middle maiden full patient person respondent student")
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
+# how long something has lasted has an order, whatever it is (yrsmarr)
+DURATIONS = _set("yrs yr years year mo months month wks weeks days hrs hours")
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
 COORDINATES = _set("latitude longitude lat lon lng")
@@ -165,7 +169,8 @@ COORDINATES = _set("latitude longitude lat lon lng")
 SIZES = _set("population popul placesize inhabitants einwohner latitude longitude")
 UNORDERED_WORDS = _set(
     "relationship relat religion party type class group code category industry sector denomination language method "
-    "wrkstat workstat empstat emplstat employment activity mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
+    "wrkstat workstat empstat emplstat employment activity "
+    "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
     "site center centre clinic nation nationality birthplace plan scheme arm"
 )
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
@@ -181,7 +186,9 @@ WEIGHTS = _set(
     "perwgt hhweight hweight pwt pwgt v005 hv005 weights wts gewicht hochrechnungsfaktor poids ponderation "
     "ponderacion factorexp expfactor fexp wgtfin wtper pesowgt leadwt"
 )
-PERSON_WEIGHTS = _set("rb050 pwgtp perwt pb040 pwt pwgt perwgt personweight wtper pweight finalwgt fnlwgt")
+PERSON_WEIGHTS = _set(
+    "anweight pspwght rb050 pwgtp perwt pb040 pwt pwgt perwgt personweight wtper pweight finalwgt fnlwgt"
+)
 SAMPLING = _set("sample sampling survey design final person household expansion probability post poststratification")
 MAYBE_WEIGHTS = _set("w wt wgt weight wght peso wtt factor")
 BODY = _set(
