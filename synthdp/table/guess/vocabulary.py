@@ -117,7 +117,7 @@ LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single lette
 # words that look like pieces and are none
 WHOLE = _set(
     "page stage usage postage package average percentage coverage message language mileage dosage damage storage sage "
-    "grace trace brace skid owed showed estates eager pager lager grade grades wager "
+    "grace trace brace skid owed showed estates eager pager lager grade grades wager employ "
     "learn learning yearn rage cage fed page overage pincer mind wind find zinc estate income outage manage lineage"
 )
 # a label with one of these does not speak of what a stranger would know
