@@ -95,7 +95,7 @@ def sums(others: Sequence[str], table: Floats, y: Floats, *, clipped: bool) -> F
 
 def totals(others: Sequence[str], table: Floats, y: Floats) -> Forms:
     """Yield sums and means of three columns or more: neighbours in the file, or those that explain most, one by one."""
-    whole = np.isfinite(table).all(axis=0)
+    whole: Booleans = np.asarray(np.isfinite(table).all(axis=0))
     kept = [name for name, usable in zip(others, whole, strict=True) if usable]
     table = table[:, whole]
     if len(kept) < FEWEST_SUMMED or float(np.ptp(y)) == 0:
