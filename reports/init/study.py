@@ -135,7 +135,7 @@ labels those of the package's own description.
 * Sets 1 to 3, one after the other: five files each, picked for their many columns, codes, waves, designs, identifiers
   and gaps. The key, now with a reason for every column, was committed, then `init` was run once, then whole classes of
   errors were mended and words added that had been missing, and only then were the columns of the next set printed
-  (sleep75 was known from its textbook). At first sight: 121 of 136 (89.0%), 122 of 148 (82.4%), 123 of 134 (91.8%), with
+  (sleep75 is a textbook file). At first sight: 121 of 136 (89.0%), 122 of 148 (82.4%), 123 of 134 (91.8%), with
   12, 15 and 14 of 15 parts of the design. **The last is the honest figure, and it is below the 95% that was asked
   for.** A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all right)
   and one survey of which another country was in set 1.
