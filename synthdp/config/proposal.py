@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from synthdp.config import roles
+from synthdp.config import roles, told
 from synthdp.config.decisions import Guess, decide
 from synthdp.config.roles import PROPOSED, REPLACED, Method
 from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.table import applies
-from synthdp.table.guess import design, formulas, identifiers, kinds, missing, relatives
+from synthdp.table.guess import design, families, formulas, identifiers, kinds, missing, relatives
 from synthdp.table.guess.formulas import Formula
 from synthdp.table.guess.identifiers import find_keys, to_replace, with_shares
 from synthdp.table.guess.missing import Code, Skip
@@ -98,7 +98,13 @@ def propose(frame: pd.DataFrame, *, method: Method = PROPOSED, labels: Labels = 
     for name in rest:
         if bool(clean[name].isna().all()):
             dropped[name] = "nothing but missing codes"
-    natures = {name: kinds.nature(clean[name], name, said.get(name, "")) for name in rest if name not in dropped}
+    items = families.battery(clean)
+    natures = {
+        # what the name of an item says is what it asks about, not what its answers are
+        name: kinds.nature(clean[name], "" if name in items else name, said.get(name, ""))
+        for name in rest
+        if name not in dropped
+    }
     guesses = {name: Guess(name, Role.DROP, evidence=(why,)) for name, why in dropped.items()}
     guesses |= {name: roles.kept(clean[name], name, nature) for name, nature in natures.items()}
     _lay_design(guesses, survey)
@@ -124,6 +130,8 @@ def propose(frame: pd.DataFrame, *, method: Method = PROPOSED, labels: Labels = 
         full = len(chosen) if key.name not in chosen else 0
         guesses[key.name] = roles.keyed(guesses[key.name], clean[key.name], key, method, full=full)
     roles.protect(guesses, data, method)
+    if told.protect(guesses, data, method):
+        roles.protect(guesses, data, method)
     roles.without_sources(guesses)
     for name, relation in related.items():
         guesses[name] = roles.following(guesses[name], clean[name], relation.replaced)

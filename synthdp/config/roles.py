@@ -30,7 +30,7 @@ REPLACED: Mapping[Method, tuple[int, int]] = {
 MANY_LONELY = 0.01
 LITTLE = 50  # values of the source for each of the function: what is told is lost among them
 COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
-UNITS = {"household": "households", "person": "people with several records"}
+UNITS = {"household": "households", "person": "people with several records", "institution": "schools, clinics or firms"}
 
 
 def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
@@ -70,10 +70,10 @@ def of_unit(guess: Guess, unit: str) -> Guess:
 
 def keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: int) -> Guess:
     """Return a key: replaced when the method can, else kept, or dropped where keeping would name people."""
-    guess = _known(guess, series, key.evidence)
+    guess = known(guess, series, key.evidence)
     hindered = obstacle(guess, series, method)
     if hindered is None and not full:
-        return _replaced(guess, series)
+        return replaced_too(guess, series)
     if guess.kind is Kind.DATE and names.topic(guess.name) == "birth":
         why = f"a date of birth, and {method} cannot replace dates; --method cart can."
         return replace(guess, role=Role.DROP, key=None, decide=(*guess.decide, why))
@@ -84,7 +84,7 @@ def keyed(guess: Guess, series: pd.Series, key: Key, method: Method, *, full: in
     return replace(guess, decide=(*guess.decide, sentence))
 
 
-def _known(guess: Guess, series: pd.Series, evidence: str) -> Guess:
+def known(guess: Guess, series: pd.Series, evidence: str) -> Guess:
     """Return a guess that intruders may know the column, and how well."""
     guess = replace(guess, key=True, evidence=(*guess.evidence, f"likely a key: {evidence}"))
     if not guess.numeric:
@@ -102,7 +102,7 @@ def following(guess: Guess, series: pd.Series, sources: Sequence[str]) -> Guess:
         why = f"a date of birth that follows from {' and '.join(sources)}, and is not kept."
         return replace(guess, role=Role.DROP, decide=(*guess.decide, why))
     sentence = f"a likely key that is kept, because it follows from {' and '.join(sources)}; {COARSER}."
-    return _known(replace(guess, decide=(*guess.decide, sentence)), series, f"its name says {topic}")
+    return known(replace(guess, decide=(*guess.decide, sentence)), series, f"its name says {topic}")
 
 
 def obstacle(guess: Guess, series: pd.Series, method: Method) -> str | None:
@@ -124,7 +124,8 @@ def obstacle(guess: Guess, series: pd.Series, method: Method) -> str | None:
     return None
 
 
-def _replaced(guess: Guess, series: pd.Series) -> Guess:
+def replaced_too(guess: Guess, series: pd.Series) -> Guess:
+    """Return a column that is drawn anew, with the digits and the scale it is worked on."""
     if not guess.numeric:
         return replace(guess, role=Role.REPLACE)
     values = numbers(series)
@@ -154,15 +155,19 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 guesses[relation.kept] = _telling_design(guess, relation)
                 continue
             relative = relatives.describe(data, relation)
+            if len(relation.replaced) > 1 and names.is_time(guess.name) and _all_replaced(guesses, relation):
+                note = f"{relative.words}, all of them replaced: it says when somebody was asked, not who that is"
+                guesses[relation.kept] = replace(guess, keep_anyway=True, evidence=(*guess.evidence, note))
+                continue
             if relation.kind == "function" and _says_little(data, relation):
                 note = f"{relative.words}, of which it has too few values to tell any"
                 guesses[relation.kept] = replace(guess, keep_anyway=True, evidence=(*guess.evidence, note))
                 continue
             gone = any(guesses[source].role in (Role.DROP, Role.DERIVED) for source in relative.sources)
-            if method == "auto" and guess.numeric and guess.design is None and (relative.formula is None or gone):
+            if method == "auto" and guess.numeric and not guess.technical and (relative.formula is None or gone):
                 series = data.frame[guess.name]
                 too = replace(guess, evidence=(*guess.evidence, f"{relative.words}, so replaced too"))
-                guesses[relation.kept] = _replaced(_known(too, series, relative.words), series)
+                guesses[relation.kept] = replaced_too(known(too, series, relative.words), series)
                 continue
             if relative.formula is not None and not gone:
                 note = "recomputed in every copy"
@@ -174,6 +179,10 @@ def protect(guesses: dict[str, Guess], data: Microdata, method: Method) -> None:
                 note = "rows that share it would tell that, whatever the mask hides; to keep it, keep what it tells"
             seen = dict.fromkeys((*guess.evidence, relative.words, note))
             guesses[relation.kept] = replace(changed, evidence=tuple(seen), decide=())
+
+
+def _all_replaced(guesses: Mapping[str, Guess], relation: Relation) -> bool:
+    return all(guesses[source].role is Role.REPLACE for source in relation.replaced)
 
 
 def _says_little(data: Microdata, relation: Relation) -> bool:

@@ -14,7 +14,7 @@ from synthdp.synthesis import constraints
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import visible
 from synthdp.synthesis.plan import Plan
-from synthdp.table import applies, io, relations
+from synthdp.table import applies, io, relations, telling
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Role, Schema
 from synthdp.tagging.groups import tag
@@ -31,9 +31,14 @@ def cautions_on(data: Microdata, seen: Microdata | None = None) -> list[str]:
         Without the columns that no synthesizer may hold; the same by default.
     """
     schema = data.schema
-    found = [
-        f"Allowed: {r.sentence}" if r.exact else r.sentence for r in relations.find(data if seen is None else seen)
-    ]
+    looked_at = data if seen is None else seen
+    related = relations.find(looked_at)
+    known = {(r.kept, name) for r in related for name in r.replaced}
+    found = [f"Allowed: {r.sentence}" if r.exact else r.sentence for r in related]
+    told = [r for r in telling.find(looked_at) if (r.kept, *r.replaced) not in known]
+    found += [r.sentence for r in told[:MOST_TOLD]]
+    if len(told) > MOST_TOLD:
+        found.append(f"{len(told) - MOST_TOLD} more kept columns tell a replaced one in this way.")
     coarsened = [f"{c.name} ({', '.join(c.coarsened)})" for c in schema.columns if c.coarsened]
     if coarsened:
         found.append(
@@ -50,6 +55,7 @@ def cautions_on(data: Microdata, seen: Microdata | None = None) -> list[str]:
 
 
 FEWEST_RECORDS = 10
+MOST_TOLD = 6
 
 
 def plan_of(config: Config, data: Microdata) -> Plan:

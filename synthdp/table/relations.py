@@ -26,7 +26,7 @@ from scipy.special import gammaln
 from synthdp.table.microdata import Codes, Floats, Microdata
 from synthdp.table.schema import Column, Schema
 
-RelationKind = Literal["monotone", "coarsening", "function", "determines", "formula", "near-copy"]
+RelationKind = Literal["monotone", "coarsening", "function", "determines", "formula", "near-copy", "tells"]
 
 FEWEST_RECORDS = 30
 NEAR_R2 = 0.99
@@ -41,19 +41,29 @@ class Relation:
     kind
         ``monotone`` (the same order), ``coarsening`` (ranges of it), ``function`` (any function of it),
         ``determines`` (the replaced column is a function of the kept one), ``formula`` (a product, ratio or sum of
-        several columns) or ``near-copy``.
+        several columns), ``near-copy``, or ``tells`` (see :mod:`synthdp.table.telling`).
     kept, replaced
         The columns; ``replaced`` may name two, of which one at least is replaced.
+    beside, share
+        For ``tells``: the other kept column that is needed, if any, and the share of records that are told.
     """
 
     kind: RelationKind
     kept: str
     replaced: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    share: float | None = None
 
     @property
     def exact(self) -> bool:
         """Whether no record contradicts it."""
-        return self.kind != "near-copy"
+        return self.kind not in ("near-copy", "tells")
+
+    @property
+    def told(self) -> str:
+        """What the column tells, with which other, and of how many records."""
+        with_it = f"together with {' and '.join(self.beside)} " if self.beside else ""
+        return f"{with_it}it tells {' and '.join(self.replaced)} for {self.share or 0:.0%} of the records"
 
     @property
     def sentence(self) -> str:
@@ -66,10 +76,11 @@ class Relation:
             "determines": f"it determines {names}",
             "formula": f"it is a function of {names}",
             "near-copy": f"it is nearly a copy of {names}",
+            "tells": self.told,
         }[self.kind]
         which = "which is replaced" if len(self.replaced) == 1 else "of which one at least is replaced"
         cure = "replace it too, set role: drop"
-        cure += ", or derived: with its formula." if self.kind not in ("determines", "near-copy") else "."
+        cure += ", or derived: with its formula." if self.kind not in ("determines", "near-copy", "tells") else "."
         return f"variables.{self.kept}: kept, but {what}, {which}: it would undo the mask; {cure}"
 
 

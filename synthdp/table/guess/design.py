@@ -16,12 +16,14 @@ from synthdp.table.schema import Design
 
 FEWEST_VALUES = 3
 FEWEST_UNITS = 20
+FEWEST_ROWS = 3
 MOST_PER_UNIT = 50
 LEAST_REPEATED = 0.1
 LARGEST_STRATUM_SHARE = 0.2
 NARROW = 0.4  # coefficient of variation: bodies vary less, samples more
 NEAR_ONE = 0.02
 LARGE = 1000.0
+MOSTLY = 0.95
 BODY_LABEL = vocabulary.BODY
 
 
@@ -56,7 +58,7 @@ def find(frame: pd.DataFrame, labels: Mapping[str, str]) -> Found:
     tall = any(names.means(str(name), vocabulary.HEIGHTS) for name in frame.columns)
     weights = {name: said for name in frame.columns if (said := _weight(frame[name], name, labels.get(name, ""), tall))}
     if weights:
-        parts["weights"] = min(weights, key=lambda name: (names.plain(name) not in vocabulary.PERSON_WEIGHTS,))
+        parts["weights"] = min(weights, key=lambda name: _rank(frame, name, weights))
         why |= weights
     for name in frame.columns:
         levels = frame[name].nunique()
@@ -65,6 +67,8 @@ def find(frame: pd.DataFrame, labels: Mapping[str, str]) -> Found:
         elif "cluster" not in parts and names.means(name, vocabulary.CLUSTERS) and 1 < levels < len(frame):
             parts["cluster"], why[name] = name, f"clusters: the name says so, {levels} of them"
     units = _units(frame, [name for name in frame.columns if name not in why])
+    if not units and "cluster" not in parts:
+        units = _institution(frame, [name for name in frame.columns if name not in why])
     if units and "cluster" not in parts:
         parts["cluster"] = next(iter(units))
     return Found(parts, why | {name: said for name, (_, said) in units.items()}, {n: u for n, (u, _) in units.items()})
@@ -90,6 +94,14 @@ def _weight(series: pd.Series, name: str, label: str, tall: bool) -> str | None:
     if set(names.words(label)) & BODY_LABEL or tall or not _spread(values):
         return None
     return f"weights of a sample: positive, {levels} values that spread as no measured weight does"
+
+
+def _rank(frame: pd.DataFrame, name: str, weights: Mapping[str, str]) -> tuple[bool, bool, bool]:
+    """Return what speaks against a column being the weight to use: a person's, a plain name, the product of stages."""
+    plain = names.plain(name)
+    largest = all(bool((frame[name] >= frame[other] * (1 - NEAR_ONE)).mean() > MOSTLY) for other in weights)
+    known = vocabulary.WEIGHTS | vocabulary.MAYBE_WEIGHTS
+    return plain not in vocabulary.PERSON_WEIGHTS, plain not in known, not largest
 
 
 def _said(label: str) -> bool:
@@ -131,6 +143,23 @@ def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, s
         elif together and when is not None and _constant_within(frame, codes, [name, when]):
             found[name] = ("person", f"numbers {len(counts)} units whose rows lie together, each once for every {when}")
     return dict(sorted(found.items(), key=lambda item: item[1][0] != "household"))
+
+
+def _institution(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, str]]:
+    """Return the school, the clinic or the firm by which people were sampled: of nested ones the largest."""
+    found: dict[str, int] = {}
+    for name in candidates:
+        numbered = names.is_institution(name, numbered=True)
+        coded = pd.api.types.is_numeric_dtype(frame[name]) and names.is_institution(name, numbered=False)
+        units = frame[name].nunique()
+        if (numbered or coded) and _numbering(frame[name]) and FEWEST_UNITS <= units <= len(frame) / FEWEST_ROWS:
+            codes = distinct(frame[name])
+            if _constant_within(frame, codes, [name]):
+                found[name] = units
+    if not found:
+        return {}
+    name = min(found, key=lambda one: found[one])
+    return {name: ("institution", f"numbers {found[name]} units with several people each, alike in other columns")}
 
 
 def _numbering(series: pd.Series) -> bool:

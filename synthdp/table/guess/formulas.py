@@ -68,13 +68,24 @@ def find(data: Microdata, *, never: Collection[str] = (), unused: Collection[str
     return found
 
 
-def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, bool, bool, bool, int, int]:
+def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, bool, bool, bool, bool, int, int]:
     """Return what speaks against a column having been computed so, what weighs most first."""
     topic, at = names.topic(name), order.index(name)
     said = any(len(source) > 1 and source in name and source != name for source in one.sources)
     after = all(order.index(source) < at for source in one.sources)
+    computed = names.is_computed(name) and not all(names.is_computed(source) for source in one.sources)
+    recomputing = any(names.is_computed(source) for source in one.sources) and not names.is_computed(name)
     # of a product and its factors the product was computed
-    return topic in ASKED, not said, not after, " / " in one.text, topic is not None, len(one.sources), -at
+    return (
+        topic in ASKED,
+        recomputing,
+        not (said or computed),
+        not after,
+        " / " in one.text,
+        topic is not None,
+        len(one.sources),
+        -at,
+    )
 
 
 def leads_to(source: str, name: str, found: Mapping[str, Formula]) -> bool:
@@ -107,6 +118,7 @@ def _of(data: Microdata, name: str, y: Floats, sources: Mapping[str, Floats]) ->
         shapes.indicators(data, others, y),
         shapes.of_two(list(others), table, y[rows]),
         shapes.sums(list(others), table, y[rows], clipped=clipped),
+        shapes.totals(list(others), table, y[rows]),
     ):
         for form, used in islice(forms, MOST_TRIED):
             if (one := _checked(data, name, y, form, used)) is not None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.table.coded import distinct
-from synthdp.table.guess import names, vocabulary
+from synthdp.table.guess import families, names, vocabulary
 from synthdp.table.guess.kinds import HOUSING_CODES
 
 FEWEST_RECORDS = 20
@@ -21,6 +21,11 @@ MOST = 0.8
 LONGEST_RUN = 3
 ACCOUNT_DIGITS = 8
 MANY_RECORDS = 200
+FEW_NAMES = 5
+MOST_SIZES = 30
+LAST_GRADE = (14, 25)
+MOMENT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+DAY = r"^\d{4}-\d{2}-\d{2}$"
 
 EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
 PHONE = r"^\+?[\d\s()./-]{7,}$"
@@ -37,6 +42,8 @@ def why(series: pd.Series, name: str, label: str = "") -> str | None:
         return f"the name says so, and {distinct:.0%} of its values are distinct"
     if pd.api.types.is_bool_dtype(present) or pd.api.types.is_datetime64_any_dtype(present):
         return None
+    if names.is_person_name(name) and present.nunique() > FEW_NAMES:
+        return "the name says that people's names are in it"
     if pd.api.types.is_numeric_dtype(present):
         return _number_why(present.to_numpy(np.float64))
     return _text_why(present.astype(str), distinct)
@@ -73,6 +80,8 @@ def _text_why(present: pd.Series, distinct: float) -> str | None:
     n = len(present)
     if present.str.match(EMAIL).mean() >= MOST:
         return "e-mail addresses"
+    if distinct >= UNIQUE and n >= FEWEST_RECORDS and present.str.match(MOMENT).all():
+        return f"times to the minute, {distinct:.0%} of them distinct"
     digits = present.str.count(r"\d")
     dates = present.str.match(r"^\d{4}-\d{2}-\d{2}").mean() >= MOST
     dialled = present.str.match(PHONE) & (digits >= 7) & ~present.str.match(r"^[+-]?\d*\.\d*$")
@@ -114,11 +123,52 @@ def find_keys(
     said = {name: names.topic(name) for name in candidates}
     topics = {name: topic for name in candidates if (topic := said[name] or names.topic(name, labels.get(name, "")))}
     topics |= {name: "occupation" for name in topics if topics[name] == "housing" and _in_years(frame[name])}
+    items = families.battery(frame[list(candidates)])
+    topics = {name: topic for name, topic in topics.items() if name not in items}
+    topics |= {name: "education" for name in candidates if name not in topics and _years_of_school(frame[name], name)}
+    topics |= families.siblings([name for name in candidates if name not in items], topics)
+    topics |= {name: "birth" for name in candidates if name not in topics and _day(frame[name])}
+    topics |= {name: "household" for name in candidates if name not in topics and _size(frame, name, topics)}
+    topics = {name: topic for name, topic in topics.items() if topic != "place" or not _measured(frame[name], name)}
     known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
     if known:
-        return tuple(Key(name, f"its {'name' if said[name] else 'label'} says {topics[name]}") for name in known)
+        by = {name: "label" if not said[name] and labels.get(name) else "name" for name in known}
+        return tuple(Key(name, _evidence(name, by[name], topics[name], said[name])) for name in known)
     chosen = _greedy(_coded(frame, candidates), FEWEST_KEYS)
     return tuple(Key(name, "no name is known; this column makes many records unique") for name in chosen)
+
+
+def _evidence(name: str, by: str, topic: str, said: str | None) -> str:
+    """Return what speaks for a key."""
+    if topic == "birth" and said is None and by == "name":
+        return "an exact day, which those who were near know"
+    return f"its {by} says {topic}"
+
+
+def _day(series: pd.Series) -> bool:
+    """Return whether a column holds many different days."""
+    if series.nunique() <= MOST_SIZES or pd.api.types.is_numeric_dtype(series):
+        return False
+    return pd.api.types.is_datetime64_any_dtype(series) or bool(series.dropna().astype(str).str.match(DAY).all())
+
+
+def _years_of_school(series: pd.Series, name: str) -> bool:
+    """Return whether ``grade`` is the highest one reached: of tumours and of exams there are fewer."""
+    if names.plain(name) not in ("grade", "grades", "hgc") or not pd.api.types.is_numeric_dtype(series):
+        return False
+    return bool((series.dropna() % 1 == 0).all()) and LAST_GRADE[0] <= float(series.max()) <= LAST_GRADE[1]
+
+
+def _size(frame: pd.DataFrame, name: str, topics: Mapping[str, str]) -> bool:
+    """Return whether ``size`` is that of a household or a firm: few values, in a file about either."""
+    about = {"occupation", "income", "household", "marital"} & set(topics.values())
+    return names.plain(name) == "size" and bool(about) and frame[name].nunique() <= MOST_SIZES
+
+
+def _measured(series: pd.Series, name: str) -> bool:
+    """Return whether a place is a measured quantity, as the length or the density of one; coordinates are places."""
+    exact = names.means(name, vocabulary.COORDINATES)
+    return not exact and pd.api.types.is_numeric_dtype(series) and bool((series.dropna() % 1 != 0).any())
 
 
 def _in_years(series: pd.Series) -> bool:

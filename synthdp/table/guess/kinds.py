@@ -16,6 +16,8 @@ SAME_CODE = 0.2  # most distinct codes, of the records
 HOUSING_CODES = 20  # more are years: tenure is also how long somebody has had a job
 CODE_DIGITS = 100  # smallest number that is read as a code by its digits alone
 CODE_TOP, CODE_TOP_SHARE, CODE_ROUND, CODE_DENSITY = 10, 0.25, 0.4, 0.5
+SMOOTH = 0.5  # rank correlation of the frequencies of neighbouring values
+LABELS, LABEL_RECORDS, LABEL_DENSITY, LABEL_TREND = (15, 200), 20, 0.9, 0.35
 CALENDAR = (1800, 2100)
 COMMON = 10
 POINT_MASS = 0.1
@@ -77,6 +79,11 @@ def _of_numbers(values: Floats, name: str, label: str) -> Nature:
         return Nature(
             Kind.NOMINAL, f"{len(found)} whole numbers {why}", doubt="codes, or amounts? Say kind: continuous."
         )
+    if whole and not names.is_time(name) and names.topic(name, label) is None and _labels(found, counts):
+        why = "from 1 up, as frequent as labels are: taken for codes without an order"
+        return Nature(
+            Kind.NOMINAL, f"{len(found)} whole numbers {why}", doubt="codes, or amounts? Say kind: continuous."
+        )
     if whole and len(found) <= MONTHS and found[0] >= 1 and found[-1] <= MONTHS and names.is_month(name, label):
         return Nature(Kind.ORDINAL, f"{len(found)} whole numbers, taken for months because of the name")
     if len(found) <= FEW_LEVELS and len(found) < 0.5 * len(values):
@@ -107,7 +114,32 @@ def _digits_of_codes(found: Floats, counts: Codes) -> bool:
     calendar = CALENDAR[0] <= found[0] and found[-1] <= CALENDAR[1]
     top = np.argsort(-counts, kind="stable")[:CODE_TOP]
     heaped = counts[top].sum() >= CODE_TOP_SHARE * n and bool(np.mean(found[top] % 10 == 0) <= CODE_ROUND)
-    return not calendar and heaped and len(found) <= CODE_DENSITY * (found[-1] - found[0])
+    # the scores of a test are few numbers too, but common ones lie beside common ones
+    return not calendar and heaped and len(found) <= CODE_DENSITY * (found[-1] - found[0]) and not _smooth(counts)
+
+
+def _smooth(counts: Codes, least: float = SMOOTH) -> bool:
+    """Return whether neighbouring values are about as frequent, as amounts and scores are and labels are not."""
+    ranks = pd.Series(counts).rank().to_numpy()
+    if len(ranks) < CODE_TOP or np.ptp(ranks[1:]) == 0 or np.ptp(ranks[:-1]) == 0:
+        return False
+    return float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) >= least
+
+
+def _labels(found: Floats, counts: Codes) -> bool:
+    """Return whether numbers from 1 up, none left out, are labels: each about as frequent, whatever its neighbours.
+
+    Answers pile on a few numbers or on round ones, and measurements rise and fall.
+    """
+    n = int(counts.sum())
+    if not (found[0] == 1 and LABELS[0] <= len(found) <= LABELS[1]) or n < LABEL_RECORDS * len(found):
+        return False
+    dense = len(found) >= LABEL_DENSITY * (found[-1] - found[0] + 1)
+    top = np.argsort(-counts, kind="stable")[:CODE_TOP]
+    rounded = float(np.mean(found[top] % 5 == 0)) > CODE_ROUND
+    trend = float(np.corrcoef(pd.Series(counts).rank(), found)[0, 1]) if np.ptp(counts) else 0.0
+    piled = counts.max() > CODE_TOP_SHARE * n
+    return dense and not (rounded or piled or abs(trend) > LABEL_TREND or _smooth(counts, LABEL_TREND))
 
 
 def _of_text(present: pd.Series, distinct: int, name: str, label: str) -> Nature:

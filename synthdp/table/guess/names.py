@@ -14,6 +14,8 @@ from synthdp.table.guess import vocabulary as known
 MOST_PIECES = 4
 SHORTEST_STEM = 3
 LONGEST_LABEL = 9
+LONG_STEM = 4
+SHORTEST_CUT = 6
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -43,12 +45,28 @@ def topic(name: str, label: str = "") -> str | None:
     ('education', None, 'age', None)
     """
     whole = plain(name)
+    if set(words(name)) & known.NAME_VETOES:
+        return None
     found = [part for word in words(name) for part in (pieces(word) or (word,))]
-    if whole in known.CODED:
-        return known.CODED[whole]
+    coded = "".join(word for word in words(name) if word not in known.CODE_WORDS)
+    if whole in known.CODED or coded in known.CODED:
+        return known.CODED.get(whole) or known.CODED[coded]
     of_words = next((topic for topic, some in known.KEYS.items() if some & set(words(name))), None)
     of_pieces = next((topic for topic in known.KEYS if any(known.STEMS.get(part) == topic for part in found)), None)
-    return of_words or of_pieces or (_topic_of_label(label) if label else None)
+    if of_words or of_pieces:
+        return of_words or of_pieces
+    return _cut_short(words(name)) or (_topic_of_label(label) if label else None)
+
+
+def _cut_short(some: tuple[str, ...]) -> str | None:
+    """Return the topic of a word that was cut off: old files have names of eight letters (``denomina``)."""
+    for word in some:
+        if len(word) < SHORTEST_CUT or word in known.WHOLE:
+            continue
+        about = {topic for topic, table in known.KEYS.items() if any(one.startswith(word) for one in table)}
+        if len(about) == 1:
+            return about.pop()
+    return None
 
 
 def plain(name: str) -> str:
@@ -68,21 +86,25 @@ def pieces(word: str) -> tuple[str, ...]:
     if word in known.WHOLE:
         return ()
     for most in range(1, MOST_PIECES + 1):
-        found = _split(word, most, first=True)
+        found = _split(word, most)
         if found is not None and any(len(part) >= SHORTEST_STEM and part in known.STEMS for part in found):
             return found
     return ()
 
 
-def _split(word: str, most: int, *, first: bool) -> tuple[str, ...] | None:
+def _split(word: str, most: int, before: str = "") -> tuple[str, ...] | None:
     if not word:
         return ()
     if most == 0:
         return None
     for size in range(len(word), 0, -1):
         part = word[:size]
-        fits = part in known.STEMS or (part in known.BESIDE and (first or part not in known.SINGLE))
-        rest = _split(word[size:], most - 1, first=False) if fits else None
+        fits = part in known.STEMS or part in known.BESIDE
+        if size == 1:
+            # a letter stands in front (xage), or after a stem that is none by chance (educb)
+            after = before in known.STEMS and (len(before) >= LONG_STEM or before in known.LETTERS_AFTER)
+            fits = not before or (len(word) == 1 and after)
+        rest = _split(word[size:], most - 1, part) if fits else None
         if rest is not None:
             return (part, *rest)
     return None
@@ -107,12 +129,53 @@ def is_identifier(name: str, label: str = "") -> bool:
 def is_unordered(name: str, label: str = "") -> bool:
     """Return whether whole numbers in such a column are codes without an order."""
     some = words(name)
-    if set(some) & known.SIZES:
+    parts = {part for word in some for part in (pieces(word) or (word,))}
+    if set(some) & known.SIZES or (parts & known.DURATIONS and not parts & known.CODE_WORDS):
         return False
     named = bool(set(some) & known.UNORDERED_WORDS) or any(word.endswith(known.UNORDERED_ENDINGS) for word in some)
+    named = named or any(len(word) >= SHORTEST_CUT and _starts(word, known.UNORDERED_WORDS) for word in some)
     said = bool(set(words(label)) & known.CODE_LABELS) and not set(words(label)) & known.VETOES - {"injury"}
     about = topic(name, label)
+    if is_institution(name, numbered=True):
+        return True
     return about in known.UNORDERED or (about not in ("education", "age", "income") and (named or said))
+
+
+def _starts(word: str, table: frozenset[str]) -> bool:
+    return any(one.startswith(word) for one in table)
+
+
+def is_person_name(name: str) -> bool:
+    """Return whether the name says that people's own names, or what stands for them, are in a column.
+
+    Examples
+    --------
+    >>> is_person_name("last_name"), is_person_name("Nachname"), is_person_name("clinic_name")
+    (True, True, False)
+    """
+    some = set(words(name))
+    return bool(some & known.PERSON_NAMES) or ("name" in some and bool(some & known.WHOSE_NAME))
+
+
+def is_time(name: str) -> bool:
+    """Return whether a column says when something was observed."""
+    return means(name, known.TIMES)
+
+
+def is_computed(name: str) -> bool:
+    """Return whether a name says that its column was computed: ``IQ.ver.cen``, ``score_total``."""
+    return bool(set(words(name)) & known.COMPUTED)
+
+
+def is_institution(name: str, *, numbered: bool) -> bool:
+    """Return whether a column names where people are together; ``numbered``: only with a word for its number."""
+    some = words(name)
+    beside = set(some) & known.NUMBERS or any(word.endswith(("id", "nr", "no", "num")) for word in some)
+    # a letter at the end says when: the school in kindergarten (schoolidk)
+    whole = {one for word in some for one in (word, word[:-1])}
+    beside = beside or any(word.endswith(("id", "nr")) for word in whole)
+    stems = {word.removesuffix(end) for word in whole for end in ("id", "nr", "no", "num", "code")} | set(some)
+    return bool(stems & known.INSTITUTIONS) and (bool(beside) or not numbered)
 
 
 def is_month(name: str, label: str = "") -> bool:

@@ -13,6 +13,7 @@ MOST_LEVELS = 60
 CLOSE = 1e-6
 EXACT_R2 = 1 - 1e-11
 MOST_UNKNOWN = 0.01
+FEWEST_SUMMED, MOST_SUMMED, MOST_PICKED = 3, 30, 8
 
 Forms = Iterator[tuple[str, tuple[str, ...]]]
 
@@ -92,9 +93,40 @@ def sums(others: Sequence[str], table: Floats, y: Floats, *, clipped: bool) -> F
                 yield f"max({form}, 0)", tuple(pair)
 
 
+def totals(others: Sequence[str], table: Floats, y: Floats) -> Forms:
+    """Yield sums and means of three columns or more: neighbours in the file, or those that explain most, one by one."""
+    whole: Booleans = np.asarray(np.isfinite(table).all(axis=0))
+    kept = [name for name, usable in zip(others, whole, strict=True) if usable]
+    table = table[:, whole]
+    if len(kept) < FEWEST_SUMMED or float(np.ptp(y)) == 0:
+        return
+    for size in range(FEWEST_SUMMED, min(MOST_SUMMED, len(kept)) + 1):
+        sums = np.lib.stride_tricks.sliding_window_view(table, size, axis=1).sum(axis=2)
+        for divisor in (1, size):
+            for at in np.flatnonzero(_same(sums / divisor, y[:, None])).tolist():
+                yield _total(kept[at : at + size], divisor), tuple(kept[at : at + size])
+    chosen, missed = list[int](), y
+    while len(chosen) < min(MOST_PICKED, len(kept)) and float(np.ptp(missed)) > 0:
+        centred = table - table.mean(axis=0)
+        with np.errstate(all="ignore"):
+            along = np.nan_to_num(missed @ centred / np.sqrt((centred**2).sum(axis=0)))
+        along[chosen] = 0
+        chosen.append(int(np.argmax(along)))
+        missed = y - table[:, chosen].sum(axis=1)
+        if len(chosen) >= FEWEST_SUMMED and _same(missed[:, None] + y[:, None], y[:, None])[0]:
+            used = [kept[at] for at in sorted(chosen)]
+            yield _total(used, 1), tuple(used)
+            return
+
+
+def _total(used: Sequence[str], divisor: int) -> str:
+    text = " + ".join(quoted(name) for name in used)
+    return text if divisor == 1 else f"({text}) / {divisor}"
+
+
 def _line(slopes: Sequence[float], constant: float, used: Sequence[str]) -> Iterator[str]:
     size = max(abs(slope) for slope in slopes)
-    for digits in (3, 6):
+    for digits in (3, 6, 10):
         shown = [f"{slope:.{digits}g}" for slope in slopes]
         if any(abs(float(text)) < 1e-8 * size for text in shown):
             continue

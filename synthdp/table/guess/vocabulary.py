@@ -29,16 +29,19 @@ KEYS: Mapping[str, frozenset[str]] = {
         "herkunft religion narodowosc native immigrant hisp hispan raced ancestry nativity birthplace bpl pobp migrant "
         "migration migrationshintergrund nationaliteit etniciteit origine origen herkomst obywatelstwo wyznanie "
         "pochodzenie godsdienst konfession nonwhite blck blk asian foreign foreigner relig catholic protestant "
-        "muslim jewish",
+        "muslim jewish minority minorities minderheit minorite minoria caste tribe denomination creed mothertongue "
+        "muttersprache",
         "place": "region place placesize county state province city town municipality zip zipcode postcode postal plz "
         "district popul population urban rural urbanicity gemeinde kreis bundesland stadt ort wohnort departement "
         "commune ville canton kanton ciudad provincia municipio comune regione wojewodztwo miasto gmina residence "
         "lan kommun fylke puma statefip countyfip fips metro metarea cbsa msa nuts lsoa msoa tract gemeente "
         "provincie woonplaats stad powiat departamento domicile south north west east northeast northwest southeast "
-        "southwest midwest smsa reg village locality nrtheast nrthcen northcen",
+        "southwest midwest smsa reg village locality nrtheast nrthcen northcen location zone site center centre clinic "
+        "borough parish prefecture settlement neighborhood neighbourhood latitude longitude standort lieu ubicacion",
         "education": "edu educ educd education school schooling schl highschool college degree bildung schulabschluss "
         "abschluss bildungsabschluss schulbildung diplome etudes estudios educacion escolaridade "
-        "istruzione opleiding onderwijs wyksztalcenie utbildning hsgrad colgrad edlevel edyears edyrs schooled",
+        "istruzione opleiding onderwijs wyksztalcenie utbildning hsgrad colgrad edlevel edyears edyrs schooled yearsed "
+        "yrsed qualification qualifications dropout",
         "marital": "marital maritalstatus mstatus marstat marst msp married spouse divorced widowed familienstand "
         "zivilstand verheiratet matrimonial matrimoniale civil etatcivil estadocivil casado burgerlijke gehuwd "
         "burgerlijkestaat cywilny zonaty zamezna civilstand marr widow divorce",
@@ -48,7 +51,7 @@ KEYS: Mapping[str, frozenset[str]] = {
         "household": "household hhsize hht hhtype famsize familysize npf nchild children kids kinder enfants hijos "
         "figli kinderen dzieci haushaltsgrosse haushalt haushaltstyp menage hogar huishouden gospodarstwo relate relp "
         "relationship kid child babies preteen preteens teens nkids numkids siblings sibs sibling hsize famsz hhnum "
-        "dependents depends relat",
+        "dependents dependants depends relat adults hhmembers members numchild nadults",
         "housing": "housing tenure ownershp dwelling homeowner wohnung wohnform logement vivienda woning mieszkanie",
         "income": "income incomes earnings salary wage wages inctot incwage pincp hincp wagp povpip einkommen gehalt "
         "lohn revenu revenus salaire ingreso ingresos sueldo salario renda reddito inkomen loon salaris dochod zarobki "
@@ -65,21 +68,24 @@ CODED: Mapping[str, str] = _by_word(
         "age": "rx010 rx020 agec ridageyr v012 v013 agea prtage peage agegrp",
         "sex": "rb090 pb150 riagendr gndr pesex srsex",
         "origin": "rac1p rac2p rac3p anc1p anc2p cit nativ pob lanp pb220a pb210 ridreth1 ridreth3 ptdtrace "
-        "prdthsp pehspnon brncntr ctzcntr rlgdnm srrace citizen dmdborn4 dmdcitzn",
-        "place": "st density db040 db100 pwpuma powpuma v024 v025 gestfips gereg gediv domicil cntry ne nc statefp",
-        "education": "pe040 isced eisced eduyrs dmdeduc2 dmdeduc3 peeduca schl ed",
+        "prdthsp pehspnon lang prot brncntr ctzcntr rlgdnm srrace citizen dmdborn4 dmdcitzn",
+        "place": "st density db040 db100 pwpuma powpuma v024 v025 gestfips gereg gediv domicil cntry ne nc statefp "
+        "xnorcsiz srcbelt reg16 res16",
+        "education": "paeduc maeduc speduc padeg madeg spdeg pe040 isced eisced eduyrs dmdeduc2 "
+        "dmdeduc3 peeduca schl ed",
         "marital": "mar pb190 dmdmartl maritalb pemaritl evermarr evermarried",
         "occupation": "cow pl051 pl111 soc socp occ1990 ind1990 naicsp pl030 pl031 pl040 isco08 isco88 nacer2 "
-        "prmjocc1 prmjind1 ind ind1 occ1",
+        "prmjocc1 prmjind1 ind ind1 occ1 occ10 occ80 indus10 indus80 prestg80 prestg10",
         "household": "noc np hhl hupac nchlt5 relshipp hx040 hhmmb ceb dmdhhsiz dmdfmsiz hrnumhou "
-        "hompop childs rfamsze",
+        "hompop childs rfamsze earnrs agewed famcomp",
         "housing": "ownrent rentown ten bld hh021 hh020",
         "income": "hx090 hinctnta indfmpir indhhin2 indfmin2 hefaminc hhninc hhincome py010n py010g hy020 hy010 "
-        "eqincome",
+        "eqincome rincom16 rincom06 income16 realinc realrinc coninc conrinc",
         "disability": "dis ph030 hlthhmp",
         "veteran": "mil vps drat dmqmiliz pemilit",
     }
 )
+CODE_WORDS = _set("code codes cd cod recode rec")  # beside a coding of the table above
 # pieces of names written together (husage, motheduc, urbmarr); each of a name must be known, see names.pieces
 STEMS: Mapping[str, str] = _by_word(
     {
@@ -90,7 +96,7 @@ STEMS: Mapping[str, str] = _by_word(
         "immig citizen nativ",
         "place": "region county cnty city urb urban rural metro smsa state town",
         "education": "educ education edu school schl schooling degree college grad diploma",
-        "marital": "marr married marit marital marst divorc widow wed",
+        "marital": "marr married marit marital marst divorc widow wed mar",
         "occupation": "occ occup indust industry",
         "household": "kid kids child children chld chldrn sibs siblings",
         "income": "inc income incom earn earns earning earnings wage wages salary",
@@ -99,16 +105,19 @@ STEMS: Mapping[str, str] = _by_word(
 # what may stand beside them without changing who they tell about
 BESIDE = _set(
     "hus husb husband wife wif sp spouse spous partner moth mother mom mum fath father dad par parent parents head "
-    "ref resp hh fam family house household l ln log real nom m f h w p n r num no nr nbr tot total yr yrs year "
+    "ref resp hh fam family house household l ln log real nom num no nr nbr tot total yr yrs year "
     "years mo mnth month months day date wk week weekly hr hrs hrly hourly annual ann ever first fst frst last cur "
     "curr current pre post cat categ grp group gr level lev lvl code cd status stat type lt le ge gt under over big "
     "small sml smll sm med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng "
-    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag"
+    "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag dec "
+    "decile quart quartile "
+    "quint quintile band bracket brk class range fthr mthr grand step own self respondent nev never coll"
 )
-SINGLE = _set("l m f h w p n r")  # of BESIDE, only in front, and one only
+LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
 # words that look like pieces and are none
 WHOLE = _set(
     "page stage usage postage package average percentage coverage message language mileage dosage damage storage sage "
+    "grace trace brace skid owed showed estates eager pager lager grade grades wager employ "
     "learn learning yearn rage cage fed page overage pincer mind wind find zinc estate income outage manage lineage"
 )
 # a label with one of these does not speak of what a stranger would know
@@ -120,6 +129,11 @@ VETOES = _set(
     "quality restrictions items scale impact injury disease diagnosis dx hospital benefit benefits difference "
     "change growth do does did how what which why would should could have you your their whether trust support "
     "oppose favor important"
+)
+# a name with one of these is an opinion about it, a score or a price
+NAME_VETOES = _set(
+    "satisfaction satisfied satisf attitude attitudes opinion ideal desired expected preferred trust involvement score "
+    "scores test cost costs price prices quality zufriedenheit"
 )
 # in labels these mean too many other things
 VAGUE = _set(
@@ -139,15 +153,25 @@ IDENTIFIERS = _set(
     "apellido apellidos correo telefono direccion cognome indirizzo imie nazwisko mrn record recordid patientid "
     "caseid respid respondentid subjectid studyid idnr ip"
 )
+# names of people are dropped however often they recur; also two words: first name
+PERSON_NAMES = _set(
+    "surname firstname lastname fullname forename middlename maidenname givenname familyname vorname nachname prenom "
+    "apellido apellidos cognome imie nazwisko email ssn passport pesel"
+)
+WHOSE_NAME = _set("first last given family middle maiden full patient person respondent student")
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
+# how long something has lasted has an order, whatever it is (yrsmarr)
+DURATIONS = _set("yrs yr years year mo months month wks weeks days hrs hours")
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
+COORDINATES = _set("latitude longitude lat lon lng")
 # how many live in a place has an order, though it is a key as the place is
-SIZES = _set("population popul placesize inhabitants einwohner")
+SIZES = _set("population popul placesize inhabitants einwohner latitude longitude")
 UNORDERED_WORDS = _set(
     "relationship relat religion party type class group code category industry sector denomination language method "
+    "wrkstat workstat empstat emplstat employment activity "
     "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
-    "site center centre clinic nation nationality birthplace"
+    "site center centre clinic nation nationality birthplace plan scheme arm"
 )
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
 # a label with one of these says that numbers are codes
@@ -162,7 +186,9 @@ WEIGHTS = _set(
     "perwgt hhweight hweight pwt pwgt v005 hv005 weights wts gewicht hochrechnungsfaktor poids ponderation "
     "ponderacion factorexp expfactor fexp wgtfin wtper pesowgt leadwt"
 )
-PERSON_WEIGHTS = _set("rb050 pwgtp perwt pb040 pwt pwgt perwgt personweight wtper pweight finalwgt fnlwgt")
+PERSON_WEIGHTS = _set(
+    "anweight pspwght rb050 pwgtp perwt pb040 pwt pwgt perwgt personweight wtper pweight finalwgt fnlwgt"
+)
 SAMPLING = _set("sample sampling survey design final person household expansion probability post poststratification")
 MAYBE_WEIGHTS = _set("w wt wgt weight wght peso wtt factor")
 BODY = _set(
@@ -182,6 +208,12 @@ HOUSEHOLDS = _set(
     "hhid hid hh hhnum hhno householdid household_id hhold householdnumber hhserial serial serialno famid familyid fid "
     "fam family db030 hb030 rx030 px030 hx030 pairid twinpair coupleid dyad motherid momid idhh hhidpn folio"
 )
+# where people are together: with a number, these are clusters
+INSTITUTIONS = _set(
+    "school class classroom teacher hospital clinic doctor physician firm company enterprise employer plant village "
+    "site center centre ward interviewer practice provider litter schule klasse betrieb ecole escuela scuola"
+)
+NUMBERS = _set("nr no num number id code idnr nummer numero")
 PERSONS = _set(
     "id pid personid person nr idcode caseid case respid resp subject subj subjectid patient patientid indiv "
     "individual idno idnum ind iid pupil student worker unit uid identifier panelid mergeid xwaveid persnr pidp nid "
@@ -198,4 +230,9 @@ OUTCOMES = (
         "gpa test exam final grade bwght birthweight birthwt sbp bmi hours visits cost costs expenditure health happy"
     ),
     _set("duration durat time survival weeks months days satisfaction rating vote approve employed inlf work union"),
+)
+# what a name says of how its column was computed
+COMPUTED = _set(
+    "cen cent ctr centered centred c std stdz standardized standardised z zscore log ln sq sqr squared dev diff lag "
+    "resid demeaned adj index total sum tot mean avg scaled"
 )
