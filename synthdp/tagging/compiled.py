@@ -83,7 +83,7 @@ def _sum(
 ) -> None:
     """Write what :func:`sum_sorted` returns."""
     counted = len(weights) == 0
-    previous = np.int64(-1)
+    previous = int(-1.0)
     total = 0.0
     for i in order:
         if not _alike(target_cells, target_numbers, i, previous):
@@ -240,7 +240,7 @@ def _match(
 ) -> None:
     """Write what :func:`match_sorted` returns; ``score`` to ``order`` are overwritten."""
     copies = rows.shape[0]
-    reached, ties, pointed, previous = 0, 0, -1, np.int64(-1)
+    reached, ties, pointed, previous = 0, 0, -1, int(-1.0)
     total, threshold, largest = 0.0, 0.0, 0.0
     for place in range(len(wanted)):
         i = wanted[place]

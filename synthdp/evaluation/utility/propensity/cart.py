@@ -73,7 +73,7 @@ def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool,
 
     ``tally`` is zero before; the caller clears the bins that are listed.
     """
-    k = np.int64(0)
+    k = int(0.0)
     if width > SPARSE * len(rows):
         for i in range(len(rows)):
             b = codes[rows[i]]
@@ -137,11 +137,14 @@ def grow(
     most, widest = 2 * (n // int(limits[0])) + 3, int(widths.max(initial=1))
     start, end, synthetic, left, depth = np.zeros((5, most), dtype=np.int64)
     left -= 1
-    rows = np.arange(n)
-    work = np.empty(n, dtype=np.int64), *np.zeros((3, widest), dtype=np.int64), np.zeros(widest, dtype=np.bool_)
-    nodes = Nodes(start, end, synthetic, left)
-    made = _grow(codes, ordered, widths, label, limits, hopeless, *work, depth, rows, *nodes)
-    return rows, Nodes(*(one[:made].copy() for one in nodes))
+    rows = np.arange(n, dtype=np.int64)
+    tally, order, best = np.zeros((3, widest), dtype=np.int64)
+    goes_left, spare = np.zeros(widest, dtype=np.bool_), np.empty(n, dtype=np.int64)
+    made = _grow(
+        *(codes, ordered, widths, label, limits, hopeless, spare, tally, order, best, goes_left, depth),
+        *(rows, start, end, synthetic, left),
+    )
+    return rows, Nodes(*(one[:made].copy() for one in (start, end, synthetic, left)))
 
 
 @compiled
@@ -226,10 +229,10 @@ def prune(nodes: Nodes, price: float) -> Booleans:
     """
     made = len(nodes.start)
     own = np.minimum(nodes.synthetic, nodes.end - nodes.start - nodes.synthetic).astype(np.float64)
-    numbers = np.full(made, np.inf), *np.zeros((2, made)), np.full(made, price)
-    counts = np.zeros(made, dtype=np.int64), np.zeros(made, dtype=np.int64), np.zeros(made + 1, dtype=np.int64)
+    allowed, most, risk, worth = np.full(made, np.inf), np.zeros(made), np.zeros(made), np.full(made, price)
+    splits, stage, stack = (np.zeros(made + 1, dtype=np.int64) for _ in range(3))
     split = np.zeros(made, dtype=np.bool_)
-    _prune(nodes.left, own, price, *numbers, *counts, split)
+    _prune(nodes.left, own, price, allowed, most, risk, worth, splits, stage, stack, split)
     return split
 
 
