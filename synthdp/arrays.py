@@ -26,14 +26,21 @@ def compiled(function: Kernel) -> Kernel:
     ``np.argsort`` one, ``np.searchsorted`` and ``.min()`` a third, an array made inside a tenth for each type, and a
     literal passed on to another loop a second compilation. So loops are given the arrays they write to.
     """
-    from numba import njit
-
-    # nobody calls these from C
-    return cast(Kernel, njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function))
+    return _jit(function)
 
 
 def part(function: Kernel) -> Kernel:
     """Return a function that only compiled loops call: compiled with them, without the way in from Python."""
+    return _jit(function, no_cpython_wrapper=True)
+
+
+def _jit(function: Kernel, **options: bool) -> Kernel:
     from numba import njit
 
-    return cast(Kernel, njit(cache=True, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)(function))
+    # nobody calls these from C
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    try:
+        return cast(Kernel, njit(cache=True, **options)(function))
+    except RuntimeError:
+        # neither beside the sources nor in the home folder may anything be written: compiled anew in every process
+        return cast(Kernel, njit(**options)(function))
