@@ -26,15 +26,16 @@ def compiled(function: Kernel) -> Kernel:
     ``np.argsort`` one, ``np.searchsorted`` and ``.min()`` a third, an array made inside a tenth for each type, and a
     literal passed on to another loop a second compilation. So loops are given the arrays they write to.
     """
-    return _jit(function)
+    return jit(function)
 
 
 def part(function: Kernel) -> Kernel:
     """Return a function that only compiled loops call: compiled with them, without the way in from Python."""
-    return _jit(function, no_cpython_wrapper=True)
+    return jit(function, no_cpython_wrapper=True)
 
 
-def _jit(function: Kernel, **options: bool) -> Kernel:
+def jit(function: Kernel, **options: Any) -> Kernel:
+    """Return a function compiled by numba with these options, kept between runs where anything can be written."""
     from numba import njit
 
     # nobody calls these from C

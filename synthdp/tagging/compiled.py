@@ -83,6 +83,7 @@ def _sum(
 ) -> None:
     """Write what :func:`sum_sorted` returns."""
     counted = len(weights) == 0
+    # a literal would be a type of its own, for which _alike is compiled once more
     previous = int(-1.0)
     total = 0.0
     for i in order:

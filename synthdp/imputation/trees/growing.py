@@ -24,6 +24,7 @@ ROUNDING = 1e-12
 @part
 def _tally(codes: Bins, here: Records, room: Room) -> int:
     """Sum records, weights and responses by bin; return how many bins occur."""
+    # a literal would be a type of its own, for which all that k is passed to is compiled once more
     k = int(0.0)
     for i in range(len(here.rows)):
         b = codes[here.rows[i]]

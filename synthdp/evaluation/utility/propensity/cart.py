@@ -73,6 +73,7 @@ def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool,
 
     ``tally`` is zero before; the caller clears the bins that are listed.
     """
+    # a literal would be a type of its own, for which all that k is passed to is compiled once more
     k = int(0.0)
     if width > SPARSE * len(rows):
         for i in range(len(rows)):
