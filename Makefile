@@ -65,6 +65,9 @@ $(STAMP): pyproject.toml constraints.txt
 	  exit 1; \
 	fi
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@# compiles the loops, so that nobody waits for that later; should it fail, whoever needs a loop waits instead
+	@$(BIN)/synthdp demo --quick --quiet --out $(VENV)/.warm >/dev/null 2>&1 || true
+	@rm -rf $(VENV)/.warm
 	@touch $@
 
 clean:

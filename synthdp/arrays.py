@@ -18,7 +18,30 @@ def compiled(function: Kernel) -> Kernel:
 
     numba's cache does not notice a change in a function that another file's function calls: after such a change, touch
     the files that call it.
+
+    Notes
+    -----
+    Whoever installs synthdp waits for the loops to be compiled once, and most of that time goes to what a loop asks of
+    numba, not to its own lines: an assignment to a slice takes a second (the message about shapes that do not fit),
+    ``np.argsort`` one, ``np.searchsorted`` and ``.min()`` a third, an array made inside a tenth for each type, and a
+    literal passed on to another loop a second compilation. So loops are given the arrays they write to.
     """
+    return jit(function)
+
+
+def part(function: Kernel) -> Kernel:
+    """Return a function that only compiled loops call: compiled with them, without the way in from Python."""
+    return jit(function, no_cpython_wrapper=True)
+
+
+def jit(function: Kernel, **options: Any) -> Kernel:
+    """Return a function compiled by numba with these options, kept between runs where anything can be written."""
     from numba import njit
 
-    return cast(Kernel, njit(cache=True, nogil=True)(function))
+    # nobody calls these from C
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    try:
+        return cast(Kernel, njit(cache=True, **options)(function))
+    except RuntimeError:
+        # neither beside the sources nor in the home folder may anything be written: compiled anew in every process
+        return cast(Kernel, njit(**options)(function))

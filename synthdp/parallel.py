@@ -1,13 +1,26 @@
 """One way of working on many things at once, in threads or in processes."""
 
+import os
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# what numerical libraries read once, when they are loaded
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 Advance = Callable[[int, int], None]
 """Told how many of how many are done."""
+
+
+def one_thread() -> None:
+    """Let libraries that are not loaded yet use one thread each, unless the environment says otherwise.
+
+    Matrices here are small: on busy cores threads wait for each other longer than they work, and sums taken in another
+    order would change the last digit from machine to machine. Many things at once is for ``jobs``.
+    """
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
 
 
 def each(

@@ -10,6 +10,7 @@ from synthdp.cli.command import register
 from synthdp.cli.commands import app as empty
 from synthdp.cli.terminal import any_encoding, say
 from synthdp.errors import SynthdpError
+from synthdp.parallel import one_thread
 
 __all__ = ["main"]
 
@@ -29,6 +30,7 @@ def __getattr__(name: str) -> Any:
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     any_encoding()
+    one_thread()
     try:
         app = application()
     except SynthdpError as error:  # a plugin whose command cannot be loaded

@@ -23,6 +23,8 @@ FOREIGN: Literal[-2] = -2
 """A value that is no level; callers see it only where they ask for it."""
 # whole numbers this close together are coded by a table
 NARROW = 1000
+# so many whole numbers may be kept as floats too
+FEW = 100_000
 
 
 @dataclass(eq=False, repr=False)
@@ -97,8 +99,8 @@ class Coded:
         if found is None:
             found = numbers(held.series, column).view()
             found.flags.writeable = False
-            # casting whole numbers is cheap, keeping them twice is not; floats are the frame's own
-            if held.series.dtype.kind not in "iu":
+            # casting many whole numbers is cheap, keeping them twice is not; floats are the frame's own
+            if held.series.dtype.kind not in "iu" or len(held.series) <= FEW:
                 held.floats[date] = found
         return found if self._rows is None else found[self._rows]
 

@@ -3,14 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.arrays import Booleans, compiled
+from synthdp.arrays import Booleans, compiled, part
 from synthdp.table.microdata import Codes, Floats
 
 # probabilities are sums of 1/s over copies; equal ones may differ in the last digits
 TIE = 1e-12
 
 
-@compiled
+@part
 def window(cells: Codes, lead: Floats, cell: int, value: float, tolerance: float) -> tuple[int, int]:
     """Return where the records of a cell begin and end whose first key is within the tolerance of a value."""
     # bisects on the rounded difference itself, which is monotone, so the ends agree with |Δ| <= tolerance exactly
@@ -31,7 +31,7 @@ def window(cells: Codes, lead: Floats, cell: int, value: float, tolerance: float
     return start, left
 
 
-@compiled
+@part
 def _close(a: Floats, b: Floats, tolerances: Floats) -> bool:
     # the first key has been dealt with by the window
     for key in range(1, len(tolerances)):  # noqa: SIM110 (numba compiles no generator expressions)
@@ -40,7 +40,7 @@ def _close(a: Floats, b: Floats, tolerances: Floats) -> bool:
     return True
 
 
-@compiled
+@part
 def _alike(cells: Codes, numbers: Floats, i: int, previous: int) -> bool:
     if previous < 0 or cells[i] != cells[previous]:
         return False
@@ -50,7 +50,6 @@ def _alike(cells: Codes, numbers: Floats, i: int, previous: int) -> bool:
     return True
 
 
-@compiled
 def sum_sorted(
     order: Codes,
     target_cells: Codes,
@@ -66,8 +65,26 @@ def sum_sorted(
     Close is within the tolerance on every numeric key. Without weights records are counted.
     """
     sums = np.zeros(len(order))
+    _sum(order, target_cells, target_numbers, reach, cells, numbers, tolerances, weights, sums)
+    return sums
+
+
+@compiled
+def _sum(
+    order: Codes,
+    target_cells: Codes,
+    target_numbers: Floats,
+    reach: int,
+    cells: Codes,
+    numbers: Floats,
+    tolerances: Floats,
+    weights: Floats,
+    sums: Floats,
+) -> None:
+    """Write what :func:`sum_sorted` returns."""
     counted = len(weights) == 0
-    previous = -1
+    # a literal would be a type of its own, for which _alike is compiled once more
+    previous = int(-1.0)
     total = 0.0
     for i in order:
         if not _alike(target_cells, target_numbers, i, previous):
@@ -82,10 +99,9 @@ def sum_sorted(
                         total += 1.0 if counted else weights[k]
         sums[i] = total
         previous = i
-    return sums
 
 
-@compiled
+@part
 def _is_candidate(target_cell: int, target: Floats, reach: int, cell: int, row: Floats, tolerances: Floats) -> bool:
     # neighbours lie at most ``reach`` strips apart, and strips of different cells never touch
     if abs(target_cell - cell) > reach or abs(target[0] - row[0]) > tolerances[0]:
@@ -93,7 +109,7 @@ def _is_candidate(target_cell: int, target: Floats, reach: int, cell: int, row: 
     return _close(row, target, tolerances)
 
 
-@compiled
+@part
 def _collect(
     cell: int,
     target: Floats,
@@ -130,7 +146,17 @@ def _collect(
     return size
 
 
-@compiled
+@part
+def _ascending(sizes: Codes, order: Codes) -> None:
+    """Write to ``order`` the places of some numbers, the smallest first (there are as many as copies: few)."""
+    for j in range(len(sizes)):
+        place = j
+        while place > 0 and sizes[order[place - 1]] > sizes[j]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = j
+
+
 def match_sorted(
     wanted: Codes,
     target_cells: Codes,
@@ -154,16 +180,68 @@ def match_sorted(
     Copies are visited by ascending number of candidates s. Once the remaining Σ 1/s is less than what the best record
     leads by, no further record is taken up: the few that can still win are looked up one by one.
     """
-    n, copies = rows.shape[1], rows.shape[0]
-    individual, unconditional, top = np.zeros(len(wanted)), np.zeros(len(wanted)), np.zeros(len(wanted))
-    best, winner = np.zeros(len(wanted), dtype=np.int64), np.full(len(wanted), -1, dtype=np.int64)
-    hit, alone = np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
-    score = np.zeros(n)
-    touched = np.empty(n, dtype=np.int32)
-    # one place more: a candidate is written before it is known to be one
-    found = np.empty((copies, n + 1), dtype=np.int32)
-    sizes = np.zeros(copies, dtype=np.int64)
-    reached, ties, pointed, previous = 0, 0, -1, -1
+    n, copies, count = rows.shape[1], rows.shape[0], len(wanted)
+    individual, unconditional, top = np.zeros(count), np.zeros(count), np.zeros(count)
+    best, winner = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    hit, alone = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
+    _match(
+        wanted,
+        target_cells,
+        target_numbers,
+        reach,
+        rows,
+        cells,
+        lead,
+        second,
+        row_cells,
+        row_numbers,
+        tolerances,
+        np.zeros(n),
+        np.empty(n, dtype=np.int32),
+        # one place more: a candidate is written before it is known to be one
+        np.empty((copies, n + 1), dtype=np.int32),
+        np.zeros(copies, dtype=np.int64),
+        np.zeros(copies, dtype=np.int64),
+        individual,
+        unconditional,
+        top,
+        best,
+        hit,
+        winner,
+        alone,
+    )
+    return individual, unconditional, top, best, hit, winner, alone
+
+
+@compiled
+def _match(
+    wanted: Codes,
+    target_cells: Codes,
+    target_numbers: Floats,
+    reach: int,
+    rows: npt.NDArray[np.int32],
+    cells: Codes,
+    lead: Floats,
+    second: Floats,
+    row_cells: Codes,
+    row_numbers: Floats,
+    tolerances: Floats,
+    score: Floats,
+    touched: npt.NDArray[np.int32],
+    found: npt.NDArray[np.int32],
+    sizes: Codes,
+    order: Codes,
+    individual: Floats,
+    unconditional: Floats,
+    top: Floats,
+    best: Codes,
+    hit: Booleans,
+    winner: Codes,
+    alone: Codes,
+) -> None:
+    """Write what :func:`match_sorted` returns; ``score`` to ``order`` are overwritten."""
+    copies = rows.shape[0]
+    reached, ties, pointed, previous = 0, 0, -1, int(-1.0)
     total, threshold, largest = 0.0, 0.0, 0.0
     for place in range(len(wanted)):
         i = wanted[place]
@@ -180,7 +258,8 @@ def match_sorted(
                 if size > 0:
                     total += 1.0 / size
             remaining = total
-            for j in np.argsort(sizes):
+            _ascending(sizes, order)
+            for j in order:
                 if sizes[j] == 0:
                     continue
                 share = 1.0 / sizes[j]
@@ -218,4 +297,3 @@ def match_sorted(
         hit[place] = ties > 0 and score[i] >= threshold
         winner[place] = pointed if ties == 1 else -1
         previous = i
-    return individual, unconditional, top, best, hit, winner, alone

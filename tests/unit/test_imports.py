@@ -169,3 +169,8 @@ def test_help_is_light(command):
         "    main()"
     )
     assert heavy_after(code) == set()
+
+
+def test_commands_that_read_data_load_no_library_before_it_is_used():
+    assert heavy_after("import synthdp.cli.starting") <= {"numpy", "pandas", "scipy", "numba", "pyarrow"}
+    assert heavy_after("import synthdp.pipeline\nassert 'scipy.stats' not in sys.modules") >= {"pandas"}

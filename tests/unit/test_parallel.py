@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from synthdp.parallel import each
+from synthdp.parallel import THREADS, each, one_thread
 
 
 def slow_square(x):
@@ -30,3 +30,10 @@ def test_one_job_works_where_the_caller_stands():
 def test_an_error_is_the_callers(jobs):
     with pytest.raises(ZeroDivisionError):
         list(each(lambda x: 1 / x, [1, 0], jobs=jobs))
+
+
+def test_libraries_use_one_thread_unless_told_otherwise(monkeypatch):
+    environment = {"OMP_NUM_THREADS": "3"}
+    monkeypatch.setattr("os.environ", environment)
+    one_thread()
+    assert environment == dict.fromkeys(THREADS, "1") | {"OMP_NUM_THREADS": "3"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from synthdp.arrays import Booleans, Codes, Floats
 
@@ -138,7 +138,7 @@ class Tally:
         if count.max() == 1:
             return Bound(float(mean.max()))
         variance = np.maximum(self._squares[seen] - count * mean**2, 0.0) / (count - 1)
-        half = student.ppf((1 + level) / 2, count - 1)
+        half = stdtrit(count - 1, (1 + level) / 2)
         reach = np.minimum(mean + half * np.sqrt(variance / count), 1.0)
         worst = int(np.argmax(reach))
         low = max(0.0, float(2 * mean[worst] - reach[worst]))
@@ -170,7 +170,7 @@ class Tally:
         if draws < 2:
             return Bound(value, chance=chance)
         spread = float((right - value * size).std(ddof=1)) * np.sqrt(draws) / made
-        half = float(student.ppf((1 + level) / 2, draws - 1)) * spread
+        half = float(stdtrit(draws - 1, (1 + level) / 2)) * spread
         return Bound(value, max(0.0, value - half), min(value + half, 1.0), chance)
 
     def _interval(self, values: Sequence[float], level: float) -> Bound:
@@ -205,5 +205,5 @@ def over_draws(values: Sequence[float], *, chance: float | None = None, level: f
     mean = float(found.mean()) if len(found) else float("nan")
     if len(found) < 2:
         return Bound(mean, chance=chance)
-    half = float(student.ppf((1 + level) / 2, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+    half = float(stdtrit(len(found) - 1, (1 + level) / 2) * found.std(ddof=1) / np.sqrt(len(found)))
     return Bound(mean, mean - half, mean + half, chance)

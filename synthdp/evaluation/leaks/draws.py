@@ -5,7 +5,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
@@ -199,5 +198,7 @@ def individually(own: Codes, others: Codes, *, times: int, level: float) -> int:
     """
     if not len(own):
         return 0
-    tail = stats.binom.sf(own - 1, own + others, LIKELIER / (LIKELIER + times))
+    from scipy.stats import binom
+
+    tail = binom.sf(own - 1, own + others, LIKELIER / (LIKELIER + times))
     return int(np.sum(tail <= level / len(own)))

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtri
 
 LEVEL = 0.001  # a clean release is flagged by chance once in a thousand times, per kind of leak
 NEIGHBOURS = 10
@@ -78,10 +78,12 @@ def chance_limit(hits: int, *, times: int, most: int, level: float, likelier: fl
     >>> chance_limit(0, times=10, most=100, level=0.001)
     2
     """
+    from scipy.stats import binom
+
     rate = likelier / (likelier + times)
 
     def explained(count: int) -> bool:
-        return bool(stats.binom.sf(count - 1, count + hits, rate) > level)
+        return bool(binom.sf(count - 1, count + hits, rate) > level)
 
     # the tail falls as the count grows
     low, high = 0, 1
@@ -99,16 +101,20 @@ def poisson_limit(mean: float, *, level: float) -> int:
 
     Matches under a random permutation vary less than a Poisson count of the same mean, so this errs on the quiet side.
     """
-    return int(stats.poisson.isf(level, mean))
+    from scipy.stats import poisson
+
+    return int(poisson.isf(level, mean))
 
 
 def correlation_limit(records: int, *, level: float) -> float:
     """Return the largest rank correlation, either way, that chance still explains between independent orders."""
-    return float(stats.norm.isf(level / 2) / np.sqrt(max(records - 1, 1)))
+    return float(-ndtri(level / 2) / np.sqrt(max(records - 1, 1)))
 
 
 def rank_correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
     """Return Spearman's correlation; 0 when one side is constant."""
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    return float(np.corrcoef(stats.rankdata(a), stats.rankdata(b))[0, 1])
+    from scipy.stats import rankdata
+
+    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])

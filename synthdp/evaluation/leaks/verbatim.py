@@ -82,10 +82,16 @@ class Lonely:
         return found
 
 
-@compiled
 def within(wanted: Floats, released: Floats) -> Booleans:
     """Return which of some numbers in order are among others in order."""
     found = np.zeros(len(wanted), dtype=np.bool_)
+    _within(wanted, released, found)
+    return found
+
+
+@compiled
+def _within(wanted: Floats, released: Floats, found: Booleans) -> None:
+    """Write what :func:`within` returns."""
     place = 0
     for k in range(len(wanted)):
         while place < len(released) and released[place] < wanted[k]:
@@ -93,7 +99,6 @@ def within(wanted: Floats, released: Floats) -> Booleans:
         if place == len(released):
             break
         found[k] = released[place] == wanted[k]
-    return found
 
 
 def lonely(column: Column, x: Floats) -> Lonely | None:

@@ -15,7 +15,6 @@ from synthdp.table.schema import Column
 TIE = 1e-12
 
 
-@compiled
 def search(
     labels: Codes,
     values: Floats,
@@ -28,10 +27,29 @@ def search(
     k: int,
 ) -> tuple[Codes, Floats]:
     """Return the k nearest rows of each target and the sums of their differences; equally near, the lowest rank."""
+    found, best = np.full((len(labels), k), -1, dtype=np.int64), np.full((len(labels), k), np.inf)
+    differ = np.empty(len(cell_labels), dtype=np.int64)
+    _search(labels, values, cell_labels, starts, rows, order, rank, skip, differ, found, best)
+    return found, best
+
+
+@compiled
+def _search(
+    labels: Codes,
+    values: Floats,
+    cell_labels: Codes,
+    starts: Codes,
+    rows: Floats,
+    order: Codes,
+    rank: Codes,
+    skip: Codes,
+    differ: Codes,
+    found: Codes,
+    best: Floats,
+) -> None:
+    """Write what :func:`search` returns; ``differ`` is overwritten."""
     q, c, p, cells = labels.shape[0], labels.shape[1], values.shape[1], cell_labels.shape[0]
-    found = np.full((q, k), -1, dtype=np.int64)
-    best = np.full((q, k), np.inf)
-    differ = np.empty(cells, dtype=np.int64)
+    k = found.shape[1]
     for i in range(q):
         for cell in range(cells):
             count = 0
@@ -51,7 +69,16 @@ def search(
                 # the last label says that the first number is missing: then it has been counted already
                 counted = labels[i, c - 1] == 1 or cell_labels[cell, c - 1] == 1
                 x = values[i, 0]
-                right = start if counted else start + np.searchsorted(rows[start:stop, 0], x)
+                right = left = start
+                if not counted:
+                    # the first row that is not below the target
+                    right = stop
+                    while left < right:
+                        middle = (left + right) // 2
+                        if rows[middle, 0] < x:
+                            left = middle + 1
+                        else:
+                            right = middle
                 left = right - 1
                 while left >= start or right < stop:
                     if counted:
@@ -93,7 +120,6 @@ def search(
                             found[i, after] = found[i, after - 1]
                         best[i, place] = total
                         found[i, place] = order[row]
-    return found, best
 
 
 MIDDLE = (0.01, 0.99)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.arrays import Codes, Floats, compiled
+from synthdp.arrays import Codes, Floats, compiled, part
 from synthdp.evaluation.risk.scoring import NEGLIGIBLE
 from synthdp.table.coded import distinct
 
@@ -217,7 +217,6 @@ def pattern_marginal(x: Codes, shown: Codes, pattern: Codes, log_transition: Flo
     return np.asarray(total[pattern], dtype=np.float64)
 
 
-@compiled
 def log_marginal(
     y: Floats,
     nodes: Floats,
@@ -234,8 +233,29 @@ def log_marginal(
     With ``edges`` the nodes are errors around the mean of a row's copies, weighted by the histogram of x; without, they
     are values of x of equal weight.
     """
+    found = np.zeros(y.shape[1])
+    work = np.empty(len(nodes)), np.empty(len(y))
+    _log_marginal(y, nodes, edges, prior, intercept, slope, low, width, table, *work, found)
+    return found
+
+
+@compiled
+def _log_marginal(
+    y: Floats,
+    nodes: Floats,
+    edges: Floats,
+    prior: Floats,
+    intercept: float,
+    slope: float,
+    low: float,
+    width: float,
+    table: Floats,
+    terms: Floats,
+    known: Floats,
+    found: Floats,
+) -> None:
+    """Write what :func:`log_marginal` returns; ``terms`` and ``known`` are overwritten."""
     copies, n = y.shape
-    found, terms, known = np.zeros(n), np.empty(len(nodes)), np.empty(copies)
     last = len(table) - 1.0
     for i in range(n):
         total, count = 0.0, 0
@@ -263,10 +283,9 @@ def log_marginal(
             if terms[q] > best - NEGLIGIBLE:
                 rest += np.exp(terms[q] - best)
         found[i] = best + np.log(rest) if rest > 0 else -np.inf
-    return found
 
 
-@compiled
+@part
 def _bin(edges: Floats, at: float) -> int:
     """Return the bin of a number, the outermost for those outside; edges are evenly spaced but for rounding."""
     most = len(edges) - 2

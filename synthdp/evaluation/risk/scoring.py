@@ -1,9 +1,11 @@
 """The compiled loops of the attacks that score rows; plain twins are in the tests."""
 
+from typing import NamedTuple, Self
+
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.arrays import compiled
+from synthdp.arrays import compiled, part
 from synthdp.table.microdata import Codes, Floats
 from synthdp.tagging.compiled import window
 
@@ -15,9 +17,47 @@ NEGLIGIBLE = 40.0
 BLOCK = 2048
 
 
-@compiled
+class Scored(NamedTuple):
+    """What an attack that scores rows says of each target.
+
+    Parameters
+    ----------
+    share
+        How likely its own row is to be picked.
+    winner
+        The row picked, a place among the sorted rows; -1 without candidates.
+    mine, top
+        Log posteriors of the own row and of the row picked, shape (targets, temperatures).
+    """
+
+    share: Floats
+    winner: Codes
+    mine: Floats
+    top: Floats
+
+    @classmethod
+    def of(cls, count: int, steps: int) -> Self:
+        """Return room for some targets and temperatures."""
+        nothing = np.full((2, count, steps), -np.inf)
+        return cls(np.zeros(count), np.full(count, -1, dtype=np.int64), *nothing)
+
+
+def _longest(targets: Codes, start: Codes, stop: Codes) -> int:
+    return int((stop[targets] - start[targets]).max(initial=0))
+
+
+@part
 def decide(
-    scores: Floats, size: int, first: int, own: int, pick: float, temperatures: Floats, mine: Floats, top: Floats
+    scores: Floats,
+    size: int,
+    first: int,
+    own: int,
+    pick: float,
+    temperatures: Floats,
+    powers: Floats,
+    totals: Floats,
+    mine: Floats,
+    top: Floats,
 ) -> tuple[float, int]:
     """Return how likely a target's own row is to be picked, and the row picked; write tempered log posteriors.
 
@@ -27,8 +67,9 @@ def decide(
         Of the candidates, which are the ``size`` rows from ``first``.
     own, pick
         The place of the own row, and a uniform number that decides among ties.
-    temperatures, mine, top
-        Posteriors are ∝ exp(t · score): those of the own row and of the row picked are written to the last two.
+    temperatures, powers, totals, mine, top
+        Posteriors are ∝ exp(t · score): those of the own row and of the row picked are written to the last two, the
+        two before are overwritten.
     """
     steps = len(temperatures)
     largest = -np.inf
@@ -44,8 +85,10 @@ def decide(
             if chosen == 0:
                 winner = first + k
             chosen -= 1
-    coldest = temperatures.min()
-    powers, totals = np.empty(steps), np.zeros(steps)
+    coldest = temperatures[0]
+    for t in range(steps):
+        coldest = min(coldest, temperatures[t])
+        totals[t] = 0.0
     for k in range(size):
         gap = scores[k] - largest
         if coldest * gap <= -NEGLIGIBLE:
@@ -66,7 +109,6 @@ def decide(
     return share, winner
 
 
-@compiled
 def score_rows(
     targets: Codes,
     folds: Codes,
@@ -85,7 +127,7 @@ def score_rows(
     transition: Floats,
     marginal: Floats,
     temperatures: Floats,
-) -> tuple[Floats, Codes, Floats, Floats]:
+) -> Scored:
     """Return for each target how likely its own row is to be picked, the row picked, and tempered log posteriors.
 
     Rows are sorted so that the candidates of target i are start[i] to stop[i]. The score of row r is
@@ -107,26 +149,51 @@ def score_rows(
     temperatures
         Posteriors are ∝ exp(t · score); shape (folds, T).
 
-    Returns
-    -------
-    share, winner, own posterior, posterior of the picked row
-        The last two are logarithms of shape (targets, T).
-
     Notes
     -----
     q·M + p lookups for each pair of a target and a candidate; the copies' levels are added up once for each
     combination that occurs.
     """
+    made = Scored.of(len(targets), temperatures.shape[1])
+    _score_rows(
+        *(targets, folds, start, stop, own, pick, centre, value, bins, density, level, pattern, shown, kinds),
+        *(transition, marginal, temperatures, np.empty(_longest(targets, start, stop)), np.empty(shown.shape[1])),
+        *(np.empty((2, temperatures.shape[1])), *made),
+    )
+    return made
+
+
+@compiled
+def _score_rows(
+    targets: Codes,
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    pick: Floats,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    temperatures: Floats,
+    scores: Floats,
+    said: Floats,
+    work: Floats,
+    share: Floats,
+    winner: Codes,
+    mine: Floats,
+    top: Floats,
+) -> None:
+    """Write what :func:`score_rows` returns; ``scores``, ``said`` and ``work`` are overwritten."""
     q, p = centre.shape[1], level.shape[1]
     copies, of_levels = value.shape[1], shown.shape[2]
-    count, steps = len(targets), temperatures.shape[1]
-    share, winner = np.zeros(count), np.full(count, -1, dtype=np.int64)
-    mine, top = np.full((count, steps), -np.inf), np.full((count, steps), -np.inf)
-    longest = 0
-    for i in targets:
-        longest = max(longest, stop[i] - start[i])
-    scores, said = np.empty(longest), np.empty(shown.shape[1])
-    for place in range(count):
+    for place in range(len(targets)):
         i = targets[place]
         fold, first, size = folds[i], start[i], stop[i] - start[i]
         if size == 0:
@@ -161,25 +228,30 @@ def score_rows(
                         if not np.isnan(step):
                             part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
         share[place], winner[place] = decide(
-            scores, size, first, own[i], pick[place], temperatures[fold], mine[place], top[place]
+            scores, size, first, own[i], pick[place], temperatures[fold], work[0], work[1], mine[place], top[place]
         )
-    return share, winner, mine, top
 
 
-@compiled
 def windows(cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tolerance: float) -> tuple[Codes, Codes]:
     """Return where in sorted rows each target's cell and value ± tolerance begins and ends."""
     start, stop = np.empty(len(values), dtype=np.int64), np.empty(len(values), dtype=np.int64)
+    _windows(cells, lead, target_cells, values, tolerance, start, stop)
+    return start, stop
+
+
+@compiled
+def _windows(
+    cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tolerance: float, start: Codes, stop: Codes
+) -> None:
+    """Write what :func:`windows` returns."""
     for i in range(len(values)):
         start[i], stop[i] = window(cells, lead, target_cells[i], values[i], tolerance)
-    return start, stop
 
 
 # probabilities multiplied before a logarithm is taken: floors to this power are far from the smallest number
 FACTORS = 16
 
 
-@compiled
 def score_chain(
     targets: Codes,
     folds: Codes,
@@ -196,7 +268,7 @@ def score_chain(
     column: Codes,
     floor: float,
     temperatures: Floats,
-) -> tuple[Floats, Codes, Floats, Floats]:
+) -> Scored:
     """Return for each target how likely its own row is to be picked, the row picked, and tempered log posteriors.
 
     Rows are sorted so that the candidates of target i are start[i] to stop[i]. The score of row r of kind k is
@@ -210,26 +282,50 @@ def score_chain(
     ----------
     temperatures
         Posteriors are ∝ exp(t · score); shape (folds, T).
-
-    Returns
-    -------
-    share, winner, own posterior, posterior of the picked row
-        The last two are logarithms of shape (targets, T); the winner is a place among the sorted rows.
     """
+    made = Scored.of(len(targets), temperatures.shape[1])
+    _score_chain(
+        *(targets, folds, start, stop, own, pick, kind, offset, here, there, share_here, share_there, column, floor),
+        *(temperatures, np.empty(_longest(targets, start, stop)), np.empty((2, temperatures.shape[1])), *made),
+    )
+    return made
+
+
+@compiled
+def _score_chain(
+    targets: Codes,
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    pick: Floats,
+    kind: Codes,
+    offset: Floats,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    temperatures: Floats,
+    scores: Floats,
+    work: Floats,
+    share: Floats,
+    winner: Codes,
+    mine: Floats,
+    top: Floats,
+) -> None:
+    """Write what :func:`score_chain` returns; ``scores`` and ``work`` are overwritten."""
     q, c = there.shape[1], column.shape[1]
-    count, steps = len(targets), temperatures.shape[1]
-    share, winner = np.zeros(count), np.full(count, -1, dtype=np.int64)
-    mine, top = np.full((count, steps), -np.inf), np.full((count, steps), -np.inf)
-    longest = 0
-    for i in targets:
-        longest = max(longest, stop[i] - start[i])
-    scores = np.empty(longest)
-    for place in range(count):
+    for place in range(len(targets)):
         i = targets[place]
         fold, size = folds[i], stop[i] - start[i]
         if size == 0:
             continue
-        cut = NEGLIGIBLE / temperatures[fold].min()
+        coldest = temperatures[fold, 0]
+        for t in range(1, temperatures.shape[1]):
+            coldest = min(coldest, temperatures[fold, t])
+        cut = NEGLIGIBLE / coldest
         largest = -np.inf
         for k in range(size):
             row = start[i] + k
@@ -255,6 +351,5 @@ def score_chain(
             scores[k] = score
             largest = max(largest, score)
         share[place], winner[place] = decide(
-            scores, size, start[i], own[i], pick[place], temperatures[fold], mine[place], top[place]
+            scores, size, start[i], own[i], pick[place], temperatures[fold], work[0], work[1], mine[place], top[place]
         )
-    return share, winner, mine, top

@@ -106,7 +106,6 @@ class _File:
         return np.asarray(made[:, np.isfinite(made).all(axis=0)].T)
 
 
-@compiled
 def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats, residual: Floats = NOTHING) -> Floats:
     """Return Σ v v' over complete records, v = (1, standardised terms); with ``residual`` each v times residual · v.
 
@@ -118,7 +117,17 @@ def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats
         Of the chosen terms.
     """
     width = len(chosen) + 1
-    found, v = np.zeros((width, width)), np.ones(width)
+    found = np.zeros((width, width))
+    _cross(values, chosen, centre, spread, residual, np.ones(width), found)
+    return found
+
+
+@compiled
+def _cross(
+    values: Floats, chosen: Codes, centre: Floats, spread: Floats, residual: Floats, v: Floats, found: Floats
+) -> None:
+    """Write what :func:`cross_products` returns; ``v`` is overwritten."""
+    width = len(chosen) + 1
     for i in range(values.shape[1]):
         known = True
         v[0] = 1.0
@@ -139,7 +148,6 @@ def cross_products(values: Floats, chosen: Codes, centre: Floats, spread: Floats
     for j in range(width):
         for k in range(j):
             found[k, j] = found[j, k]
-    return found
 
 
 def evaluate_panel(comparison: Comparison, *, default_rule: str, rng: np.random.Generator) -> dict[str, Any]:

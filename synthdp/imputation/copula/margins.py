@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 from scipy.special import ndtr, ndtri
 
 from synthdp.table.microdata import Codes, Floats
@@ -213,6 +213,8 @@ class ParametricMargin(NumberMargin):
             x = np.clip(center + spread * z, low, high)
             latents = (self.values - center) / spread
         else:
+            from scipy import stats
+
             width = high - low if self.family == "beta" else 1.0
             share = self._inside((self.values - low) / width)
             law: Any

@@ -17,13 +17,11 @@ Adler (1981), Physical Review D 23(12), 2901-2904, and Neal (1998), in Learning 
 """
 
 import math
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from synthdp.arrays import Kernel, compiled
+from synthdp.arrays import Kernel, compiled, jit
 from synthdp.imputation.copula.latent import Singles
 
 FARTHEST = 37.0  # beyond it the normal tail is zero in floating point
@@ -145,8 +143,7 @@ L3, L5, L7, L9 = F(1 / 3), F(1 / 5), F(1 / 7), F(1 / 9)
 
 def vectorised(function: Kernel) -> Kernel:
     """Return a compiled function whose loops become vector instructions: fused products, no check of divisors."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
-    return cast(Kernel, njit(**options)(function))
+    return jit(function, error_model="numpy", fastmath={"contract", "nsz"})
 
 
 @vectorised

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from synthdp.arrays import Booleans, compiled
+from synthdp.arrays import Booleans, compiled, part
 from synthdp.imputation.trees.binning import Bins, Nodes, Records, Room, Split, Words
 from synthdp.table.microdata import Codes, Floats
 
@@ -21,10 +21,11 @@ WORD = 64
 ROUNDING = 1e-12
 
 
-@compiled
+@part
 def _tally(codes: Bins, here: Records, room: Room) -> int:
     """Sum records, weights and responses by bin; return how many bins occur."""
-    k = 0
+    # a literal would be a type of its own, for which all that k is passed to is compiled once more
+    k = int(0.0)
     for i in range(len(here.rows)):
         b = codes[here.rows[i]]
         t = room.slot[b]
@@ -42,7 +43,7 @@ def _tally(codes: Bins, here: Records, room: Room) -> int:
     return k
 
 
-@compiled
+@part
 def _cells(here: Records, k: int, room: Room) -> None:
     """Sum weights by bin and class, as a list of the combinations that occur."""
     at = 0
@@ -69,7 +70,7 @@ def _cells(here: Records, k: int, room: Room) -> None:
         first, room.end[t] = room.end[t], cells
 
 
-@compiled
+@part
 def _principal(k: int, room: Room) -> None:
     """Set each slot's key to its class shares' score on their first principal direction, by power iteration.
 
@@ -105,7 +106,7 @@ def _principal(k: int, room: Room) -> None:
             first = room.end[t]
 
 
-@compiled
+@part
 def _sort(k: int, room: Room) -> None:
     """List the first k slots in the order of their keys (Shell's sort: no memory of its own, quick to compile)."""
     key, order = room.key, room.order
@@ -124,7 +125,7 @@ def _sort(k: int, room: Room) -> None:
         gap //= 3
 
 
-@compiled
+@part
 def _scan(classes: int, k: int, n: int, min_leaf: int, room: Room) -> tuple[float, int]:
     """Return the largest gain over the cuts of the sorted slots, and how many slots are left of it.
 
@@ -167,7 +168,7 @@ def _scan(classes: int, k: int, n: int, min_leaf: int, room: Room) -> tuple[floa
     return best, cut
 
 
-@compiled
+@part
 def _search(
     codes: Bins, ordered: bool, missing: int, here: Records, limits: Codes, room: Room
 ) -> tuple[float, int, int, bool]:
@@ -191,15 +192,19 @@ def _search(
     last = room.order[k - 1]
     if ordered and room.bins[last] == missing:
         # missing has no place in the order: try it at the other end too
-        room.order[1:k], room.order[0] = room.order[: k - 1].copy(), last
+        for position in range(k - 1, 0, -1):
+            room.order[position] = room.order[position - 1]
+        room.order[0] = last
         other, other_cut = _scan(classes, k, len(here.rows), min_leaf, room)
         if other > gain:
             return other, other_cut, k, True
-        room.order[: k - 1], room.order[k - 1] = room.order[1:k].copy(), last
+        for position in range(k - 1):
+            room.order[position] = room.order[position + 1]
+        room.order[k - 1] = last
     return gain, cut, k, False
 
 
-@compiled
+@part
 def _center(y: Floats, w: Floats, classes: int, room: Room) -> float:
     """Return the node's impurity; numbers are centred in place, classes weighed into ``whole``."""
     weight, total, squares = 0.0, 0.0, 0.0
@@ -220,7 +225,7 @@ def _center(y: Floats, w: Floats, classes: int, room: Room) -> float:
     return weight - squares / weight
 
 
-@compiled
+@part
 def _partition(goes_left: Booleans, values: Any, spare: Any) -> None:
     """Move what goes left to the front, both sides keeping their order."""
     at, kept = 0, 0
@@ -231,10 +236,11 @@ def _partition(goes_left: Booleans, values: Any, spare: Any) -> None:
         else:
             spare[kept] = values[i]
             kept += 1
-    values[at:] = spare[:kept]
+    for i in range(kept):
+        values[at + i] = spare[i]
 
 
-@compiled
+@part
 def _choose(
     codes: Bins,
     ordered: Booleans,
@@ -257,14 +263,16 @@ def _choose(
     return best
 
 
-@compiled
+@part
 def _sets(words: Words, used: int, size: int, split: Split, otherwise: bool, room: Room) -> Words:
     """Return the words with ``size`` more: a bit per bin, set where it goes left; ``otherwise`` for absent bins."""
     if used + size > len(words):
         wider = np.zeros(2 * len(words) + size, dtype=np.uint64)
-        wider[:used] = words[:used]
+        for word in range(used):
+            wider[word] = words[word]
         words = wider
-    words[used : used + size] = ~np.uint64(0) if otherwise else np.uint64(0)
+    for word in range(used, used + size):
+        words[word] = ~np.uint64(0) if otherwise else np.uint64(0)
     for position in range(split.bins):
         b = room.best[position]
         word, bit = used + b // WORD, np.uint64(1) << np.uint64(b % WORD)
@@ -272,7 +280,7 @@ def _sets(words: Words, used: int, size: int, split: Split, otherwise: bool, roo
     return words
 
 
-@compiled
+@part
 def goes_left(code: int, ordered: bool, missing: int, threshold: int, missing_left: bool, words: Words) -> bool:
     """Return which way a bin goes: by threshold, or by its bit from word ``threshold`` on."""
     if not ordered:
@@ -305,7 +313,7 @@ def grow(
     complexity
         The smallest gain of a split, as a share of the root's impurity.
     """
-    words, used, made, node, least = np.zeros(16, dtype=np.uint64), 0, 1, 0, 0.0
+    words, used, made, node, least = np.zeros(16, dtype=np.uint64), int(0.0), 1, 0, 0.0
     while node < made:
         start, end = nodes.start[node], nodes.end[node]
         here = Records(records.rows[start:end], records.y[start:end], records.w[start:end])
@@ -319,7 +327,9 @@ def grow(
         if split.feature < 0:
             continue
         f, bins, parent = split.feature, room.best, node - 1
-        middle = start + room.best_records[: split.cut].sum()
+        middle = start
+        for position in range(split.cut):
+            middle += room.best_records[position]
         # a bin that does not occur here goes the way most records go
         mostly_left = 2 * (middle - start) >= end - start
         known = bins[0] == missing[f] or bins[split.bins - 1] == missing[f]

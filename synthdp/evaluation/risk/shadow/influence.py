@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
@@ -62,12 +62,14 @@ def ordinary_influence(
     working = [_standard(data, column) for column in moving if not column.kind.categorical]
     varying = [values for values in working if values is not None]
     if varying:
+        from scipy.stats import chi2
+
         z = np.column_stack(varying)
         p = z.shape[1]
         correlation = np.atleast_2d(np.corrcoef(z, rowvar=False)) + RIDGE * np.eye(p)
         aimed = z[targets]
         m2 = np.einsum("ij,ij->i", aimed, np.linalg.solve(correlation, aimed.T).T)
-        m2 = np.minimum(m2, stats.chi2.ppf(1 - BEYOND / len(frame), p))
+        m2 = np.minimum(m2, chi2.ppf(1 - BEYOND / len(frame), p))
         length += leverage * m2 + (m2**2 - 2 * m2 + p) / 2
     for column in moving:
         if column.kind.categorical:
@@ -75,7 +77,7 @@ def ordinary_influence(
             _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
             length += leverage * (len(frame) / np.maximum(counts[place[targets]], FEWEST_PEOPLE) - 1)
     noise = (0.0 if known else 0.5) + 2 / copies
-    return np.asarray(stats.norm.cdf(np.sqrt(np.maximum(length, 0.0) / rows / noise / 2)))
+    return np.asarray(special.ndtr(np.sqrt(np.maximum(length, 0.0) / rows / noise / 2)))
 
 
 def finding(low: float | None, influence: float) -> Finding | None:

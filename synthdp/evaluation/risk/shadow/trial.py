@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from synthdp.arrays import Booleans
 from synthdp.evaluation.risk.rates import LEVEL, NOTHING, Estimate, below
@@ -96,7 +96,7 @@ def mean_auc(scores: Floats, rounds: Rounds) -> tuple[Estimate, Floats]:
     # targets that were never both in and out move nothing
     taking_part = int(rounds.played.any(axis=1).sum())
     variance = float(np.sum((moves / judged) ** 2)) * taking_part / max(1, taking_part - 1)
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, max(1, taking_part - 1))) * np.sqrt(variance)
+    half = float(stdtrit(max(1, taking_part - 1), 0.5 + LEVEL / 2)) * np.sqrt(variance)
     low, high = value - half, value + half
     sure = ((1 - LEVEL) / 2) ** (1 / fewest)
     if value == 1:

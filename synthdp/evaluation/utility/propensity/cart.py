@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from synthdp.arrays import Booleans, compiled
+from synthdp.arrays import Booleans, compiled, part
 from synthdp.evaluation.utility.propensity.stacking import Bins, Stack, widths
 from synthdp.table.microdata import Codes, Floats
 
@@ -43,7 +43,7 @@ class Nodes(NamedTuple):
     left: Codes
 
 
-@compiled
+@part
 def _before(a: int, b: int, tally: Codes, ordered: bool) -> bool:
     """Return whether bin a comes before bin b: by number, or by its share of synthetic records."""
     if ordered:
@@ -51,7 +51,7 @@ def _before(a: int, b: int, tally: Codes, ordered: bool) -> bool:
     return bool((tally[a] >> HALF) * (tally[b] & LOW) < (tally[b] >> HALF) * (tally[a] & LOW))
 
 
-@compiled
+@part
 def _sort(order: Codes, k: int, tally: Codes, ordered: bool) -> None:
     """Sort the first k bins (Shell's sort: no memory of its own, quick to compile)."""
     gap = 1
@@ -67,13 +67,14 @@ def _sort(order: Codes, k: int, tally: Codes, ordered: bool) -> None:
         gap //= 3
 
 
-@compiled
+@part
 def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool, tally: Codes, order: Codes) -> int:
     """Count records by bin, list the bins that occur in the order they are cut, and return how many there are.
 
     ``tally`` is zero before; the caller clears the bins that are listed.
     """
-    k = 0
+    # a literal would be a type of its own, for which all that k is passed to is compiled once more
+    k = int(0.0)
     if width > SPARSE * len(rows):
         for i in range(len(rows)):
             b = codes[rows[i]]
@@ -82,7 +83,7 @@ def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool,
                 k += 1
             tally[b] += 1 + (np.int64(label[rows[i]]) << HALF)
         if ordered:
-            _sort(order, k, tally, True)
+            _sort(order, k, tally, ordered)
     else:
         for i in range(len(rows)):
             tally[codes[rows[i]]] += 1 + (np.int64(label[rows[i]]) << HALF)
@@ -91,11 +92,11 @@ def _tally(codes: Binned, label: Labels, rows: Codes, width: int, ordered: bool,
                 order[k] = b
                 k += 1
     if not ordered:
-        _sort(order, k, tally, False)
+        _sort(order, k, tally, ordered)
     return k
 
 
-@compiled
+@part
 def _cut(tally: Codes, order: Codes, k: int, n: int, s: int, min_leaf: int) -> tuple[float, int]:
     """Return the largest fall of the Gini index over the cuts of sorted bins, and how many bins are left of it.
 
@@ -117,7 +118,6 @@ def _cut(tally: Codes, order: Codes, k: int, n: int, s: int, min_leaf: int) -> t
     return best, cut
 
 
-@compiled
 def grow(
     codes: Binned, ordered: Booleans, widths: Codes, label: Labels, limits: Codes, hopeless: float
 ) -> tuple[Codes, Nodes]:
@@ -134,15 +134,42 @@ def grow(
     hopeless
         A node with no more records than this of either class cannot survive pruning and is not split.
     """
+    n = codes.shape[1]
+    most, widest = 2 * (n // int(limits[0])) + 3, int(widths.max(initial=1))
+    start, end, synthetic, left, depth = np.zeros((5, most), dtype=np.int64)
+    left -= 1
+    rows = np.arange(n, dtype=np.int64)
+    tally, order, best = np.zeros((3, widest), dtype=np.int64)
+    goes_left, spare = np.zeros(widest, dtype=np.bool_), np.empty(n, dtype=np.int64)
+    made = _grow(
+        *(codes, ordered, widths, label, limits, hopeless, spare, tally, order, best, goes_left, depth),
+        *(rows, start, end, synthetic, left),
+    )
+    return rows, Nodes(*(one[:made].copy() for one in (start, end, synthetic, left)))
+
+
+@compiled
+def _grow(
+    codes: Binned,
+    ordered: Booleans,
+    widths: Codes,
+    label: Labels,
+    limits: Codes,
+    hopeless: float,
+    spare: Codes,
+    tally: Codes,
+    order: Codes,
+    best: Codes,
+    goes_left: Booleans,
+    depth: Codes,
+    rows: Codes,
+    start: Codes,
+    end: Codes,
+    synthetic: Codes,
+    left: Codes,
+) -> int:
+    """Sort the records node by node, write the nodes and return how many there are; the rest is overwritten."""
     n, min_leaf = codes.shape[1], limits[0]
-    most, widest = 2 * (n // min_leaf) + 3, 1
-    for f in range(len(widths)):
-        widest = max(widest, widths[f])
-    start, end, depth = np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64)
-    synthetic, left = np.zeros(most, np.int64), np.full(most, -1, np.int64)
-    rows, spare = np.arange(n), np.empty(n, np.int64)
-    tally, order, best = np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(widest, np.int64)
-    goes_left = np.zeros(widest, np.bool_)
     end[0] = n
     for i in range(n):
         synthetic[0] += label[i]
@@ -163,7 +190,8 @@ def grow(
                 tally[order[position]] = 0
             if found > gain:
                 gain, feature, cut, bins = found, f, at, k
-                best[:k] = order[:k]
+                for position in range(k):
+                    best[position] = order[position]
         if feature < 0:
             continue
         for position in range(bins):
@@ -185,10 +213,9 @@ def grow(
         start[made + 1], end[made + 1], synthetic[made + 1] = middle, last, s - inside
         depth[made] = depth[made + 1] = depth[here] + 1
         made += 2
-    return rows, Nodes(start[:made].copy(), end[:made].copy(), synthetic[:made].copy(), left[:made].copy())
+    return made
 
 
-@compiled
 def prune(nodes: Nodes, price: float) -> Booleans:
     """Return which nodes are split when each split must save ``price`` misclassified records on average.
 
@@ -202,16 +229,33 @@ def prune(nodes: Nodes, price: float) -> Booleans:
     described in Therneau and Atkinson (1997), An introduction to recursive partitioning using the rpart routines.
     """
     made = len(nodes.start)
-    split, stage = np.zeros(made, np.bool_), np.zeros(made, np.int64)
-    allowed, most = np.full(made, np.inf), np.zeros(made)
-    worth, risk, splits, own = np.full(made, price), np.zeros(made), np.zeros(made, np.int64), np.zeros(made)
-    for node in range(made):
-        own[node] = min(nodes.synthetic[node], nodes.end[node] - nodes.start[node] - nodes.synthetic[node])
-    stack = np.zeros(made + 1, np.int64)
+    own = np.minimum(nodes.synthetic, nodes.end - nodes.start - nodes.synthetic).astype(np.float64)
+    allowed, most, risk, worth = np.full(made, np.inf), np.zeros(made), np.zeros(made), np.full(made, price)
+    splits, stage, stack = (np.zeros(made + 1, dtype=np.int64) for _ in range(3))
+    split = np.zeros(made, dtype=np.bool_)
+    _prune(nodes.left, own, price, allowed, most, risk, worth, splits, stage, stack, split)
+    return split
+
+
+@compiled
+def _prune(
+    left: Codes,
+    own: Floats,
+    price: float,
+    allowed: Floats,
+    most: Floats,
+    risk: Floats,
+    worth: Floats,
+    splits: Codes,
+    stage: Codes,
+    stack: Codes,
+    split: Booleans,
+) -> None:
+    """Write what :func:`prune` returns; ``own`` is what a node misclassifies as a leaf, the rest is overwritten."""
     top = 1
     while top > 0:
         node = stack[top - 1]
-        first, second = nodes.left[node], nodes.left[node] + 1
+        first, second = left[node], left[node] + 1
         if stage[node] == 0:
             risk[node], most[node] = own[node], min(own[node], allowed[node])
             if first < 0 or most[node] <= price:
@@ -235,26 +279,38 @@ def prune(nodes: Nodes, price: float) -> Booleans:
             if value > price:
                 worth[node], split[node] = value, True
                 risk[node], splits[node] = weak_risk + strong_risk, weak_splits + strong_splits + 1
-    return split
 
 
-@compiled
 def shares(rows: Codes, nodes: Nodes, split: Booleans) -> Floats:
     """Return the share of synthetic records in the leaf of each record."""
     found = np.empty(len(rows))
-    stack = np.zeros(len(split) + 1, np.int64)
+    _shares(rows, *nodes, split, np.zeros(len(split) + 1, dtype=np.int64), found)
+    return found
+
+
+@compiled
+def _shares(
+    rows: Codes,
+    start: Codes,
+    end: Codes,
+    synthetic: Codes,
+    left: Codes,
+    split: Booleans,
+    stack: Codes,
+    found: Floats,
+) -> None:
+    """Write what :func:`shares` returns; ``stack`` is overwritten."""
     top = 1
     while top > 0:
         top -= 1
         node = stack[top]
         if split[node]:
-            stack[top], stack[top + 1] = nodes.left[node], nodes.left[node] + 1
+            stack[top], stack[top + 1] = left[node], left[node] + 1
             top += 2
         else:
-            share = nodes.synthetic[node] / (nodes.end[node] - nodes.start[node])
-            for i in range(nodes.start[node], nodes.end[node]):
+            share = synthetic[node] / (end[node] - start[node])
+            for i in range(start[node], end[node]):
                 found[rows[i]] = share
-    return found
 
 
 # as synthpop's utility.gen sets rpart
@@ -283,7 +339,7 @@ class Cart:
     @classmethod
     def of(cls, stack: Stack) -> Self:
         """Return the tree of a stack, columns put into bins."""
-        codes = stack.bins()
+        codes = np.ascontiguousarray(stack.bins())
         return cls(stack, codes, widths(codes))
 
     def scores(self, label: Floats) -> Floats:
