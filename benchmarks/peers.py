@@ -14,8 +14,8 @@ children and imports too), which a busy machine changes less than the clock ("wa
 Keys are sex, age, placesize and edu for everybody. synthpop's disclosure tables need numbers in groups (20 here): with
 single values they take more memory than 20 GB. Its permutation null has 50 fits per copy, ours 50 over all copies and
 fewer for large files: both are the defaults. Who is not done after --limit seconds is stopped, and the ratio is then a
-lower bound ("at least"); how many permutations synthpop had begun tells what all would have taken ("projected"). Needs
-Rscript with synthpop (R_LIBS may say where) and a Python with sdv (--sdv); what is not there is left out and named.
+lower bound ("at least"); the trees of its null that synthpop had begun tell what all would have taken ("projected").
+Needs Rscript with synthpop (R_LIBS may say where) and a Python with sdv (--sdv); who is not there is left out by name.
 
 Examples:
   python benchmarks/peers.py --sizes 10000
@@ -45,13 +45,9 @@ UNJUDGED = {"one_auto": "auto", "one_copula": "copula"}
 PEER_OF = {"cart": "synthpop", "default": "synthpop", "verdict": "synthpop"} | dict.fromkeys(UNJUDGED, "sdv")
 OWN = tuple(PEER_OF)
 SLOWEST = "utility.gen"  # most of synthpop's time; ratios are also given without it
-PERMUTATIONS = 5 * 50
+FITS = 5 * (1 + 50)  # of its null: for every copy the tree itself and 50 permutations
 MAKING = ("syn", "fit", "sample")  # what peers call the stages that make copies
-NUMBERS: dict[str, dict[str, Any]] = {
-    "age": {"tolerance": 2, "decimals": 1},
-    "income": {"transform": "log", "decimals": 0},
-    "bmi": {"decimals": 1},
-}
+NUMBERS: dict[str, dict[str, Any]] = {"age": {"tolerance": 2}, "income": {"transform": "log"}, "bmi": {}}
 SCALES = {
     "edu": ["PRIMARY/NO EDUCATION", "VOCATIONAL/GRAMMAR", "SECONDARY", "POST-SECONDARY OR HIGHER"],
     "ls": ["TERRIBLE", "UNHAPPY", "MOSTLY DISSATISFIED", "MIXED", "MOSTLY SATISFIED", "PLEASED", "DELIGHTED"],
@@ -65,7 +61,12 @@ def settings(what: str, path: Path) -> dict[str, Any]:
     for name in COLUMNS:
         variables[name] = {"role": "replace", "key": name in KEYS}
         if name in NUMBERS:
-            variables[name] |= {"kind": "continuous", "bounds_from": "data", **NUMBERS[name]}
+            variables[name] |= {
+                "kind": "continuous",
+                "bounds_from": "data",
+                "decimals": int(name != "income"),
+                **NUMBERS[name],
+            }
             masks[name] = {"method": "gaussian", "sd": 1.0}
         elif name in SCALES or name in ("sex", "smoke"):
             variables[name] |= {"kind": "ordinal", "levels": SCALES[name]} if name in SCALES else {"kind": "binary"}
@@ -129,10 +130,10 @@ def watched(command: Sequence[str], limit: float, errors: Path) -> dict[str, Any
     cpu, wall = used.ru_utime + used.ru_stime, time.perf_counter() - began
     took = {"cpu": round(cpu, 2), "wall": round(wall, 1), "stopped": stopped, "stages": stages}
     # synthpop says which permutation it is at, so a stopped null tells what all of it would have taken
-    begun = sum(len(line.split()) - 1 for line in lines if line.startswith("synthesis "))
+    begun = sum(len(line.split()) for line in lines if line.startswith("synthesis "))
     if stopped and begun:
         rest = cpu - sum(stages.values())
-        took |= {"permutations": begun, "projected": round(cpu + rest * (PERMUTATIONS / begun - 1))}
+        took |= {"fits": begun, "projected": round(cpu + rest * (FITS / begun - 1))}
     return took
 
 
@@ -191,7 +192,7 @@ def measure(n: int, arguments: argparse.Namespace, folder: Path, earlier: dict[s
 
 
 RATIOS = f"""Ratios are the peer's processor seconds over ours: of everything ("at least" where the peer was stopped),
-projected to all permutations, without `{SLOWEST}` (the null by permutations), and of making the copies alone."""
+projected to all trees of its null, without `{SLOWEST}` (the null by permutations), and of making the copies alone."""
 
 
 def rows(found: dict[str, dict[str, Any]]) -> list[Sequence[object]]:
