@@ -47,7 +47,8 @@ OWN = tuple(PEER_OF)
 SLOWEST = "utility.gen"  # most of synthpop's time; ratios are also given without it
 FITS = 5 * (1 + 50)  # of its null: for every copy the tree itself and 50 permutations
 MAKING = ("syn", "fit", "sample")  # what peers call the stages that make copies
-NUMBERS: dict[str, dict[str, Any]] = {"age": {"tolerance": 2}, "income": {"transform": "log"}, "bmi": {}}
+FINE = {"decimals": 1}
+NUMBERS: dict[str, Any] = {"age": {"tolerance": 2} | FINE, "income": {"transform": "log", "decimals": 0}, "bmi": FINE}
 SCALES = {
     "edu": ["PRIMARY/NO EDUCATION", "VOCATIONAL/GRAMMAR", "SECONDARY", "POST-SECONDARY OR HIGHER"],
     "ls": ["TERRIBLE", "UNHAPPY", "MOSTLY DISSATISFIED", "MIXED", "MOSTLY SATISFIED", "PLEASED", "DELIGHTED"],
@@ -61,12 +62,7 @@ def settings(what: str, path: Path) -> dict[str, Any]:
     for name in COLUMNS:
         variables[name] = {"role": "replace", "key": name in KEYS}
         if name in NUMBERS:
-            variables[name] |= {
-                "kind": "continuous",
-                "bounds_from": "data",
-                "decimals": int(name != "income"),
-                **NUMBERS[name],
-            }
+            variables[name] |= {"kind": "continuous", "bounds_from": "data", **NUMBERS[name]}
             masks[name] = {"method": "gaussian", "sd": 1.0}
         elif name in SCALES or name in ("sex", "smoke"):
             variables[name] |= {"kind": "ordinal", "levels": SCALES[name]} if name in SCALES else {"kind": "binary"}
