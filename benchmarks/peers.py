@@ -16,6 +16,7 @@ single values they take more memory than 20 GB. Its permutation null has 50 fits
 fewer for large files: both are the defaults. Who is not done after --limit seconds is stopped, and the ratio is then a
 lower bound ("at least"); the trees of its null that synthpop had begun tell what all would have taken ("projected").
 Needs Rscript with synthpop (R_LIBS may say where) and a Python with sdv (--sdv); who is not there is left out by name.
+Ratios are the peer's processor seconds over ours: of everything, projected, without utility.gen, of the copies alone.
 
 Examples:
   python benchmarks/peers.py --sizes 10000
@@ -170,7 +171,7 @@ def measure(n: int, arguments: argparse.Namespace, folder: Path, earlier: dict[s
     """Return the seconds of everybody on one file, and the ratios."""
     path = folder / f"survey{n}.csv"
     survey(arguments.data / "sd2011.csv", n).to_csv(path, index=False)
-    found: dict[str, Any] = {name: earlier[name] for name in ("synthpop", "sdv") if name in earlier}
+    found: dict[str, Any] = {who: took | {"earlier": True} for who, took in earlier.items() if who not in OWN}
     for who in arguments.only:
         command = command_of(who, path, folder, arguments)
         errors = folder / f"{who}{n}.txt"
@@ -187,20 +188,19 @@ def measure(n: int, arguments: argparse.Namespace, folder: Path, earlier: dict[s
     return found
 
 
-RATIOS = f"""Ratios are the peer's processor seconds over ours: of everything ("at least" where the peer was stopped),
-projected to all trees of its null, without `{SLOWEST}` (the null by permutations), and of making the copies alone."""
-
-
 def rows(found: dict[str, dict[str, Any]]) -> list[Sequence[object]]:
     """Return the lines of the table."""
     lines: list[Sequence[object]] = []
     for n, everybody in found.items():
         for who, took in everybody.items():
-            stages = ", ".join(f"{name} {seconds:g}" for name, seconds in took["stages"].items())
-            used = f"{'stopped at ' * took['stopped']}{took['cpu']:g}"
-            times = f"{'at least ' * took['at_least']}{took['ratio']:g}" if "ratio" in took else ""
-            more = [took.get(name, "") for name in ("projected", "cheap", "making")]
-            lines.append((f"{int(n):,}", who, used, took["wall"], stages, times, *more))
+            stages = ", ".join(f"{stage} {seconds:g}" for stage, seconds in took["stages"].items())
+            name = f"{who}{' (earlier)' * ('earlier' in took)}"
+            used = f"stopped at {took['cpu']:g} of {took.get('projected', '?')}" if took["stopped"] else took["cpu"]
+            found_ratios: list[object] = [""] * 4
+            if "ratio" in took:
+                times = f"{'at least ' * took['at_least']}{took['ratio']:g}"
+                found_ratios = [times, *(took.get(kind, "") for kind in ("projected", "cheap", "making"))]
+            lines.append((f"{int(n):,}", name, used, took["wall"], stages, *found_ratios))
     return lines
 
 
@@ -213,8 +213,8 @@ def save(out: Path, found: dict[str, Any], page: str) -> None:
     (out / "results.json").write_text(json.dumps(found, indent=1) + "\n")
     about = (__doc__ or "").split("\n\n", 1)[1].split("Examples:")[0].strip()
     head = "# From file to judged copies, beside synthpop and SDV"
-    again = "Regenerate: `python benchmarks/peers.py --sdv PYTHON --out reports/peers`."
-    (out / "README.md").write_text(f"{head}\n\n{about}\n\n{RATIOS}\n\n{page}\n\n{again}\n")
+    again = "Regenerate: `python benchmarks/peers.py --sdv PYTHON --out reports/peers`.\n"
+    (out / "README.md").write_text("\n\n".join((head, about, page, again)))
 
 
 def main() -> None:
@@ -235,12 +235,10 @@ def main() -> None:
         return
     earlier = json.loads(arguments.beside.read_text()) if arguments.beside else {}
     with tempfile.TemporaryDirectory() as folder:
-        for who in OWN:  # a small file loads and compiles what the large ones then find
-            small = Path(folder) / "small.csv"
-            survey(arguments.data / "sd2011.csv", 1000).to_csv(small, index=False)
-            command = command_of(who, small, Path(folder), arguments)
-            if command and who in arguments.only:
-                watched(command, arguments.limit, Path(folder) / "small.txt")
+        small = Path(folder) / "small.csv"
+        survey(arguments.data / "sd2011.csv", 1000).to_csv(small, index=False)
+        for who in set(OWN) & set(arguments.only):  # loads and compiles what the large files then find
+            watched(command_of(who, small, Path(folder), arguments) or [], arguments.limit, Path(folder) / "small.txt")
         found = {str(n): measure(n, arguments, Path(folder), earlier.get(str(n), {})) for n in arguments.sizes}
     page = table(HEAD, rows(found))
     print(page)
