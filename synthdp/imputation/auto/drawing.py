@@ -9,7 +9,7 @@ import numpy as np
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.design import Encoding
 from synthdp.imputation.auto.levels import Levels
-from synthdp.imputation.auto.matching import matched
+from synthdp.imputation.auto.matching import Tilt, matched
 from synthdp.imputation.auto.numbers import Linear
 from synthdp.imputation.auto.totals import Totals
 from synthdp.imputation.model import Task
@@ -61,6 +61,7 @@ class AutoParameters:
         """
         drawn = np.empty((len(self.branches), self.codes.shape[1]))
         alone = len(self.branches) == 1 and self.totals is None
+        tilt: Tilt | None = None
         for rows in self._blocks():
             here = self.of(np.arange(rows.start, min(rows.stop, self.codes.shape[1])))
             heard = [_heard(evidence[branch.name][rows], branch.value) for branch in self.branches]
@@ -77,7 +78,7 @@ class AutoParameters:
                 drawn[:, rows] = choose_path(paths, rng=rng).values
                 continue
             values = {branch.name: paths.values[j] for j, branch in enumerate(self.branches)}
-            taken = matched(self.totals, here.rows, values, paths.log_weight, rng=rng)
+            taken, tilt = matched(self.totals, here.rows, values, paths.log_weight, tilt, rng=rng)
             drawn[:, rows] = paths.values[:, np.arange(len(taken)), taken]
         return {branch.name: drawn[j] for j, branch in enumerate(self.branches)}
 

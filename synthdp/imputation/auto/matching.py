@@ -39,16 +39,27 @@ RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 20, 60, 0.1
 PRIOR_SD = 10.0
 # records that the curvature is taken from, at most, and that the walk takes at a time
 CURVED, STRIDE = 4_000, 4_096
+# records by which totals are chosen in files of more than twice as many
+SPACED = 8_000
 # what is added to the variances of totals in units of their sd, where all records tell, and where some do
 ALL, SOME = 1e-4, 0.05
 # how little the walk heeds what is off, per total
 SLACK = 4.0
 
 
+Tilt = tuple[list[Total], Floats]
+
+
 def matched(
-    totals: Totals, rows: Codes, values: Mapping[str, Floats], log_weight: Floats, *, rng: np.random.Generator
-) -> Codes:
-    """Return which path each record takes.
+    totals: Totals,
+    rows: Codes,
+    values: Mapping[str, Floats],
+    log_weight: Floats,
+    before: Tilt | None = None,
+    *,
+    rng: np.random.Generator,
+) -> tuple[Codes, Tilt]:
+    """Return which path each record takes, and the totals with their λ.
 
     Cost O(n · (paths · features + t²)) for each of some tens of steps, with t totals, and O(n · features · kept²) to
     choose them.
@@ -59,24 +70,37 @@ def matched(
         The records, as places in the file.
     values
         The paths of every replaced column, records by paths.
+    before
+        What was found for another part of the file: its totals are matched here too.
     """
     allowed = np.isfinite(log_weight).any(axis=1, keepdims=True)
     problem = Problem(totals.kept[rows], totals.records(rows), totals.paths(values), np.where(allowed, log_weight, 0.0))
+    if before is None or not before[0]:
+        chosen, tilt = _chosen(totals, rows, problem)
+    else:
+        chosen, tilt = before[0], problem.solve(*before)
+    return problem.walk(chosen, problem.shares(chosen, tilt), rng=rng), (chosen, tilt)
+
+
+def _chosen(totals: Totals, rows: Codes, problem: "Problem") -> Tilt:
+    """Return the totals that are matched, and λ; in large files both are first found by evenly spaced records."""
+    size = int(np.clip(len(rows) // (RECORDS_A_TOTAL * ROUNDS), 1, MOST_A_ROUND))
+    large = len(rows) > 2 * SPACED
+    part = np.arange(0, len(rows), len(rows) // SPACED) if large else np.arange(len(rows))
+    some = problem.of(part) if large else problem
     chosen: list[Total] = []
     tilt = np.empty(0)
-    size = int(np.clip(len(rows) // (RECORDS_A_TOTAL * ROUNDS), 1, MOST_A_ROUND))
     # the last round is for bins, so that they take no place of what analysts estimate
     for turn in range(ROUNDS + 1):
-        shares = problem.shares(chosen, tilt)
-        means = problem.means(shares)
-        reach = np.sqrt(problem.variances(shares, means))
-        new = totals.farthest(
-            rows, problem.seen - means, reach, taken=chosen, most=size, near=NEAR, bins=turn == ROUNDS
-        )
+        shares = some.shares(chosen, tilt)
+        means = some.means(shares)
+        reach = np.sqrt(some.variances(shares, means))
+        left, bins = some.seen - means, turn == ROUNDS
+        new = totals.farthest(rows[part], left, reach, taken=chosen, most=size, near=NEAR, bins=bins)
         if new:
             chosen += new
-            tilt = problem.solve(chosen, np.concatenate([tilt, np.zeros(len(new))]))
-    return problem.walk(chosen, problem.shares(chosen, tilt), rng=rng)
+            tilt = some.solve(chosen, np.concatenate([tilt, np.zeros(len(new))]))
+    return chosen, problem.solve(chosen, tilt) if large and chosen else tilt
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,6 +121,10 @@ class Problem:
     seen: Floats
     drawn: Floats
     base: Floats
+
+    def of(self, rows: Codes) -> "Problem":
+        """Return the same for some of the records."""
+        return Problem(self.kept[rows], self.seen[rows], self.drawn[:, rows], self.base[rows])
 
     def products(self, chosen: list[Total], rows: Codes | slice = slice(None)) -> Floats:
         """Return what each total multiplies its feature by: one column each."""
@@ -155,11 +183,13 @@ class Problem:
         share; but it does not grow with n.
         """
         root, scale = self._usual(chosen, shares)
+        root = root.astype(np.float32)
         off, found = np.zeros(len(chosen)), np.empty(len(shares), dtype=np.int64)
         order = rng.permutation(len(shares))
         for start in range(0, len(order), STRIDE):
             rows = order[start : start + STRIDE]
-            apart = self._apart(chosen, shares, rows) / scale[:, None, None]
+            # what is off is a matter of a few records, not of digits
+            apart = (self._apart(chosen, shares, rows) / scale[:, None, None]).astype(np.float32)
             even = solve_triangular(root, apart.reshape(len(chosen), shares[rows].size), lower=True).reshape(
                 apart.shape
             )

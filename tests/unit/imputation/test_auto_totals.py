@@ -142,8 +142,40 @@ def test_where_nothing_can_be_matched_paths_are_chosen_by_their_weight():
     assert totals is not None
     weight = np.tile(np.log([0.9, 0.1]), (400, 1))
     weight[0] = -np.inf
-    taken = matched(totals, np.arange(400), {"x": np.zeros((400, 2))}, weight, rng=np.random.default_rng(6))
+    taken, _ = matched(totals, np.arange(400), {"x": np.zeros((400, 2))}, weight, rng=np.random.default_rng(6))
     assert abs(taken[1:].mean() - 0.1) < 4 * np.sqrt(0.09 / 399)
+
+
+def test_a_large_file_is_matched_part_by_part_with_the_same_totals(monkeypatch):
+    from synthdp.imputation.auto import matching
+
+    rng = np.random.default_rng(8)
+    z = rng.normal(size=2_000)
+    frame = pd.DataFrame({"x": z + rng.normal(size=2_000), "z": z})
+    totals = totals_of(frame, x={"kind": "continuous", "role": "replace"})
+    assert totals is not None
+    link = totals.features[0].link
+    assert link is not None
+    paths = {"x": link.forward(frame["x"].to_numpy())[:, None] + rng.normal(0.1, 0.5, size=(2_000, 6))}
+    weight = np.zeros((2_000, 6))
+
+    def off(taken, rows):
+        drawn = totals.paths({"x": paths["x"][rows]})[:, np.arange(len(rows)), taken].T
+        left = totals.records(rows) - drawn
+        return abs(left.sum(axis=0) / np.sqrt((left**2).sum(axis=0)))
+
+    monkeypatch.setattr(matching, "SPACED", 300)
+    monkeypatch.setattr(matching, "CURVED", 200)
+    rows = np.arange(1_000)
+    taken, tilt = matched(totals, rows, {"x": paths["x"][rows]}, weight[rows], rng=rng)
+    assert tilt[0]
+    assert off(taken, rows)[:2].max() < 0.5
+    rest = np.arange(1_000, 2_000)
+    taken, again = matched(totals, rest, {"x": paths["x"][rest]}, weight[rest], tilt, rng=rng)
+    assert again[0] == tilt[0]
+    assert off(taken, rest)[:2].max() < 0.5
+    blind = off(rng.integers(6, size=1_000), rest)
+    assert blind[:2].max() > 3
 
 
 def curved(n=600, seed=7):
