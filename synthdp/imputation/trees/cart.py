@@ -18,6 +18,7 @@ second looks at nothing but the group.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -134,8 +135,10 @@ class Cart(TreeSettings):
         if self.min_leaf is not None:
             return self
 
-        def of(leaf: int, part: Microdata) -> Orchard:
-            return self.model_copy(update={"min_leaf": leaf}).prepare(part)
+        whole = self.prepare(data)
+
+        def of(leaf: int) -> Orchard:
+            return replace(whole, growth=replace(whole.growth, min_leaf=leaf))
 
         return self.model_copy(update={"min_leaf": choose(data, of, rng=rng)})
 

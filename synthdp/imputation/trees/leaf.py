@@ -11,11 +11,12 @@ anyway, take leaves of 5.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Booleans, Codes
+from synthdp.arrays import Codes
 from synthdp.imputation.trees.orchard import Orchard
 from synthdp.table import expressions
 from synthdp.table.coded import joint
@@ -32,57 +33,65 @@ ENOUGH, MOST_HALVINGS = 60_000, 12
 # fewer lone records than this count as so many: of three people one more or less is not a third of a risk
 FEWEST_ALONE = 125
 FEWEST_RECORDS = 20
+SIDES = FITTED, HELD_OUT = (0, 1)
+NEITHER = 2
 
 
-def choose(data: Microdata, prepare: Callable[[int, Microdata], Orchard], *, rng: np.random.Generator) -> int:
+def choose(data: Microdata, prepare: Callable[[int], Orchard], *, rng: np.random.Generator) -> int:
     """Return the fewest donors of a leaf.
 
-    Cost: for each leaf that is tried, from two copies of a file of 27,253 records to twelve halves of a small one.
+    Cost: for each leaf that is tried, one or two copies of the file, of a small one up to twelve.
 
     Parameters
     ----------
     prepare
-        Gives what grows trees with leaves of so many records on some of the records.
+        Gives what grows trees with leaves of so many records.
     """
-    if len(data) > MOST_RECORDS:
-        data = _part(data, np.sort(rng.choice(len(data), MOST_RECORDS, replace=False)))
     n = len(data)
-    tried = [leaf for leaf in LEAVES if leaf <= max(LARGEST * n, LEAVES[0])]
     if n < FEWEST_RECORDS:
         return LEAVES[0]
-    halves = [rng.permutation(n) < n // 2 for _ in range(int(np.clip(ENOUGH // n, 1, MOST_HALVINGS)))]
+    tried = [leaf for leaf in LEAVES if leaf <= max(LARGEST * n, LEAVES[0])]
+    sides = [_sides(n, rng) for _ in range(int(np.clip(ENOUGH // n, 1, MOST_HALVINGS)))]
     for leaf in tried[:-1]:
-        orchards = [(half, prepare(leaf, _part(data, np.flatnonzero(half)))) for half in halves]
-        found = [_memorised(data, half, orchard, rng) for half, orchard in orchards if _full(orchard)]
+        orchard = prepare(leaf)
+        halves = [(replace(orchard, taught=side == FITTED), side) for side in sides]
+        found = [_memorised(half, side, rng) for half, side in halves if _full(half)]
         if not found or np.mean(found) <= MEMORISED:
             return leaf
     return tried[-1]
 
 
+def _sides(n: int, rng: np.random.Generator) -> Codes:
+    """Return which half each record is in; of a large file only some are in either."""
+    size = min(n, MOST_RECORDS) // 2
+    place = rng.permutation(n)
+    return np.where(place < size, FITTED, np.where(place < 2 * size, HELD_OUT, NEITHER))
+
+
 def _full(orchard: Orchard) -> bool:
-    """Return whether the records of a half show a value of every column, and every rule."""
+    """Return whether the records of a half show a value of every column."""
     frame = orchard.data.frame
-    shown = frame[list(orchard.visits)].notna()
-    ruled = {name: expressions.evaluate(rule, frame).to_numpy(dtype=bool) for name, rule in orchard.rules.items()}
-    for name, holds in ruled.items():
-        shown[name] &= ~holds
-    return bool(shown.any().all()) and all(holds.any() for holds in ruled.values())
+    shown = frame.loc[orchard.taught, list(orchard.visits)].notna()
+    for name, rule in orchard.rules.items():
+        shown[name] &= ~expressions.evaluate(rule, frame)[orchard.taught]
+    return bool(shown.any().all())
 
 
-def _memorised(data: Microdata, half: Booleans, orchard: Orchard, rng: np.random.Generator) -> float:
-    """Return the share of lone records that stand in a copy of their half, less that of the other half's."""
-    copy = orchard.start()
-    for name in orchard.visits:
+def _memorised(orchard: Orchard, side: Codes, rng: np.random.Generator) -> float:
+    """Return the share of lone records that stand in a copy of the fitted half, less that of the other half's.
+
+    The copy has a row for every record; those of either half are a copy of as many rows as were fitted.
+    """
+    copy, names = orchard.start(), list(orchard.visits)
+    for name in names:
         orchard.fit(name, rng=None).draw(copy, rng=rng)
-    names = list(orchard.visits)
-    both = pd.concat([data.frame[names], copy.frame[names]], ignore_index=True)
+    used = side != NEITHER
+    both = pd.concat([orchard.data.frame.loc[used, names], copy.frame.loc[used, names]], ignore_index=True)
     code = joint([pd.factorize(both[name])[0].astype(np.int64) for name in names])
-    own, drawn = code[: len(data)], code[len(data) :]
+    own, drawn, side = code[: used.sum()], code[used.sum() :], side[used]
     alone = np.bincount(own, minlength=int(code.max()) + 1)[own] == 1
-    found = alone & np.isin(own, drawn)
-    shares = [found[side].sum() / max(int(alone[side].sum()), FEWEST_ALONE) for side in (half, ~half)]
-    return float(shares[0] - shares[1])
-
-
-def _part(data: Microdata, rows: Codes) -> Microdata:
-    return Microdata(data.frame.iloc[rows].reset_index(drop=True), data.schema)
+    shares = []
+    for rows in (FITTED, HELD_OUT):
+        found = alone & np.isin(own, drawn[side == rows])
+        shares += [found[side == part].sum() / max(int(alone[side == part].sum()), FEWEST_ALONE) for part in SIDES]
+    return float(np.mean(shares[::2]) - np.mean(shares[1::2]))

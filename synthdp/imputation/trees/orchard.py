@@ -55,6 +55,8 @@ class Orchard:
         The event of each time; the column in which each nested one is nested.
     dealing, by
         How leaves give out their values (see ``dealing``).
+    taught
+        By record: whether trees are grown on it and it is a donor; None for all.
     """
 
     data: Microdata
@@ -68,6 +70,7 @@ class Orchard:
     groups: Pairs = field(default_factory=dict)
     dealing: Dealing = "independent"
     by: str | None = None
+    taught: Booleans | None = None
 
     def start(self) -> Partial:
         """Return a copy of which nothing is drawn yet."""
@@ -90,12 +93,13 @@ class Orchard:
         held = np.zeros(len(data), dtype=bool)
         if name in self.rules:
             held = expressions.evaluate(self.rules[name], data.frame).to_numpy(dtype=bool)
-        absent = None
-        asked = ~held & holds(column, data.frame)
+        absent, taught = None, np.ones(len(data), dtype=bool) if self.taught is None else self.taught
+        asked = ~held & holds(column, data.frame) & taught
         if (missing & asked).any():
             absent = self._grow(name, missing.astype(np.float64), 0, np.flatnonzero(asked), weights)
         values = data.values(name)
-        present = self._grow(name, values, len(column.levels), np.flatnonzero(~held & ~missing), weights, timed=True)
+        told = np.flatnonzero(~held & ~missing & taught)
+        present = self._grow(name, values, len(column.levels), told, weights, timed=True)
         smoother = None
         if self.smoothing and not column.kind.categorical:
             limits = column.bounds or (float(np.nanmin(values)), float(np.nanmax(values)))
