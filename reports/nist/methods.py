@@ -28,7 +28,8 @@ class Entry:
     """A method: its ``synthesis`` block, on which sets of columns it is run, how often, and what it replaces.
 
     ``partial``: the columns of ``REPLACED`` only, with masks where ``masked``. ``crossed``: with PUMA, where it is
-    among the columns. ``declared``: levels and missing cells are written down, as DP methods ask.
+    among the columns. ``sorted``: PUMA first, industry codes and incomes last and within their groups, on all columns.
+    ``declared``: levels and missing cells are written down, as DP methods ask.
     """
 
     synthesis: dict[str, Any]
@@ -37,11 +38,21 @@ class Entry:
     partial: bool = False
     masked: bool = False
     crossed: bool = False
+    sorted: bool = False
     declared: bool = False
 
 
-def _cart(leaf: int) -> dict[str, Any]:
-    return {"method": "sequential", "model": {"method": "cart", "min_leaf": leaf}}
+def _cart(leaf: int | None = None, **model: Any) -> dict[str, Any]:
+    stated = {} if leaf is None else {"min_leaf": leaf}
+    return {"method": "sequential", "model": {"method": "cart", **stated, **model}}
+
+
+# areas, then what tables are made of, then what is nested in it and in no table
+ORDER = (
+    *("PUMA", "DENSITY", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "NOC", "NPF", "EDU"),
+    *("INDP_CAT", "PINCP_DECILE", "POVPIP", "DVET", "DREM", "DPHY", "DEYE", "DEAR", "WGTP", "PWGTP", "PINCP", "INDP"),
+)
+NESTED = {"INDP": "INDP_CAT", "PINCP": "PINCP_DECILE"}
 
 
 TREES = {"method": "cart", "min_leaf": 200}
@@ -56,7 +67,17 @@ METHODS: Mapping[str, Entry] = {
     "ipf, proper": Entry({"method": "ipf", "bins": 100, "proper": True}, TWO),
     "ipf of five columns": Entry({"method": "ipf", "bins": 100}, TWO, partial=True),
     "catall": Entry({"method": "catall", "bins": 100}),
-    **{f"sequential cart, leaf {leaf}": Entry(_cart(leaf)) for leaf in (5, 20, 50, 200)},
+    "sequential cart": Entry(_cart()),
+    **{f"sequential cart, drawn, leaf {leaf}": Entry(_cart(leaf, dealing="independent")) for leaf in (5, 20, 50, 200)},
+    **{f"sequential cart, dealt, leaf {leaf}": Entry(_cart(leaf), TWO) for leaf in (50, 100, 200)},
+    **{
+        f"sequential cart, dealt by PUMA, leaf {leaf}": Entry(_cart(leaf), ("industry",), crossed=True)
+        for leaf in (50, 100, 200)
+    },
+    **{
+        f"sequential cart, dealt by PUMA, sorted, leaf {leaf}": Entry(_cart(leaf), ("all",), crossed=True, sorted=True)
+        for leaf in (5, 20, 50, 100, 200)
+    },
     "mi by regression": Entry({"method": "mi"}, TWO, seeds=1, partial=True),
     "da_mi by regression": Entry({"method": "da_mi"}, TWO, seeds=1, partial=True, masked=True),
     "da_mi by trees, leaf 200": Entry({"method": "da_mi", "model": TREES}, TWO, seeds=2, partial=True, masked=True),
@@ -92,6 +113,8 @@ def settings_of(name: str, columns: str, levels: Mapping[str, list[str]]) -> dic
     if entry.declared and "AGEP" in SETS[columns]:
         synthesis["bins_by"] = {"AGEP": 100}
     if entry.crossed and "PUMA" in SETS[columns]:
-        synthesis["by"] = "PUMA"
+        within = {"by": "PUMA"} | ({"order": list(ORDER), "nested": NESTED} if entry.sorted else {})
+        trees = "model" in synthesis
+        synthesis |= {"model": synthesis["model"] | within} if trees else within
     masks = {column: MASK.get(column, OTHER_MASK) for column in drawn} if entry.masked else {}
     return {"variables": variables, "synthesis": synthesis, "masks": masks}

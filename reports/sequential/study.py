@@ -1,4 +1,4 @@
-"""Do intervals cover after sequential synthesis, and does it matter how leaves deal out their values?
+"""Coverage after sequential synthesis, with leaf values drawn independently and dealt evenly.
 
 *records*: norm + logit is nearly the right model here, CART is not. *tables*: three columns of levels, which trees can
 tell completely, so that what is left is the draw; all of them replaced, or two.
@@ -132,8 +132,8 @@ def page(results: Results, settings: Results) -> str:
 
 n = {settings["n"]}, M = {settings["copies"]}, {results["replications"]} replications of either design, whose coverages
 have a Monte Carlo error of {monte_carlo_error(results["replications"]):.3f}; leaves of {LEAF}, which is what the
-default chooses here. *Dealt*: leaves deal their values evenly (`dealing: systematic`, the default); *drawn*: every
-record for itself (`independent`). Regenerate: `python -m reports sequential`.
+default chooses in these designs. *Dealt*: leaves deal their values evenly (`dealing: systematic`, the default);
+*drawn*: every record for itself (`independent`). Regenerate: `python -m reports sequential`.
 
 ## Where trees are right: three columns of two levels
 
@@ -143,7 +143,9 @@ the mean stated variance over the actual one, 1 where a rule is right.
 Dealt copies are nearer to the file than draws are, so a rule that takes the noise of draws for granted overstates it:
 `raab2016` and `raab2016_proper`, which need one copy only, state v̄(1 + 1/M) and v̄(1 + 2/M) whatever the copies do.
 `reiter2003` states v̄ + b/M and sees in b how much dealt copies differ; with all columns replaced and trees fitted
-once it is the rule that fits. Coverage of dealt copies: {"; ".join(f"`{rule}` {said}" for rule, said in ranges.items())}.
+once it is the rule that fits. A release of which no column is kept is combined by `raab2016` all the same: its
+intervals are then a little too wide. Coverage of dealt copies:
+{"; ".join(f"`{rule}` {said}" for rule, said in ranges.items())}.
 
 {table_of(results["tables"], keys)}
 
