@@ -79,7 +79,7 @@ def _of_tables(r: int) -> Floats:
     b = rng.random(N) < np.where(a, SHARE_B[1], SHARE_B[0])
     y = rng.random(N) < expit(LOGIT[0] + LOGIT[1] * a + LOGIT[2] * b)
     frame = pd.DataFrame({"a": a, "b": b, "y": y}).astype(int)
-    made: dict[tuple[str, Cart, bool], list[Estimates]] = {}
+    made: dict[tuple[str, str, bool], list[Estimates]] = {}
     found = []
     for number, (_, replaced, model, proper, rule) in enumerate(TABLES):
         key = (replaced, model.dealing, proper)

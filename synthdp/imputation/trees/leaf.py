@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Codes
+from synthdp.arrays import Booleans, Codes
 from synthdp.imputation.trees.orchard import Orchard
 from synthdp.table import expressions
 from synthdp.table.coded import joint
@@ -54,8 +54,7 @@ def choose(data: Microdata, prepare: Callable[[int], Orchard], *, rng: np.random
     sides = [_sides(n, rng) for _ in range(int(np.clip(ENOUGH // n, 1, MOST_HALVINGS)))]
     for leaf in tried[:-1]:
         orchard = prepare(leaf)
-        halves = [(replace(orchard, taught=side == FITTED), side) for side in sides]
-        found = [_memorised(half, side, rng) for half, side in halves if _full(half)]
+        found = [_memorised(orchard, side, rng) for side in sides if _full(orchard, side == FITTED)]
         if not found or np.mean(found) <= MEMORISED:
             return leaf
     return tried[-1]
@@ -68,13 +67,13 @@ def _sides(n: int, rng: np.random.Generator) -> Codes:
     return np.where(place < size, FITTED, np.where(place < 2 * size, HELD_OUT, NEITHER))
 
 
-def _full(orchard: Orchard) -> bool:
-    """Return whether the records of a half show a value of every column."""
+def _full(orchard: Orchard, taught: Booleans) -> bool:
+    """Return whether some of the records show a value of every column."""
     frame = orchard.data.frame
-    shown = frame.loc[orchard.taught, list(orchard.visits)].notna()
+    shown = frame[list(orchard.visits)].notna()
     for name, rule in orchard.rules.items():
-        shown[name] &= ~expressions.evaluate(rule, frame)[orchard.taught]
-    return bool(shown.any().all())
+        shown[name] &= ~expressions.evaluate(rule, frame)
+    return bool(shown.to_numpy()[taught].any(axis=0).all())
 
 
 def _memorised(orchard: Orchard, side: Codes, rng: np.random.Generator) -> float:
@@ -82,9 +81,9 @@ def _memorised(orchard: Orchard, side: Codes, rng: np.random.Generator) -> float
 
     The copy has a row for every record; those of either half are a copy of as many rows as were fitted.
     """
-    copy, names = orchard.start(), list(orchard.visits)
+    half, copy, names = replace(orchard, taught=side == FITTED), orchard.start(), list(orchard.visits)
     for name in names:
-        orchard.fit(name, rng=None).draw(copy, rng=rng)
+        half.fit(name, rng=None).draw(copy, rng=rng)
     used = side != NEITHER
     both = pd.concat([orchard.data.frame.loc[used, names], copy.frame.loc[used, names]], ignore_index=True)
     code = joint([pd.factorize(both[name])[0].astype(np.int64) for name in names])
