@@ -53,8 +53,9 @@ class Cart(TreeSettings):
     Parameters
     ----------
     min_leaf
-        Fewest donors of a leaf (synthpop's minbucket, there 5); default: the smallest of 5, 10, 20, 50, … with which
-        copies of half of the records hold at most one in a hundred more of the people of that half than of the other.
+        Fewest donors of a leaf (synthpop's minbucket, there 5); default: the smallest of 5, 10, 20, 50 and 100
+        with which copies of half of the records hold at most one in a hundred more of the people of that half than of
+        the other, else 200.
     dealing
         ``systematic``: the values of a leaf are dealt evenly to the records that reach it. ``independent``: every
         record draws for itself, as in synthpop.

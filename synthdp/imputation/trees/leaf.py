@@ -22,7 +22,8 @@ from synthdp.table import expressions
 from synthdp.table.coded import joint
 from synthdp.table.microdata import Microdata
 
-LEAVES = (5, 10, 20, 50, 100, 200, 500)
+# no more than 200: on the census extract leaves of 400 memorised as much (0.85 against 0.88 in a hundred) and told less
+LEAVES = (5, 10, 20, 50, 100, 200)
 MEMORISED = 0.01
 # leaves above this share of the records leave too few of them to tell anything of the other columns
 LARGEST = 0.05

@@ -98,11 +98,13 @@ class TestDealing:
         counts = method.synthesize(given, streams=Streams(3)).copies[0]["a"].value_counts().sort_index()
         assert (np.abs(counts.to_numpy() - wanted) < 1).all()
 
-    def test_it_is_told(self):
-        given = plan(pd.DataFrame({"a": np.arange(40) % 2, "b": 0}), {"a": "binary"}, kept=("b",))
-        dealt = Sequential(model=Cart()).notes(given)
-        assert dealt[0].startswith("Leaves dealt their values evenly")
-        assert Sequential(model=Cart(dealing="independent")).notes(given) == []
+    def test_it_is_told_where_the_rule_does_not_see_it(self):
+        frame = pd.DataFrame({"a": np.arange(40) % 2, "b": np.arange(40) % 3})
+        part = plan(frame, {"a": "binary"}, kept=("b",))
+        whole = plan(frame, {"a": "binary", "b": "nominal"})
+        assert Sequential(model=Cart()).notes(whole)[0].startswith("Leaves dealt their values evenly")
+        assert Sequential(model=Cart(dealing="independent")).notes(whole) == []
+        assert Sequential(model=Cart()).notes(part) == []
 
     def test_a_column_to_deal_by_must_be_seen(self):
         given = plan(pd.DataFrame({"a": np.arange(40) % 2, "b": 0}), {"a": "binary"}, kept=("b",))
