@@ -56,6 +56,8 @@ NESTED = {"INDP": "INDP_CAT", "PINCP": "PINCP_DECILE"}
 
 
 TREES = {"method": "cart", "min_leaf": 200}
+# leaf and runs
+FRONT = ((50, 3), (100, 5), (200, 3))
 METHODS: Mapping[str, Entry] = {
     "ipf": Entry({"method": "ipf", "bins": 100}, TWO),
     "ipf, 20 bins": Entry({"method": "ipf", "bins": 20, "candidates": 300_000}, ("all",), seeds=2),
@@ -69,14 +71,16 @@ METHODS: Mapping[str, Entry] = {
     "catall": Entry({"method": "catall", "bins": 100}),
     "sequential cart": Entry(_cart()),
     **{f"sequential cart, drawn, leaf {leaf}": Entry(_cart(leaf, dealing="independent")) for leaf in (5, 20, 50, 200)},
-    **{f"sequential cart, dealt, leaf {leaf}": Entry(_cart(leaf), TWO) for leaf in (50, 100, 200)},
+    **{f"sequential cart, dealt, leaf {leaf}": Entry(_cart(leaf), TWO, seeds=seeds) for leaf, seeds in FRONT},
     **{
-        f"sequential cart, dealt by PUMA, leaf {leaf}": Entry(_cart(leaf), ("industry",), crossed=True)
-        for leaf in (50, 100, 200)
+        f"sequential cart, dealt by PUMA, leaf {leaf}": Entry(_cart(leaf), ("industry",), seeds=seeds, crossed=True)
+        for leaf, seeds in FRONT
     },
     **{
-        f"sequential cart, dealt by PUMA, sorted, leaf {leaf}": Entry(_cart(leaf), ("all",), crossed=True, sorted=True)
-        for leaf in (5, 20, 50, 100, 200)
+        f"sequential cart, dealt by PUMA, sorted, leaf {leaf}": Entry(
+            _cart(leaf), ("all",), seeds=seeds, crossed=True, sorted=True
+        )
+        for leaf, seeds in ((5, 3), (20, 5), (50, 3), (100, 3), (200, 3))
     },
     "mi by regression": Entry({"method": "mi"}, TWO, seeds=1, partial=True),
     "da_mi by regression": Entry({"method": "da_mi"}, TWO, seeds=1, partial=True, masked=True),
