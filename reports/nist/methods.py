@@ -28,7 +28,8 @@ class Entry:
     """A method: its ``synthesis`` block, on which sets of columns it is run, how often, and what it replaces.
 
     ``partial``: the columns of ``REPLACED`` only, with masks where ``masked``. ``crossed``: with PUMA, where it is
-    among the columns. ``declared``: levels and missing cells are written down, as DP methods ask.
+    among the columns. ``sorted``: PUMA first, industry codes and incomes last and within their groups, on all columns.
+    ``declared``: levels and missing cells are written down, as DP methods ask.
     """
 
     synthesis: dict[str, Any]
@@ -37,14 +38,26 @@ class Entry:
     partial: bool = False
     masked: bool = False
     crossed: bool = False
+    sorted: bool = False
     declared: bool = False
 
 
-def _cart(leaf: int) -> dict[str, Any]:
-    return {"method": "sequential", "model": {"method": "cart", "min_leaf": leaf}}
+def _cart(leaf: int | None = None, **model: Any) -> dict[str, Any]:
+    stated = {} if leaf is None else {"min_leaf": leaf}
+    return {"method": "sequential", "model": {"method": "cart", **stated, **model}}
+
+
+# areas, then what tables are made of, then what is nested in it and in no table
+ORDER = (
+    *("PUMA", "DENSITY", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "NOC", "NPF", "EDU"),
+    *("INDP_CAT", "PINCP_DECILE", "POVPIP", "DVET", "DREM", "DPHY", "DEYE", "DEAR", "WGTP", "PWGTP", "PINCP", "INDP"),
+)
+NESTED = {"INDP": "INDP_CAT", "PINCP": "PINCP_DECILE"}
 
 
 TREES = {"method": "cart", "min_leaf": 200}
+# leaf and runs
+FRONT = ((50, 3), (100, 5), (200, 3))
 METHODS: Mapping[str, Entry] = {
     "ipf": Entry({"method": "ipf", "bins": 100}, TWO),
     "ipf, 20 bins": Entry({"method": "ipf", "bins": 20, "candidates": 300_000}, ("all",), seeds=2),
@@ -56,7 +69,19 @@ METHODS: Mapping[str, Entry] = {
     "ipf, proper": Entry({"method": "ipf", "bins": 100, "proper": True}, TWO),
     "ipf of five columns": Entry({"method": "ipf", "bins": 100}, TWO, partial=True),
     "catall": Entry({"method": "catall", "bins": 100}),
-    **{f"sequential cart, leaf {leaf}": Entry(_cart(leaf)) for leaf in (5, 20, 50, 200)},
+    "sequential cart": Entry(_cart()),
+    **{f"sequential cart, drawn, leaf {leaf}": Entry(_cart(leaf, dealing="independent")) for leaf in (5, 20, 50, 200)},
+    **{f"sequential cart, dealt, leaf {leaf}": Entry(_cart(leaf), TWO, seeds=seeds) for leaf, seeds in FRONT},
+    **{
+        f"sequential cart, dealt by PUMA, leaf {leaf}": Entry(_cart(leaf), ("industry",), seeds=seeds, crossed=True)
+        for leaf, seeds in FRONT
+    },
+    **{
+        f"sequential cart, dealt by PUMA, sorted, leaf {leaf}": Entry(
+            _cart(leaf), ("all",), seeds=seeds, crossed=True, sorted=True
+        )
+        for leaf, seeds in ((5, 3), (20, 5), (50, 3), (100, 3), (200, 3))
+    },
     "mi by regression": Entry({"method": "mi"}, TWO, seeds=1, partial=True),
     "da_mi by regression": Entry({"method": "da_mi"}, TWO, seeds=1, partial=True, masked=True),
     "da_mi by trees, leaf 200": Entry({"method": "da_mi", "model": TREES}, TWO, seeds=2, partial=True, masked=True),
@@ -92,6 +117,8 @@ def settings_of(name: str, columns: str, levels: Mapping[str, list[str]]) -> dic
     if entry.declared and "AGEP" in SETS[columns]:
         synthesis["bins_by"] = {"AGEP": 100}
     if entry.crossed and "PUMA" in SETS[columns]:
-        synthesis["by"] = "PUMA"
+        within = {"by": "PUMA"} | ({"order": list(ORDER), "nested": NESTED} if entry.sorted else {})
+        trees = "model" in synthesis
+        synthesis |= {"model": synthesis["model"] | within} if trees else within
     masks = {column: MASK.get(column, OTHER_MASK) for column in drawn} if entry.masked else {}
     return {"variables": variables, "synthesis": synthesis, "masks": masks}

@@ -123,5 +123,7 @@ def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
     for row in chain:
         if "left_out" in row:
             yield f"The model does not see {row['column']}: {row['left_out']}."
+        if "min_leaf" in row:
+            yield f"Leaves have at least {row['min_leaf']} donors: the fewest with which hardly anybody is memorised."
         if "approximation" in row:
             yield f"The posterior of {row['column']} is an approximation: {row['approximation']}."

@@ -30,7 +30,7 @@ SLOPES = 23
 def propensity(request):
     original = pd.read_csv(FOLDER / "original.csv")
     data = resolve(original, {name: Variable(role="replace") for name in original.columns})
-    method = Sequential(model=Cart(smoothing=request.param), copies=5)
+    method = Sequential(model=Cart(smoothing=request.param, min_leaf=5, dealing="independent"), copies=5)
     made = method.synthesize(Plan(data, tag(data, None)), streams=Streams(1))
     comparison = Comparison(original, made.copies, data.schema, aligned=False)
     return evaluate_propensity(comparison, rng=np.random.default_rng(1))

@@ -4,180 +4,44 @@
     draw of column j:  the kept columns and the SYNTHETIC x̃_1 … x̃_(j-1) are run down that tree;
                        x̃_j is the value of a donor drawn from the leaf
 
-A column with missing values has two trees: missing or not, then the value among those that have one. Where a column
-does not apply (``applies_when``) it is missing, and the records to which it does not apply teach neither tree.
+A leaf deals its donors' values evenly to the records that reach it (see ``dealing``), and has so many donors that
+copies hold hardly more of the people it was grown on than of others (see ``leaf``).
 
 References
 ----------
 Reiter (2005), Journal of Official Statistics 21(3), 441-462. Nowok, Raab, Dibben (2016), Journal of Statistical
 Software 74(11), section 2 (synthpop). Unlike rpart's, a classification tree is not pruned back to the splits that
-lower the misclassification rate: splits that only sharpen the probabilities are what a donor draw needs.
+lower the misclassification rate: splits that only sharpen the probabilities are what a donor draw needs. Times with
+their events and nested columns are synthpop's ``survctree`` and ``nested``; there, the first splits by conditional
+inference (Hothorn, Hornik, Zeileis 2006, Journal of Computational and Graphical Statistics 15(3), 651-674), and the
+second looks at nothing but the group.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from synthdp.arrays import Booleans
 from synthdp.errors import InputError
-from synthdp.imputation.cells import settled, write
 from synthdp.imputation.model import Constrains, InOrder, order_problems, settings_problems
-from synthdp.imputation.trees.binning import Binned, Bins
-from synthdp.imputation.trees.donors import Smoother
-from synthdp.imputation.trees.tree import Growth, Tree
+from synthdp.imputation.trees.binning import Binned
+from synthdp.imputation.trees.dealing import Dealing
+from synthdp.imputation.trees.leaf import choose
+from synthdp.imputation.trees.orchard import Orchard
+from synthdp.imputation.trees.tree import Growth
 from synthdp.table import applies, expressions
-from synthdp.table.applies import holds, without
-from synthdp.table.microdata import Codes, Floats, Microdata
-from synthdp.table.schema import Column
+from synthdp.table.applies import holds
+from synthdp.table.microdata import Microdata
 
-
-@dataclass(repr=False)
-class Partial:
-    """A copy while it is being drawn: columns not yet drawn still hold the original and are not looked at."""
-
-    frame: pd.DataFrame
-    codes: Bins
-
-
-@dataclass(frozen=True, repr=False)
-class Orchard:
-    """Binned data and where each column's tree will stand."""
-
-    data: Microdata
-    binned: Binned
-    kept: tuple[str, ...]
-    visits: tuple[str, ...]
-    growth: Growth
-    rules: Mapping[str, str]
-    smoothing: bool
-
-    def start(self) -> Partial:
-        """Return a copy of which nothing is drawn yet."""
-        return Partial(self.data.frame.copy(), self.binned.codes.copy())
-
-    def fit(self, name: str, *, rng: np.random.Generator | None) -> "ColumnTrees":
-        """Grow a column's trees: on the records as they are, or on a Bayesian bootstrap of them.
-
-        Parameters
-        ----------
-        rng
-            Draws the weights of the bootstrap, Dirichlet(1, …, 1) (Rubin 1981); None for equal weights.
-        """
-        data, column = self.data, self.data.schema[name]
-        weights = None if rng is None else rng.standard_exponential(len(data))
-        predictors = self.kept + self.visits[: self.visits.index(name)]
-        missing = data.frame[name].isna().to_numpy(dtype=bool)
-        held = np.zeros(len(data), dtype=bool)
-        if name in self.rules:
-            held = expressions.evaluate(self.rules[name], data.frame).to_numpy(dtype=bool)
-        absent = None
-        asked = ~held & holds(column, data.frame)
-        if (missing & asked).any():
-            absent = Tree.grow(
-                self.binned,
-                predictors,
-                missing.astype(np.float64),
-                rows=np.flatnonzero(asked),
-                weights=weights,
-                growth=self.growth,
-            )
-        values = data.values(name)
-        present = Tree.grow(
-            self.binned,
-            predictors,
-            values,
-            classes=len(column.levels),
-            rows=np.flatnonzero(~held & ~missing),
-            weights=weights,
-            growth=self.growth,
-        )
-        smoother = None
-        if self.smoothing and not column.kind.categorical:
-            limits = column.bounds or (float(np.nanmin(values)), float(np.nanmax(values)))
-            smoother = Smoother.of(present, values, limits, self.growth.min_leaf)
-        return ColumnTrees(
-            column=column,
-            rule=self.rules.get(name),
-            values=values,
-            absent=absent,
-            present=present,
-            missing=missing,
-            held=np.flatnonzero(held),
-            smoother=smoother,
-            binned=self.binned,
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class ColumnTrees:
-    """The trees of one column.
-
-    Parameters
-    ----------
-    absent
-        Missing or not; None for a column without gaps.
-    present
-        The values among those that have one.
-    missing
-        By record: whether it is missing in the original.
-    held
-        The records for which the column's rule holds.
-    smoother
-        The noise of a numeric column; None where donors' values are released as they are.
-    """
-
-    column: Column
-    rule: str | None
-    values: Floats
-    absent: Tree | None
-    present: Tree
-    missing: Booleans
-    held: Codes
-    smoother: Smoother | None
-    binned: Binned
-
-    def __repr__(self) -> str:
-        return f"ColumnTrees({self.present})"
-
-    def draw(self, copy: Partial, *, rng: np.random.Generator) -> None:
-        """Draw the column for every record of a copy, given what is drawn already."""
-        name, like = self.column.name, copy.frame[self.column.name]
-        leaves = self.present.apply(copy.codes)
-        donors = self.present.draw(leaves, rng=rng)
-        drawn = np.ones(len(donors), dtype=bool)
-        if self.absent is not None:
-            found = self.absent.draw(self.absent.apply(copy.codes), rng=rng)
-            drawn = ~self.missing[found]
-            donors = np.where(drawn, donors, found)
-        if self.rule is not None:
-            ruled = expressions.evaluate(self.rule, copy.frame).to_numpy(dtype=bool)
-            donors[ruled] = self.held[0]
-            drawn &= ~ruled
-        values = self.values[donors]
-        moved = drawn & self.smoother.rare[donors] if self.smoother is not None else np.zeros(len(donors), dtype=bool)
-        if self.smoother is not None and moved.any():
-            values[moved] = self.smoother.smooth(values[moved], leaves[moved], rng=rng)
-        released = like.take(donors).set_axis(like.index)
-        if not self.column.kind.categorical:
-            whole = pd.api.types.is_integer_dtype(like.dtype)
-            values = settled(values, self.column, whole=whole)
-            changed = moved | (values != self.values[donors]) & ~np.isnan(values)
-            if changed.any():
-                released = released.where(~changed, write(values, self.column, like))
-        skipped = ~holds(self.column, copy.frame)
-        copy.frame[name] = without(released, skipped)
-        bins = self.binned.binnings[name].bins(np.where(skipped, np.nan, values))
-        copy.codes[self.binned.names.index(name)] = bins
+WHERE = "synthesis.model"
 
 
 class TreeSettings(InOrder):
     """What trees share, drawn forward or given masks."""
 
-    min_leaf: int = Field(default=5, ge=1)
     complexity: float = Field(default=1e-8, ge=0)
     smoothing: bool = True
     keeps_constraints: ClassVar[Constrains | None] = "drawn"
@@ -189,19 +53,32 @@ class Cart(TreeSettings):
     Parameters
     ----------
     min_leaf
-        Fewest donors of a leaf (synthpop's minbucket).
+        Fewest donors of a leaf (synthpop's minbucket, there 5); default: the smallest of 5, 10, 20, 50 and 100
+        with which copies of half of the records hold at most one in a hundred more of the people of that half than of
+        the other, else 200.
+    dealing
+        ``systematic``: the values of a leaf are dealt evenly to the records that reach it. ``independent``: every
+        record draws for itself, as in synthpop.
+    by
+        A column, such as the area, within whose levels values are dealt evenly too.
     complexity
         The smallest gain of a split as a share of the root's impurity (synthpop's cp).
     smoothing
         Whether numbers that fewer than ``min_leaf`` records share get noise inside their leaf.
     order
         The replaced columns in the order they are drawn; default: file order, a column that does not apply to everyone
-        after those its condition names.
+        after those its condition names, an event after its time, a nested column after the one it is nested in.
     exclude
         Kept columns the trees must not see.
     rules
         Column → condition under which it has one fixed value (or is missing) in the original, such as
         ``{"nociga": "smoke == 'NO'"}``; the copies then keep that rule.
+    survival
+        Time → event, a column of two levels of which the second says that it happened: both are drawn together, by
+        trees that split where the log-rank statistic is largest (synthpop's survctree).
+    nested
+        Column → the column it is nested in, such as ``{"occupation": "group"}``: it is drawn among the values that
+        the group has in the original.
 
     Examples
     --------
@@ -210,28 +87,61 @@ class Cart(TreeSettings):
     """
 
     method: Literal["cart"] = "cart"
+    min_leaf: int | None = Field(default=None, ge=1)
+    dealing: Dealing = "systematic"
+    by: str | None = None
     rules: dict[str, str] = Field(default_factory=dict)
+    survival: dict[str, str] = Field(default_factory=dict)
+    nested: dict[str, str] = Field(default_factory=dict)
 
     def visits(self, data: Microdata) -> tuple[str, ...]:
         """Return the replaced columns in the order they are drawn."""
-        return self.order or applies.visits(data.schema.replaced())
+        if self.order is not None:
+            return self.order
+        return _after(applies.visits(data.schema.replaced()), self._pairs())
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Return which columns must come after which."""
+        return [*self.nested.items(), *((event, time) for time, event in self.survival.items())]
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why these trees cannot replace the columns the schema asks for."""
-        found = settings_problems(data, self.order, self.exclude) + order_problems(data, self.order, joint=False)
-        if any(".order:" in problem for problem in found):  # rules cannot be read without an order
+        found = settings_problems(data, self.order, self.exclude)
+        found += order_problems(data, self.order or self.visits(data), joint=False)
+        if any(".order:" in problem for problem in found):  # the rest cannot be read without an order
             return found
-        where = "synthesis.model"
-        kept = [column.name for column in data.schema.kept()]
         visits = self.visits(data)
+        kept = [column.name for column in data.schema.kept() if column.name not in self.exclude]
         for name, rule in self.rules.items():
             if name not in visits:
-                found.append(f"{where}.rules.{name}: is not a replaced column.")
+                found.append(f"{WHERE}.rules.{name}: is not a replaced column.")
                 continue
-            allowed = {*kept, *visits[: visits.index(name)]}
+            allowed = {*kept, *self.exclude, *visits[: visits.index(name)]}
             why = _rule_problem(rule, allowed, data.frame, name)
-            found += [f"{where}.rules.{name}: {why}."] if why is not None else []
+            found += [f"{WHERE}.rules.{name}: {why}."] if why is not None else []
+        if self.by is not None and self.by not in (*kept, *visits):
+            found.append(f"{WHERE}.by: {self.by!r} is not a kept or replaced column that the trees see.")
+        for time, event in self.survival.items():
+            why = _survival_problem(data, time, event, visits)
+            found += [f"{WHERE}.survival.{time}: {why}."] if why is not None else []
+        taken = {*self.survival, *self.survival.values()}
+        for name, group in self.nested.items():
+            why = _nested_problem(data, name, group, visits, kept)
+            why = "a time or an event cannot be nested" if why is None and name in taken else why
+            found += [f"{WHERE}.nested.{name}: {why}."] if why is not None else []
         return found
+
+    def chosen(self, data: Microdata, *, rng: np.random.Generator) -> Self:
+        """Return the same settings with ``min_leaf`` chosen, where it was left to the data."""
+        if self.min_leaf is not None:
+            return self
+
+        whole = self.prepare(data)
+
+        def of(leaf: int) -> Orchard:
+            return replace(whole, growth=replace(whole.growth, min_leaf=leaf))
+
+        return self.model_copy(update={"min_leaf": choose(data, of, rng=rng)})
 
     def prepare(self, data: Microdata) -> Orchard:
         """Return the data made ready for growing trees."""
@@ -242,10 +152,57 @@ class Cart(TreeSettings):
             binned=Binned.of(data, [*kept, *visits]),
             kept=tuple(kept),
             visits=visits,
-            growth=Growth(self.min_leaf, self.complexity),
+            growth=Growth(self.min_leaf or Growth().min_leaf, self.complexity),
             rules=self.rules,
             smoothing=self.smoothing,
+            events=self.survival,
+            groups=self.nested,
+            dealing=self.dealing,
+            by=self.by,
         )
+
+
+def _after(order: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return an order in which the first of each pair comes after the second, moved back no further than it must."""
+    found = list(order)
+    for _ in pairs:
+        for name, other in pairs:
+            if name in found and other in found and found.index(name) < found.index(other):
+                found.remove(name)
+                found.insert(found.index(other) + 1, name)
+    return tuple(found)
+
+
+def _survival_problem(data: Microdata, time: str, event: str, visits: Sequence[str]) -> str | None:
+    """Return why a time and its event cannot be drawn together, or None."""
+    absent = [name for name in (time, event) if name not in visits]
+    if absent:
+        return f"{absent[0]!r} is not a replaced column"
+    if data.schema[time].kind.categorical:
+        return "the time must be a number"
+    levels = data.schema[event].levels
+    if len(levels) != 2:
+        return f"the event {event} must have two levels, the second of which says that it happened, found {len(levels)}"
+    if visits.index(event) < visits.index(time):
+        return f"the event {event} must come after its time in {WHERE}.order"
+    column = data.schema[time]
+    gaps = int((data.frame[event].isna() & data.frame[time].notna() & holds(column, data.frame)).sum())
+    if gaps:
+        return f"the event {event} must be known wherever the time is, found {gaps} records where it is missing"
+    return None
+
+
+def _nested_problem(data: Microdata, name: str, group: str, visits: Sequence[str], kept: Sequence[str]) -> str | None:
+    """Return why a column cannot be drawn within another, or None."""
+    if name not in visits:
+        return "is not a replaced column"
+    if group not in (*kept, *visits):
+        return f"{group!r} is not a kept or replaced column that the trees see"
+    if not data.schema[group].kind.categorical:
+        return f"the column it is nested in must have levels, {group} is a number"
+    if group not in kept and visits.index(name) <= visits.index(group):
+        return f"must come after {group}, in which it is nested"
+    return None
 
 
 def _rule_problem(rule: str, allowed: set[str], frame: pd.DataFrame, name: str) -> str | None:

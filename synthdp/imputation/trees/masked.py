@@ -74,6 +74,7 @@ class MaskedCart(TreeSettings):
     """
 
     method: Literal["cart"] = "cart"
+    min_leaf: int = Field(default=5, ge=1)
     particles: int = Field(default=32, ge=2)
     sweeps: int = Field(default=3, ge=0)
     proper: bool = True

@@ -12,7 +12,7 @@ Coppersmith, Hong, Hosking (1999), Data Mining and Knowledge Discovery 3, 197-21
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -88,6 +88,7 @@ class Tree:
         rows: Codes | None = None,
         weights: Floats | None = None,
         growth: Growth | None = None,
+        event: Booleans | None = None,
     ) -> Self:
         """Grow a tree. Cost O(depth · rows · predictors), whatever the number of levels.
 
@@ -101,11 +102,19 @@ class Tree:
             The records the tree is grown on; default all.
         weights
             Of every record; min_leaf counts records all the same.
+        event
+            Of a response that is a time: whether it ended with the event, not by censoring. Splits then have the
+            largest log-rank statistic (see ``growing``).
         """
         growth = growth or Growth()
         # two classes are a number: their Gini index is twice the variance
         classes = 0 if classes <= 2 else classes
         chosen = np.arange(len(response)) if rows is None else rows.copy()
+        clock, died = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+        if event is not None:
+            # nodes keep the order of their records: sorted once is sorted in every node
+            clock, died = np.unique(response, return_inverse=True)[1].astype(np.int64), event
+            chosen = chosen[np.lexsort((event[chosen], clock[chosen]))]
         y = np.asarray(response, dtype=np.float64)[chosen]
         if classes == 0 and len(y) > 0:
             y -= y[0]  # a constant far from zero is then exactly constant
@@ -122,6 +131,8 @@ class Tree:
             missing,
             binned.positions(predictors),
             records,
+            clock,
+            died,
             growth.limits(classes),
             growth.complexity,
             nodes,
@@ -155,12 +166,35 @@ class Tree:
         """Return the leaf of each record, given its bins (one row per predictor, as in ``Binned.codes``)."""
         return np.asarray(self.leaf[growing.descend(codes, self.ordered, self.missing, self.nodes, self.words)])
 
-    def draw(self, leaves: Codes, *, rng: np.random.Generator) -> Codes:
-        """Draw a donor for each record from its leaf, with probability proportional to the donors' weights."""
-        start, end = self.offsets[leaves], self.offsets[leaves + 1]
-        chance = rng.random(len(leaves))
-        if self.cumulative is None:
-            return np.asarray(self.rows[start + (chance * (end - start)).astype(np.int64)])
-        before = np.concatenate([[0.0], self.cumulative])
-        found = np.searchsorted(self.cumulative, before[start] + chance * (before[end] - before[start]), side="right")
-        return np.asarray(self.rows[np.clip(found, start, end - 1)])
+    def sorted(self, values: Floats, weights: Floats | None = None) -> Self:
+        """Return the same tree, the donors of each leaf from the smallest value to the largest.
+
+        Parameters
+        ----------
+        values
+            Of every record.
+        weights
+            Those the tree was grown with.
+        """
+        rows = by_value(self.offsets, self.rows, values)
+        return replace(self, rows=rows, cumulative=None if weights is None else np.cumsum(weights[rows]))
+
+    def take(self, leaves: Codes, chance: Floats) -> Codes:
+        """Return for each record the donor of its leaf at a share of the donors' weights, 0 ≤ ``chance`` < 1."""
+        return taken(self.offsets, self.rows, self.cumulative, leaves, chance)
+
+
+def by_value(offsets: Codes, rows: Codes, values: Floats) -> Codes:
+    """Return the donors of leaves, those of each leaf from the smallest value to the largest."""
+    leaf = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.asarray(rows[np.lexsort((values[rows], leaf))])
+
+
+def taken(offsets: Codes, rows: Codes, cumulative: Floats | None, leaves: Codes, chance: Floats) -> Codes:
+    """Return the donors at shares of the weights of leaves, given as a tree's ``offsets``, ``rows``, ``cumulative``."""
+    start, end = offsets[leaves], offsets[leaves + 1]
+    if cumulative is None:
+        return np.asarray(rows[np.minimum(start + (chance * (end - start)).astype(np.int64), end - 1)])
+    before = np.concatenate([[0.0], cumulative])
+    found = np.searchsorted(cumulative, before[start] + chance * (before[end] - before[start]), side="right")
+    return np.asarray(rows[np.clip(found, start, end - 1)])

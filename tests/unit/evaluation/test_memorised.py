@@ -206,7 +206,8 @@ def configured(n: int, synthesis: dict, **more):
 @pytest.mark.parametrize(
     ("synthesis", "refused"),
     [
-        ({"method": "sequential", "copies": 2}, True),
+        ({"method": "sequential", "copies": 2}, False),
+        ({"method": "sequential", "model": {"method": "cart", "min_leaf": 5}, "copies": 2}, True),
         ({"method": "mi", "model": {"method": "cart"}}, True),
         ({"method": "da_mi", "model": {"method": "cart"}}, True),
         ({"method": "sequential", "model": {"method": "regression"}}, False),
@@ -215,7 +216,7 @@ def configured(n: int, synthesis: dict, **more):
     ],
     ids=lambda value: str(value) if isinstance(value, bool) else "-".join(map(str, value.values()))[:30],
 )
-def test_methods_that_keep_donors_are_refused(synthesis: dict, refused: bool) -> None:
+def test_methods_that_keep_few_donors_a_leaf_are_refused(synthesis: dict, refused: bool) -> None:
     masks = {"masks": MASKS} if synthesis["method"] == "da_mi" else {}
     beside, refit, _ = configured(800, synthesis, **masks)
     found = evaluate_memorised(beside, refit=refit, rng=rng())

@@ -302,7 +302,7 @@ class TestDraw:
     def test_every_donor_of_the_leaf_is_as_likely(self):
         data = binned(np.repeat([0.0, 1.0], [40, 10]))
         tree = Tree.grow(data, data.names, np.repeat([0.0, 1.0], [40, 10]))
-        donors = tree.draw(tree.apply(data.codes).repeat(200), rng=np.random.default_rng(1))
+        donors = tree.take(tree.apply(data.codes).repeat(200), np.random.default_rng(1).random(10_000))
         counts = np.bincount(donors, minlength=50)
         assert set(donors[:8_000]) == set(range(40))
         assert stats.chisquare(counts[:40]).pvalue > 1e-4
@@ -313,7 +313,7 @@ class TestDraw:
         data = binned(np.repeat([0.0, 1.0], [40, 10]))
         tree = Tree.grow(data, data.names, np.repeat([0.0, 1.0], [40, 10]), weights=weights)
         leaf = tree.apply(data.codes)[0]
-        donors = tree.draw(np.full(20_000, leaf), rng=np.random.default_rng(2))
+        donors = tree.take(np.full(20_000, leaf), np.random.default_rng(2).random(20_000))
         expected = 20_000 * weights[:40] / weights[:40].sum()
         enough = expected > 5
         counts = np.bincount(donors, minlength=40)
