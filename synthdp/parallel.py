@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from synthdp.budget import go_on
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # what numerical libraries read once, when they are loaded
@@ -42,6 +44,7 @@ def each(
         digit with the number of jobs. Otherwise in threads, which is for work that leaves the interpreter alone.
     """
     for done, result in enumerate(_results(work, items, jobs, processes), start=1):
+        go_on()
         if advance is not None:
             advance(done, len(items))
         yield result

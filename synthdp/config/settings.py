@@ -158,6 +158,9 @@ class Evaluation(Settings):
         How synthetic records are told from original ones (``pmse``).
     shadow
         How many fits and targets ``membership_shadow`` has.
+    budget
+        Seconds that one measure of the report may take; what takes longer is skipped, and said to be. The gate takes
+        whatever its limits need all the same. By default there is no budget.
     """
 
     rows: str = "aligned"
@@ -182,6 +185,7 @@ class Evaluation(Settings):
     table_columns: tuple[str, ...] = ()
     most_tables: int = Field(default=500, ge=1)
     subgroups: str | None = None
+    budget: float | None = Field(default=None, gt=0)
 
     @field_validator("utility", "risk", mode="before")
     @classmethod
@@ -300,6 +304,7 @@ class Config(Settings):
             most=asked.most_tables,
             subgroups=asked.subgroups,
             shadow=asked.shadow.model_dump(),
+            budget=asked.budget,
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from synthdp.budget import go_on
 from synthdp.errors import InputError, SynthdpError
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine, intervals
@@ -103,6 +104,7 @@ def estimate_each(copies: Sequence[pd.DataFrame], estimate: Callable[[pd.DataFra
     """Return the estimates on every copy; an error says which copy it came from."""
     found = []
     for number, frame in enumerate(copies, start=1):
+        go_on()
         try:
             found.append(estimate(frame))
         except InputError as error:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from synthdp.arrays import Floats
+from synthdp.budget import go_on
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison, Sizes, clusters, sizes_of, split, summarise
 from synthdp.inference.analyses import Analysis, Estimates
@@ -292,6 +293,7 @@ def spread_of(comparison: Comparison, analysis: Analysis, *, rng: np.random.Gene
 
 
 def _estimate(comparison: Comparison, analysis: Analysis, frame: Any) -> Estimates | None:
+    go_on()
     try:
         return analysis.estimate(frame, comparison.schema)
     except SynthdpError:
