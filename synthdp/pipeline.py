@@ -133,7 +133,9 @@ def run(
         if taken > SOON and judged.verdict.checks:  # whoever waits for it should not wait for advice and report too
             timer.tell(f"verdict on the draws: {judged.verdict.judgement}; advice and measures for the report follow")
         with timer.stage("advise"):
-            advice = advise_on(draws, judged, accepted=accepted, study=study, seconds=taken)
+            # where what is kept settled the verdict, the copies that were made tell how long a draw takes
+            pace = taken / judged.draws if judged.draws else timer.seconds["synthesise"]
+            advice = advise_on(draws, judged, accepted=accepted, study=study, pace=pace)
         with timer.stage("evaluate"):
             comparison, metrics = assess_release(draws, copies, earlier=trail.earlier, holdout=holdout)
         metrics.decided({**judged.section(), "advice": advice, **trail.attempted(judged.verdict)})

@@ -210,7 +210,7 @@ class ReleaseSettings(Thresholds):
     Parameters
     ----------
     draws
-        Over how many draws of the mechanism risks are averaged; 20 by default, 12 in files of 50,000 records or more.
+        Over how many draws of the mechanism risks are averaged; 20 by default, 12 in files of 20,000 records or more.
     recorded_in
         Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
         Default: what the environment variable ``SYNTHDP_REGISTER`` says, else ``synthdp-register`` beside the data.

@@ -50,14 +50,14 @@ MASKED = (*MATCHING_LIMITS, "max_attribute_gain", "max_excess_verbatim")
 
 
 def advise_on(
-    draws: Draws, judged: Judged, *, accepted: Mapping[str, str], study: bool = False, seconds: float = 0.0
+    draws: Draws, judged: Judged, *, accepted: Mapping[str, str], study: bool = False, pace: float = 0.0
 ) -> dict[str, Any]:
     """Return what would bring a refused release within its limits; empty for one that was not refused.
 
     Parameters
     ----------
-    seconds
-        What the verdict took, from which the time of a trial is foreseen; 0 where that is not known.
+    pace
+        Seconds that a draw took, from which the time of a trial is foreseen; 0 where that is not known.
 
     Notes
     -----
@@ -69,8 +69,7 @@ def advise_on(
     config, plan = draws.config, draws.plan
     place = count(1)
     deadline = time.monotonic() + PATIENCE
-    # draws that were not needed for a verdict on what is kept say nothing of how long they would take
-    longest = [seconds * FEWEST_DRAWS / judged.draws if judged.draws else 0.0]
+    longest = [pace * FEWEST_DRAWS]
 
     def possible(changed: Config) -> bool:
         try:

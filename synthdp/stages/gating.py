@@ -30,7 +30,7 @@ from synthdp.stages.planning import open_questions
 from synthdp.table.schema import Schema
 
 # a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
-MOST_DRAWN_IN_VAIN = 5000
+MOST_DRAWN_IN_VAIN = 2000
 NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
 
 

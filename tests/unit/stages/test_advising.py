@@ -229,14 +229,14 @@ def test_a_trial_is_not_begun_that_would_end_too_late(monkeypatch: pytest.Monkey
     real = advising.judge
     monkeypatch.setattr(advising, "judge", lambda *given, **more: began.append(given) or real(*given, **more))
     # twelve draws took two minutes, as many would again
-    late = advise_on(Draws(config, plan, Streams(1)), found, accepted={}, seconds=2 * PATIENCE)
+    late = advise_on(Draws(config, plan, Streams(1)), found, accepted={}, pace=2 * PATIENCE / 12)
     assert (late["trials"], began) == (0, [])
     assert late["why"].endswith("untried:")
     assert late["change"]
     # the first trial takes all the time there is
     clock = iter([0.0, 0.0, PATIENCE, PATIENCE, PATIENCE])
     monkeypatch.setattr(advising.time, "monotonic", lambda: next(clock))
-    once = advise_on(Draws(config, plan, Streams(1)), found, accepted={}, seconds=0.0)
+    once = advise_on(Draws(config, plan, Streams(1)), found, accepted={})
     assert (once["trials"], len(began)) == (1, 1)
     assert once["expected"]["verdict"] != "refused"
 
