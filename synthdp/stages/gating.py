@@ -31,6 +31,8 @@ from synthdp.table.schema import Schema
 
 # a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
 MOST_DRAWN_IN_VAIN = 2000
+# records from which on copies of halves do not stand in memory beside the draws
+TOO_LARGE_TO_SHARE = 500_000
 NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
 
 
@@ -122,8 +124,9 @@ def judge(
     if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))
     with ThreadPoolExecutor(max_workers=1) as pool:
-        # halves have a stream of their own, and one thread of them fills what the draws leave idle
-        halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 else None
+        # halves have a stream of their own, and one thread of them fills what the draws leave idle, if there is room
+        roomy = len(plan.data) < TOO_LARGE_TO_SHARE
+        halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 and roomy else None
         found = over_draws(
             inquiry_of(config),
             draws,
