@@ -15,6 +15,7 @@ from synthdp.evaluation.measure import MISSING, Identified, Measure, Need, ident
 from synthdp.evaluation.measures import measure
 from synthdp.evaluation.risk.identity import evaluate_original
 from synthdp.evaluation.risk.intruders import evaluate_intruder
+from synthdp.parallel import one_blas_thread
 from synthdp.seeding import Streams
 
 NOTABLE_RISK = 0.2
@@ -60,8 +61,19 @@ def assess(
     InputError
         If a measure that insists on its input cannot be taken.
     """
-    found = Assessment()
     files = replace(comparison, request=replace(comparison.request, streams=streams))
+    with one_blas_thread():
+        return _assess(files, utility, risk, streams, own)
+
+
+def _assess(
+    files: Comparison,
+    utility: Collection[str],
+    risk: Collection[str],
+    streams: Streams,
+    own: Mapping[str, Measure] | None,
+) -> Assessment:
+    found = Assessment()
     for names, sections in ((utility, found.utility), (risk, found.risk)):
         for name in names:
             one = own[name] if own is not None and name in own else measure(name)

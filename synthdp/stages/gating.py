@@ -22,6 +22,7 @@ from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.evaluation.measures import reading
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.persons import repeated_id, tied
+from synthdp.parallel import one_blas_thread
 from synthdp.release.register import Earlier
 from synthdp.stages.assessing import EVALUATION
 from synthdp.stages.draws import Draws, count_of
@@ -123,7 +124,7 @@ def judge(
     settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
     if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    with ThreadPoolExecutor(max_workers=1) as pool, one_blas_thread():
         # halves have a stream of their own, and one thread of them fills what the draws leave idle, if there is room
         roomy = len(plan.data) < TOO_LARGE_TO_SHARE
         halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 and roomy else None
