@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, field_validator, model_serializer
 
 from synthdp import plugins
 from synthdp.config.describing import describe
@@ -195,6 +195,12 @@ class Evaluation(Settings):
         if gone:
             raise ValueError(" ".join(f"{name}: {REMOVED[name]}" for name in gone))
         return names
+
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the settings; without a budget they are written as they always were."""
+        found: dict[str, Any] = handler(self)
+        return found if self.budget is not None else {name: said for name, said in found.items() if name != "budget"}
 
     @field_validator("rows")
     @classmethod
