@@ -19,11 +19,10 @@ import pandas as pd
 import yaml
 
 CONFIGS = Path(__file__).parent / "configs"
-# elapsed times, dates and versions differ from run to run or from release to release; nothing else may
 # what is said only where a stage takes long, which depends on the machine
-PATIENCE = re.compile(
-    r"^(?:[a-z]+: \d+ of \d+|verdict on the draws: [^\n]*(?:\n(?!\w+: )[^\n]*follow)?)\n", re.MULTILINE
-)
+_VERDICT = r"verdict on the draws: [^\n]*(?:\n(?!\w+: )[^\n]*follow)?"
+PATIENCE = re.compile(rf"^(?:[a-z]+: \d+ of \d+|{_VERDICT})\n", re.MULTILINE)
+# elapsed times, dates and versions differ from run to run or from release to release; nothing else may
 TIMES = re.compile(r"\b\d+(?:\.\d+)?(?: × 10[⁻⁰-⁹]+)? (?:s|min|h)\b|\d+:\d\d:\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 VERSIONED = {"release.json": re.compile(rb'("name": "synthdp",\s+"version": )"[^"]*"')}
