@@ -1,8 +1,8 @@
 """A penalised multinomial logit that is fitted often, to thousands of rows: coordinates in which its curvature is one.
 
 The features are shares of levels, most of them rare, beside columns on scales of their own, so that plain steps along
-the gradient crawl: on simulated pairs scikit-learn's solver was stopped after 300 of them. The curvature of the mean log
-likelihood is at most ½ D'D/n for every level (Böhning's bound), whatever the slopes are. In coordinates where this
+the gradient crawl: on simulated pairs scikit-learn's solver was stopped after 300 of them. The curvature of the mean
+log likelihood is at most ½ D'D/n for every level (Böhning's bound), whatever the slopes are. In coordinates where this
 bound, with the penalty, is the identity, 30 to 100 steps of L-BFGS end closer to the optimum.
 
 References
