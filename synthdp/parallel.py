@@ -3,7 +3,10 @@
 import os
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TypeVar
+
+from synthdp.budget import go_on
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,6 +24,18 @@ def one_thread() -> None:
     """
     for name in THREADS:
         os.environ.setdefault(name, "1")
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Keep linear algebra to one thread for as long as this lasts.
+
+    Threads of small problems wait for each other: a propensity regression took ten times as long with them on a machine
+    with other work. And sums taken in another order would change the last digit with the machine.
+    """
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return limits
 
 
 def each(
@@ -42,6 +57,7 @@ def each(
         digit with the number of jobs. Otherwise in threads, which is for work that leaves the interpreter alone.
     """
     for done, result in enumerate(_results(work, items, jobs, processes), start=1):
+        go_on()
         if advance is not None:
             advance(done, len(items))
         yield result

@@ -27,6 +27,9 @@ from synthdp.stages.trail import begin
 from synthdp.table.schema import Role
 from synthdp.tagging.groups import tag
 
+# seconds of judging after which the verdict is told at once
+SOON = 10.0
+
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
@@ -126,8 +129,13 @@ def run(
         holdout = held_out(config, plan.released)
         with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
             judged = judge(draws, earlier=trail.earlier, holdout=holdout, accepted=accepted, study=study)
+        taken = timer.seconds["judge"]
+        if taken > SOON and judged.verdict.checks:  # whoever waits for it should not wait for advice and report too
+            timer.tell(f"verdict on the draws: {judged.verdict.judgement}; advice and measures for the report follow")
         with timer.stage("advise"):
-            advice = advise_on(draws, judged, accepted=accepted, study=study)
+            # where what is kept settled the verdict, the copies that were made tell how long a draw takes
+            pace = taken / judged.draws if judged.draws else timer.seconds["synthesise"]
+            advice = advise_on(draws, judged, accepted=accepted, study=study, pace=pace)
         with timer.stage("evaluate"):
             comparison, metrics = assess_release(draws, copies, earlier=trail.earlier, holdout=holdout)
         metrics.decided({**judged.section(), "advice": advice, **trail.attempted(judged.verdict)})

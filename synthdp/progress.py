@@ -21,6 +21,10 @@ class Progress(Protocol):
         """Say what has to end first."""
         ...
 
+    def tell(self, sentence: str) -> None:
+        """Say what is known already while the rest goes on."""
+        ...
+
 
 class Silent:
     """A listener that shows nothing."""
@@ -33,6 +37,9 @@ class Silent:
         """Do nothing."""
 
     def wait(self, sentence: str) -> None:
+        """Do nothing."""
+
+    def tell(self, sentence: str) -> None:
         """Do nothing."""
 
 
@@ -62,3 +69,7 @@ class Timer:
     def wait(self, sentence: str) -> None:
         """Pass on what has to end first."""
         self._listener.wait(sentence)
+
+    def tell(self, sentence: str) -> None:
+        """Pass on what is known already."""
+        self._listener.tell(sentence)

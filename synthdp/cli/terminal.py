@@ -70,6 +70,9 @@ class Stages:
         """Say what has to end first, also where progress is not shown."""
         say(sentence)
 
+    def tell(self, sentence: str) -> None:
+        """Say what is known already while the rest goes on."""
+
     def begin(self, name: str) -> None:
         """Show that a stage begins."""
 
@@ -95,6 +98,10 @@ class Lines(Stages):
             say(f"{self._open[-1]}: {done} of {total}")
             self._said = time.monotonic()
 
+    def tell(self, sentence: str) -> None:
+        """Say what is known already."""
+        say(wrapped(sentence))
+
     def end(self, name: str, seconds: float) -> None:
         """Show that a stage is complete."""
         self._open.pop()
@@ -116,6 +123,10 @@ class Bars(Stages):
         """Say how far the current stage has come."""
         if self._open:
             self._display.update(self._open[-1], completed=done, total=total)
+
+    def tell(self, sentence: str) -> None:
+        """Say what is known already, above the bars."""
+        self._display.console.print(sentence, markup=False, highlight=False)
 
     def end(self, name: str, seconds: float) -> None:
         """Show that a stage is complete."""

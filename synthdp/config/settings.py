@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, field_validator, model_serializer
 
 from synthdp import plugins
 from synthdp.config.describing import describe
@@ -158,6 +158,9 @@ class Evaluation(Settings):
         How synthetic records are told from original ones (``pmse``).
     shadow
         How many fits and targets ``membership_shadow`` has.
+    budget
+        Seconds that one measure of the report may take; what takes longer is skipped, and said to be. The gate takes
+        whatever its limits need all the same. By default there is no budget.
     """
 
     rows: str = "aligned"
@@ -182,6 +185,7 @@ class Evaluation(Settings):
     table_columns: tuple[str, ...] = ()
     most_tables: int = Field(default=500, ge=1)
     subgroups: str | None = None
+    budget: float | None = Field(default=None, gt=0)
 
     @field_validator("utility", "risk", mode="before")
     @classmethod
@@ -191,6 +195,12 @@ class Evaluation(Settings):
         if gone:
             raise ValueError(" ".join(f"{name}: {REMOVED[name]}" for name in gone))
         return names
+
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the settings; without a budget they are written as they always were."""
+        found: dict[str, Any] = handler(self)
+        return found if self.budget is not None else {name: said for name, said in found.items() if name != "budget"}
 
     @field_validator("rows")
     @classmethod
@@ -206,7 +216,7 @@ class ReleaseSettings(Thresholds):
     Parameters
     ----------
     draws
-        Over how many draws of the mechanism risks are averaged; 20 by default, 12 in files of 50,000 records or more.
+        Over how many draws of the mechanism risks are averaged; 20 by default, 12 in files of 20,000 records or more.
     recorded_in
         Where releases are recorded, so that all releases of the same data are judged together: a folder, or ``none``.
         Default: what the environment variable ``SYNTHDP_REGISTER`` says, else ``synthdp-register`` beside the data.
@@ -300,6 +310,7 @@ class Config(Settings):
             most=asked.most_tables,
             subgroups=asked.subgroups,
             shadow=asked.shadow.model_dump(),
+            budget=asked.budget,
         )
 
 

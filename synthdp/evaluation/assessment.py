@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Floats
+from synthdp.budget import OverBudget, within
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import MISSING, Identified, Measure, Need, identifies, lacking
 from synthdp.evaluation.measures import measure
 from synthdp.evaluation.risk.identity import evaluate_original
 from synthdp.evaluation.risk.intruders import evaluate_intruder
+from synthdp.parallel import one_blas_thread
 from synthdp.seeding import Streams
 
 NOTABLE_RISK = 0.2
@@ -45,7 +47,7 @@ def assess(
     streams: Streams,
     own: Mapping[str, Measure] | None = None,
 ) -> Assessment:
-    """Take every measure that was asked for; one that cannot run reports its reason.
+    """Take every measure that was asked for; one that cannot run, or is out of time, reports its reason.
 
     Parameters
     ----------
@@ -59,8 +61,19 @@ def assess(
     InputError
         If a measure that insists on its input cannot be taken.
     """
-    found = Assessment()
     files = replace(comparison, request=replace(comparison.request, streams=streams))
+    with one_blas_thread():
+        return _assess(files, utility, risk, streams, own)
+
+
+def _assess(
+    files: Comparison,
+    utility: Collection[str],
+    risk: Collection[str],
+    streams: Streams,
+    own: Mapping[str, Measure] | None,
+) -> Assessment:
+    found = Assessment()
     for names, sections in ((utility, found.utility), (risk, found.risk)):
         for name in names:
             one = own[name] if own is not None and name in own else measure(name)
@@ -80,7 +93,11 @@ def _take(
     found: Assessment, sections: dict[str, Any], one: Measure, files: Comparison, rng: np.random.Generator
 ) -> None:
     try:
-        made = one.take(files, rng=rng)
+        with within(files.request.budget):
+            made = one.take(files, rng=rng)
+    except OverBudget:
+        sections[one.name] = skipped(one.name, files.request.budget)
+        return
     except InputError as error:
         # files of another tool may lack what this measure needs, and the others are still worth taking
         if one.insists:
@@ -98,12 +115,31 @@ def _ask(found: Assessment, files: Comparison, streams: Streams) -> dict[str, An
     intruders = files.request.intruders
     if not files.aligned:
         return {name: {"reason": MISSING[Need.ROWS]} for name in intruders}
-    made = {
-        name: evaluate_intruder(files, intruder, name=name, rng=streams.generator("evaluate", "intruders", name))
-        for name, intruder in intruders.items()
+    sections: dict[str, Any] = {}
+    for name, intruder in intruders.items():
+        rng = streams.generator("evaluate", "intruders", name)
+        try:
+            with within(files.request.budget):
+                made = evaluate_intruder(files, intruder, name=name, rng=rng)
+        except OverBudget:
+            sections[name] = skipped(name, files.request.budget)
+            continue
+        found.findings[f"identity as {name!r}"] = made
+        sections[name] = made.section()
+    return sections
+
+
+def skipped(name: str, budget: float | None) -> dict[str, Any]:
+    """Return what stands in the place of a measure that was left when its time was used up."""
+    return {
+        "reason": f"{name}: skipped after {budget:g} seconds (evaluation.budget); raise it, or set it to null.",
+        "skipped": True,
     }
-    found.findings |= {f"identity as {name!r}": finding for name, finding in made.items()}
-    return {name: finding.section() for name, finding in made.items()}
+
+
+def skipped_of(sections: Mapping[str, Any]) -> list[str]:
+    """Return the measures among some sections of metrics.json that were skipped."""
+    return [name for name, section in sections.items() if isinstance(section, Mapping) and section.get("skipped")]
 
 
 def records_at_risk(comparison: Comparison, individual: Mapping[str, Floats]) -> pd.DataFrame:

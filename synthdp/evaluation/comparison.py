@@ -59,6 +59,8 @@ class Request:
         Which tables of counts are compared, and the column whose levels are judged one by one.
     shadow
         The size of the membership game.
+    budget
+        Seconds that a measure may take where the report asks for it; None for as long as it takes.
     streams
         The randomness that several measures share: halves of the original.
     """
@@ -72,6 +74,7 @@ class Request:
     most: int = 500
     subgroups: str | None = None
     shadow: Mapping[str, Any] = field(default_factory=dict)
+    budget: float | None = None
     streams: Streams = field(default_factory=lambda: Streams(0))
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from synthdp.budget import go_on
 from synthdp.errors import InputError, SynthdpError
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine, intervals
@@ -30,6 +31,7 @@ def pool(
     level: float = 0.95,
     nests: int | Sequence[int] | None = None,
     ratio: float = 1.0,
+    estimate: Callable[[pd.DataFrame], Estimates] | None = None,
 ) -> Pooled:
     """Estimate an analysis on every copy and combine the estimates.
 
@@ -47,6 +49,8 @@ def pool(
         Coverage of the intervals.
     nests, ratio
         The layout of the copies; see :func:`combine`.
+    estimate
+        Returns the analysis's estimates on one copy, where somebody has them already; not asked for those of levels.
 
     Raises
     ------
@@ -79,7 +83,10 @@ def pool(
             if problems := analysis.problems(frame.columns):
                 raise InputError(*(f"copy {number}: {problem}" for problem in problems))
         levels = levels_of(copies, analysis.columns(), schema)
-    found = estimate_each(copies, lambda frame: analysis.estimate(frame, schema, levels=levels))
+    if estimate is None or levels is not None:
+        found = estimate_each(copies, lambda frame: analysis.estimate(frame, schema, levels=levels))
+    else:
+        found = estimate_each(copies, estimate)
     fisher = MODELS[analysis.model].fisher and all((np.abs(one.values) < PERFECT).all() for one in found)
     named = "" if analysis.name == analysis.model else f"{analysis.name}: "
     try:
@@ -103,6 +110,7 @@ def estimate_each(copies: Sequence[pd.DataFrame], estimate: Callable[[pd.DataFra
     """Return the estimates on every copy; an error says which copy it came from."""
     found = []
     for number, frame in enumerate(copies, start=1):
+        go_on()
         try:
             found.append(estimate(frame))
         except InputError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from synthdp.evaluation.assessment import skipped_of
 from synthdp.evaluation.blocks import listing
 from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.report.decision import answers
@@ -20,11 +21,19 @@ _ATTACKS = {
 
 def rows(metrics: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return label and value of each line of the summary table."""
-    return (*_utility(metrics["utility"]), *_risk(metrics["risk"]), *_gate(metrics["gate"]))
+    utility, risk = metrics["utility"], metrics["risk"]
+    return (*_utility(utility), *_risk(risk), *_skipped(utility, risk), *_gate(metrics["gate"]))
+
+
+def _skipped(utility: Mapping[str, Any], risk: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    names = [*skipped_of(utility), *skipped_of(risk), *skipped_of(risk.get("intruders") or {})]
+    if names:
+        yield "skipped, over evaluation.budget", ", ".join(names)
 
 
 def _utility(utility: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for analysis in utility.get("analyses") or ():
+    analyses = utility.get("analyses") or ()
+    for analysis in () if isinstance(analyses, Mapping) else analyses:  # a mapping says why there are none
         label = f"{analysis['name']}: confidence intervals agree"
         if analysis["mean_ci_overlap"] is None:
             yield label, analysis.get("reason", "not computed")

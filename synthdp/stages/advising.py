@@ -1,6 +1,7 @@
 """Advice that ends: one change of the config that can be pasted, tried out before it is given."""
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -43,15 +44,32 @@ STEEP, NARROWEST = 0.7, 1.25
 PRIORS = (0.5, 0.1)
 # above this many records a trial of a changed config takes too long to be spent on advice
 MOST_TRIED = 200_000
+# seconds: the verdict stands already, and a trial that would last longer than what is left of this is not begun
+PATIENCE = 60.0
 MASKED = (*MATCHING_LIMITS, "max_attribute_gain", "max_excess_verbatim")
 
 
-def advise_on(draws: Draws, judged: Judged, *, accepted: Mapping[str, str], study: bool = False) -> dict[str, Any]:
-    """Return what would bring a refused release within its limits; empty for one that was not refused."""
+def advise_on(
+    draws: Draws, judged: Judged, *, accepted: Mapping[str, str], study: bool = False, pace: float = 0.0
+) -> dict[str, Any]:
+    """Return what would bring a refused release within its limits; empty for one that was not refused.
+
+    Parameters
+    ----------
+    pace
+        Seconds that a draw took, from which the time of a trial is foreseen; 0 where that is not known.
+
+    Notes
+    -----
+    Trials are begun for as long as they can be expected to end within a minute, all together. What was not tried is
+    advised all the same where it is likely to help, and said to be untried.
+    """
     if judged.verdict.passed:
         return {}
     config, plan = draws.config, draws.plan
     place = count(1)
+    deadline = time.monotonic() + PATIENCE
+    longest = [pace * FEWEST_DRAWS]
 
     def possible(changed: Config) -> bool:
         try:
@@ -63,7 +81,8 @@ def advise_on(draws: Draws, judged: Judged, *, accepted: Mapping[str, str], stud
     def trial(changed: Config) -> Verdict | None:
         # kept columns end the verdict on a large file before any draw, and their advice must not cost more than that
         most = MOST_TRIED if changed.variables == config.variables else MOST_DRAWN_IN_VAIN
-        if len(plan.data) > most:
+        began = time.monotonic()
+        if len(plan.data) > most or began + max(longest) > deadline:
             return None
         try:
             again = plan_of(changed, _declared_anew(config, changed, plan.released))
@@ -72,6 +91,8 @@ def advise_on(draws: Draws, judged: Judged, *, accepted: Mapping[str, str], stud
             return judge(mine, accepted=known, study=study, count=FEWEST_DRAWS).verdict
         except SynthdpError:
             return None
+        finally:
+            longest.append(time.monotonic() - began)
 
     found = advise(config, plan.released, judged.verdict, trial, possible)
     return found.section() if found is not None else {}
@@ -145,13 +166,19 @@ def _wider_masks(config: Config, data: Microdata, verdict: Verdict, trial: Trial
     widest, found = attempt(WIDEST)
     if found is not None and (logs := _logs_from_the_smallest(config, data, found)):
         return _other_zero(config, data, logs, len(tried))
-    if found is None or not found.passed:
+    factor = min(max(excess(verdict) ** STEEP, NARROWEST), WIDEST / NARROWEST)
+    if found is None:
+        why = "The masks let too much through. These are as much wider as the largest risk is over its limit, untried:"
+        return Advice(why, masks_text(widened(config, factor, data.schema)))
+    if not found.passed:
         return _to_blame(config, data, tried, trial, possible)
     best, expected = widest, found
-    factor = min(max(excess(verdict) ** STEEP, NARROWEST), WIDEST / NARROWEST)
     for _ in range(MOST_TRIALS - 1):
         changed, again = attempt(factor)
-        if again is not None and again.passed:
+        if again is None:
+            tried.pop()
+            break
+        if again.passed:
             best, expected = changed, again
             break
         factor = math.sqrt(factor * WIDEST)

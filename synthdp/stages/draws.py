@@ -33,10 +33,10 @@ Maker = Callable[[pd.DataFrame, np.random.Generator], Sequence[pd.DataFrame]]
 # cells held at once: draws that share a fit are made together as far as they fit into about 400 MB
 MOST_CELLS = 5 * 10**7
 # in large files the means over records are sharp enough with the fewest draws that keep chance out of the largest
-FEWEST_DRAWS, LARGE = 12, 50_000
-# where a mean is within its limit and its interval is not, so many times as many draws decide; on the way there an
-# interval at this level is enough
-SHARPENED, EARLY_LEVEL = 3, 0.99
+FEWEST_DRAWS, LARGE = 12, 20_000
+# where a mean is within its limit and its interval is not, so many times as many draws decide, unless the file has so
+# many records; on the way there an interval at this level is enough
+SHARPENED, EARLY_LEVEL, TOO_LARGE_TO_SHARPEN = 3, 0.99, 50_000
 
 
 def count_of(config: Config, records: int) -> int:

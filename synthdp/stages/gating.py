@@ -10,7 +10,7 @@ import pandas as pd
 from synthdp.config import Config
 from synthdp.config.settings import LARGEST_EPSILON
 from synthdp.errors import InputError, SynthdpError
-from synthdp.evaluation.assessment import Assessment, records_at_risk
+from synthdp.evaluation.assessment import Assessment, records_at_risk, skipped_of
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds, Verdict
 from synthdp.evaluation.gate.inquiry import Averages, Inquiry
@@ -22,6 +22,7 @@ from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.evaluation.measures import reading
 from synthdp.evaluation.risk.attribute import default_targets
 from synthdp.evaluation.risk.persons import repeated_id, tied
+from synthdp.parallel import one_blas_thread
 from synthdp.release.register import Earlier
 from synthdp.stages.assessing import EVALUATION
 from synthdp.stages.draws import Draws, count_of
@@ -30,7 +31,9 @@ from synthdp.stages.planning import open_questions
 from synthdp.table.schema import Schema
 
 # a larger file is not drawn twenty times when it is refused for what is kept as it is, whatever the draws would show
-MOST_DRAWN_IN_VAIN = 5000
+MOST_DRAWN_IN_VAIN = 2000
+# records from which on copies of halves do not stand in memory beside the draws
+TOO_LARGE_TO_SHARE = 500_000
 NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
 
 
@@ -121,9 +124,10 @@ def judge(
     settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _names_one(name, known)})
     if not settled.passed and not study and len(plan.data) > MOST_DRAWN_IN_VAIN:
         return Judged(settled, None, 0, (*notes, NOT_DRAWN))
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        # halves have a stream of their own, and one thread of them fills what the draws leave idle
-        halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 else None
+    with ThreadPoolExecutor(max_workers=1) as pool, one_blas_thread():
+        # halves have a stream of their own, and one thread of them fills what the draws leave idle, if there is room
+        roomy = len(plan.data) < TOO_LARGE_TO_SHARE
+        halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 and roomy else None
         found = over_draws(
             inquiry_of(config),
             draws,
@@ -168,7 +172,9 @@ def _memorised(draws: Draws, blank: Comparison) -> tuple[Check, ...]:
 def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> Judged:
     """Judge one set of files as they are: no draws, no intervals; rows that cannot be traced do not pass."""
     limits = config.limits
-    known = {**found.findings, "attribute": found.risk.get("attribute")}
+    # what the report had no time for, the gate takes all the same
+    taken = {name: section for name, section in found.risk.items() if name not in skipped_of(found.risk)}
+    known = {**found.findings, "attribute": taken.get("attribute")}
     averages = Averages()
     averages.add(inquiry_of(config).ask(comparison, EVALUATION, known=known))
     checks = [*_as_they_are("max_exposed", comparison, limits), *averages.checks(limits)]
@@ -177,7 +183,7 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
         asked = [(name, limits.limit(name)) for name in MATCHING_LIMITS]
         missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
         checks += [one for one in missed if one not in checks]
-    checks += _as_they_are("max_excess_verbatim", comparison, limits, found.risk)
+    checks += _as_they_are("max_excess_verbatim", comparison, limits, taken)
     return Judged(Verdict(tuple(checks)), averages)
 
 

@@ -29,7 +29,7 @@ Earlier releases of the same data are taken to be made like this one.
 Nobody's own record teaches the intruder: everyone is scored with what was learnt from other folds of records.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans
+from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.bayes import evaluate_bayes
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk
@@ -86,31 +87,40 @@ def informed_intruder(plan: Plan, remake: Remake) -> Informed:
     return attack
 
 
-def learnt_intruder(plan: Plan, draws: Sequence[Sequence[pd.DataFrame]], *, rng: np.random.Generator) -> Informed:
+def learnt_intruder(
+    plan: Plan, draws: Sequence[Sequence[pd.DataFrame]], *, counts: Collection[int], rng: np.random.Generator
+) -> Informed:
     """Return the same attack, learnt from draws of the copies that exist already.
 
     Parameters
     ----------
     draws
         Copies of the plan made several times, each time with streams of its own, row i from record i.
+    counts
+        How many copies will be attacked at a time: those of a release, or of several together.
     rng
         For folds and samples of what is learnt.
 
     Notes
     -----
-    Learnt once for each number of copies attacked (a release, or several together), whatever the order of attacks, so
-    that attacking many draws costs no more learning than one. The draw that is attacked may be one of those that were
+    Learnt at once for each number of copies, so that attacking many draws costs no more learning than one, threads do
+    not learn the same twice, and the draws need not be kept. The draw that is attacked may be one of those that were
     learnt from: a record is scored by what other records taught, so its own row still teaches nothing about it.
     """
-    seed = int(rng.integers(2**63))
-    learnt: dict[int, Learnt] = {}
+    seed, times = int(rng.integers(2**63)), _times(len(plan.data))
+    learnt: dict[int, Learnt | InputError] = {}
+    for count in sorted(set(counts)):
+        try:
+            learnt[count] = teach(plan, _gathered(draws, count, times), rng=np.random.default_rng([seed, count]))
+        except InputError as error:
+            # said where the attack is asked for, like the reason of any other that cannot be made
+            learnt[count] = error
 
     def attack(comparison: Comparison, *, rng: np.random.Generator, targets: Codes | None = None) -> LikelihoodRisk:
-        count = len(comparison.copies)
-        if count not in learnt:
-            again = _gathered(draws, count, _times(len(plan.data)))
-            learnt[count] = teach(plan, again, rng=np.random.default_rng([seed, count]))
-        return evaluate_bayes(comparison, learnt[count].reading(plan, comparison.copies), rng=rng, targets=targets)
+        known = learnt[len(comparison.copies)]
+        if isinstance(known, InputError):
+            raise known
+        return evaluate_bayes(comparison, known.reading(plan, comparison.copies), rng=rng, targets=targets)
 
     return attack
 

@@ -12,12 +12,12 @@ from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.inquiry import MEAN_DRAWS, Averages, Drawn, Inquiry
 from synthdp.evaluation.gate.tally import LEVEL
 from synthdp.evaluation.leaks.draws import Read
-from synthdp.evaluation.measure import IDENTITY_LIMITS
+from synthdp.evaluation.measure import IDENTITY_LIMITS, MATCHING_LIMITS
 from synthdp.evaluation.risk.bayes import NAME as BAYES
 from synthdp.parallel import each
 from synthdp.release.register import Earlier
 from synthdp.seeding import Streams
-from synthdp.stages.draws import EARLY_LEVEL, LARGE, SHARPENED, Draws, beside
+from synthdp.stages.draws import EARLY_LEVEL, SHARPENED, TOO_LARGE_TO_SHARPEN, Draws, beside
 from synthdp.stages.informed_intruder import learnt_intruder
 from synthdp.synthesis.plan import Plan, Release
 from synthdp.table.coded import coded
@@ -168,9 +168,16 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
             # the first batch holds the draws that teach
             if len(batch) < (size if informed else max(held, size)) and place + 1 < first + more:
                 continue
-            if not informed and blank.schema.keys():
+            if not informed and blank.schema.keys() and inquiry.limits.judged(*MATCHING_LIMITS):
                 teachers = [release.copies for _, release in batch[:held]]
-                attack = learnt_intruder(_known(plan, blank.schema), teachers, rng=streams.generator("draw", BAYES))
+                held_copies = len(batch[0][1].copies)
+                beside_them = sum(len(one.copies) for one in earlier)
+                attack = learnt_intruder(
+                    _known(plan, blank.schema),
+                    teachers,
+                    counts=(held_copies, held_copies + beside_them),
+                    rng=streams.generator("draw", BAYES),
+                )
                 informed.append(Making(intruder=attack))
             for number, (read, asked, joint) in enumerate(each(work, range(1, len(batch) + 1), jobs=jobs)):
                 found.alone.add(asked)
@@ -184,7 +191,7 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
     draw(0, count)
     level = LEVEL
     for stage in range(1, SHARPENED):
-        if len(plan.data) >= LARGE or not unsure(_checks(found, inquiry, level)):
+        if len(plan.data) >= TOO_LARGE_TO_SHARPEN or not unsure(_checks(found, inquiry, level)):
             break
         draw(stage * count, count)
         level = EARLY_LEVEL

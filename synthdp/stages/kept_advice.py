@@ -20,7 +20,7 @@ COMMON = 10
 GONE: Mapping[str, Any] = {"role": "drop"}
 Options = Mapping[str, Sequence[Mapping[str, Any]]]
 
-# judges a changed config over fresh draws; None where the change cannot be made, or the file is too large to try
+# judges a changed config over fresh draws; None where the change cannot be made, or a trial would take too long
 Trial = Callable[[Config], Verdict | None]
 # whether a changed config could be run at all, which costs no draw
 Possible = Callable[[Config], bool]
@@ -148,7 +148,7 @@ def least_change(
         seen.append(change)
         found = trial(changed) if trials < most else None
         trials += trials < most
-        most = most if found is not None else 0  # it could be made, so it is the file that is too large to try anything
+        most = most if found is not None else 0  # it could be made, so it is a trial that takes too long
         advice = Advice(why, _variables(changed, change), before + trials, found)
         if found is not None and found.passed:
             return advice

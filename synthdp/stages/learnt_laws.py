@@ -5,17 +5,16 @@ record may lie elsewhere in another copy. So rows are of one class if all their 
 and got the same mask. One law for all would take narrow and wide errors for one normal error of a spread between them.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.evaluation.risk.scatter import FOLDS
+from synthdp.stages.logit_fit import fit_logit
 from synthdp.synthesis.plan import Plan
 from synthdp.table import expressions
 from synthdp.table.coded import MISSING, Coded, coded
@@ -304,22 +303,12 @@ def logits(
 
 def _logit(x: Codes, levels: int, features: Floats, j: int) -> Logit:
     """Return the law; a level that does not occur is as probable as its share of the mixture makes it."""
-    from sklearn.linear_model import LogisticRegression
-
     counts = np.bincount(x, minlength=levels)
     seen = np.flatnonzero(counts)
     constant, slopes = np.full(levels, -np.inf), np.zeros((levels, features.shape[1]))
     constant[seen] = 0.0
     if len(seen) > 1:
-        model = LogisticRegression(C=WEAK, max_iter=300)
-        with warnings.catch_warnings():
-            # a slope of a level that is never wrong grows for ever, and 300 steps of that are enough
-            warnings.simplefilter("ignore")
-            model.fit(features, x)
-        fitted: npt.NDArray[np.float64] = np.asarray(model.coef_)
-        if len(seen) == 2:
-            constant[seen[1]], slopes[seen[1]] = model.intercept_[0], fitted[0]
-        else:
-            constant[seen], slopes[seen] = model.intercept_, fitted
+        place = np.cumsum(counts > 0) - 1
+        constant[seen], slopes[seen] = fit_logit(features, place[x], len(seen), weak=WEAK)
     frequency = (counts + 0.5) / (counts.sum() + 0.5 * levels)
     return Logit(constant, slopes[:, :j], slopes[:, j:], frequency, 1 / (len(x) + 2))

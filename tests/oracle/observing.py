@@ -19,6 +19,9 @@ import pandas as pd
 import yaml
 
 CONFIGS = Path(__file__).parent / "configs"
+# what is said only where a stage takes long, which depends on the machine
+_VERDICT = r"verdict on the draws: [^\n]*(?:\n(?!\w+: )[^\n]*follow)?"
+PATIENCE = re.compile(rf"^(?:[a-z]+: \d+ of \d+|{_VERDICT})\n", re.MULTILINE)
 # elapsed times, dates and versions differ from run to run or from release to release; nothing else may
 TIMES = re.compile(r"\b\d+(?:\.\d+)?(?: × 10[⁻⁰-⁹]+)? (?:s|min|h)\b|\d+:\d\d:\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -52,7 +55,7 @@ def synthdp(*arguments: str, timed: bool = True) -> dict[str, Any]:
 def plain(text: str, timed: bool = True) -> str:
     """Return text without this machine's folder, and without moments and durations."""
     text = text.replace(str(Path.cwd()), "HERE")
-    return TIMES.sub("TIME", MOMENT.sub("MOMENT", text)) if timed else text
+    return TIMES.sub("TIME", MOMENT.sub("MOMENT", PATIENCE.sub("", text))) if timed else text
 
 
 def run(config: str, *arguments: str, out: str | None = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "synthdp"
 
 # A module may import from the layers above its own, and inside its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "seeding", "progress", "files", "arrays", "newton", "parallel", "plugins"),
+    ("budget", "errors", "seeding", "progress", "files", "arrays", "newton", "parallel", "plugins"),
     ("table",),
     ("datasets",),
     ("privacy",),

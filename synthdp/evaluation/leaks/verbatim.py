@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from synthdp.arrays import Booleans, compiled
+from synthdp.budget import go_on
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks.finding import NEIGHBOURS, chance_limit
@@ -157,6 +158,7 @@ def count_values(found: Lonely, pairs: Sequence[Beside], *, aligned: bool) -> Va
     own = np.zeros(size, dtype=np.bool_)
     others = np.zeros(found.near.shape, dtype=np.bool_)
     for pair in pairs:
+        go_on()
         released = pair.copy[found.column]
         made = _rows_of(pair, len(pair.kept)) if not aligned else np.arange(len(pair.kept))
         known = made >= 0

@@ -11,7 +11,7 @@ from synthdp.evaluation.comparison import Comparison, Halves, halves
 from synthdp.evaluation.measure import Figures, Plain, Wide
 from synthdp.evaluation.measures.repeated import analyses_blocks, propensity_blocks
 from synthdp.evaluation.measures.served import tables_blocks
-from synthdp.evaluation.utility.analyses import evaluate_analyses, spread_of
+from synthdp.evaluation.utility.analyses import Fits, evaluate_analyses, spread_of
 from synthdp.evaluation.utility.classes import classify
 from synthdp.evaluation.utility.distances import (
     evaluate_associations,
@@ -122,9 +122,10 @@ def _overlap(files: Comparison, analysis: Analysis) -> float | None:
 def _analysis(files: Comparison, analysis: Analysis, rng: np.random.Generator) -> dict[str, Any]:
     """Return one analysis on both sides; one that cannot be estimated says why and stops no other."""
     asked = {"model": analysis.model, "formula": analysis.formula}
+    fits = Fits(files, analysis)
     try:
-        entry = evaluate_analyses(files, [analysis], default_rule=_rule(files))[0] | asked
-        return entry | {"spread": spread_of(files, analysis, rng=rng)}
+        entry = evaluate_analyses(files, [analysis], default_rule=_rule(files), fits={analysis.name: fits})[0] | asked
+        return entry | {"spread": spread_of(files, analysis, rng=rng, fits=fits)}
     except SynthdpError as error:
         nothing: dict[str, Any] = {"terms": [], "mean_ci_overlap": None, "min_ci_overlap": None}
         return {"name": analysis.name, "rule": analysis.rule or _rule(files), **asked, **nothing, "reason": str(error)}

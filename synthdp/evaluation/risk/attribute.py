@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.budget import go_on
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import alone, classes, combine, require_copies, require_keys, require_targets
 from synthdp.evaluation.comparison import Comparison
@@ -117,6 +118,7 @@ def evaluate_attribute(
 def _evaluate(
     comparison: Comparison, target: Column, holdout: pd.DataFrame | None, *, tau: float, rng: np.random.Generator
 ) -> dict[str, Any]:
+    go_on()
     keys = [key for key in comparison.schema.keys() if key.name != target.name]
     if not keys:
         raise InputError(

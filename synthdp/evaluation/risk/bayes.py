@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, everybody, refuse_unless_aligned
 from synthdp.evaluation.risk.likelihood import LikelihoodRisk, best_by_fold, summarise
@@ -107,6 +108,7 @@ def evaluate_bayes(
     everyone = np.arange(n)
     step = max(1, int(AT_ONCE // n))
     for begin in range(0, size, step):
+        go_on()
         part = slice(begin, begin + step)
         few = targets[part]
         scores = log_posterior(few, everyone)
@@ -187,6 +189,7 @@ def evaluate_persons(
     share, posterior, predicted = np.empty(few), np.empty(few), np.empty(few)
     winner = np.empty(few, dtype=np.int64)
     for place, target in enumerate(targets):
+        go_on()
         others, scores = attack.scores(int(target))
         scores = heat[folds[target]] * scores
         largest, own = scores.max(), int(np.flatnonzero(others == target)[0])

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.channel import SMALLEST_SD, MaskDraw, channel_of, even_channels
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, chance_hits, refuse_without_keys
@@ -157,6 +158,7 @@ def evaluate_extremes(
     lines = []
     told = _told(files, mask_draw, rng)
     for column in files.schema.keys():
+        go_on()
         if column.kind.categorical:
             continue
         true, shown = _values(files, column)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.measure import Claims
 from synthdp.evaluation.risk.identity import (
@@ -149,6 +150,7 @@ def tuned(
     rng.random(len(few))  # ties do not matter to tuning, and had numbers of their own once
     pick = rng.random(len(targets))
     place = np.searchsorted(targets, few) if np.all(np.diff(targets) > 0) else _places(targets, few)
+    go_on()
     first = score(few, pick[place], np.tile(grid, (FOLDS, 1)))
     best = best_by_fold(first[2], folds[few])
     count = len(targets)
@@ -158,6 +160,7 @@ def tuned(
     share[place], winner[place], mine[place], top[place] = first[0], first[1], first[2][each], first[3][each]
     rest = np.setdiff1d(np.arange(count), place)
     if len(rest):
+        go_on()
         later = score(targets[rest], pick[rest], np.ascontiguousarray(grid[best][:, None]))
         share[rest], winner[rest], mine[rest], top[rest] = later[0], later[1], later[2][:, 0], later[3][:, 0]
     return share, winner, mine, top

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Codes, Floats
+from synthdp.budget import go_on
 from synthdp.errors import InputError
 from synthdp.evaluation.combinations import classes, require_copies, require_keys, require_targets
 from synthdp.evaluation.comparison import Comparison, some
@@ -76,6 +77,7 @@ def evaluate_linkability(
     def linked(file: int, rows: Codes) -> Estimate:
         hits = np.zeros(len(rows))
         for copy in range(1, m + 1):
+            go_on()
             one, other = (nearest(side[file].take(rows), side[copy], k=neighbours, rng=rng)[0] for side in codings)
             hits += ((one[:, :, None] == other[:, None, :]) & (one[:, :, None] >= 0)).any(axis=(1, 2))
         return rate(hits / m)
@@ -109,6 +111,7 @@ def evaluate_inference(
     frames, members, outsiders = _prepare(comparison, [*keys, *wanted], holdout, attacks, "inference", rng)
     found = []
     for target in wanted:
+        go_on()
         known = [key for key in keys if key.name != target.name]
         if not known:
             raise InputError(
@@ -247,6 +250,7 @@ def evaluate_membership(
     sets = {"all": columns} | ({"replaced": replaced} if replaced and len(replaced) < len(columns) else {})
     attacks: list[dict[str, Any]] = []
     for name, chosen in sets.items():
+        go_on()
         attacks += _attack(frames, chosen, name, members, tested, reference, rng)
     records = encode_records(frames, columns)
     return {

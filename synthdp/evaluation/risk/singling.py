@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.budget import go_on
 from synthdp.evaluation.combinations import classes, require_copies
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.rates import NO_HOLDOUT, Estimate, rate, require_outsiders, residual
@@ -92,6 +93,7 @@ def multivariate(copy: Table, *, attacks: int, size: int, rng: np.random.Generat
     medians = [float(np.nanmedian(one)) if np.isfinite(one).any() else 0.0 for one in copy.values]
     found: dict[Predicate, None] = {}
     for _ in range(TRIES * attacks):
+        go_on()
         if len(found) >= attacks:
             break
         row = int(rng.integers(len(copy)))

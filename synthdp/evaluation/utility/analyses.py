@@ -4,13 +4,15 @@ Interval overlap and standardised difference, term by term, and a Wald test of a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import chdtrc, fdtrc
 
 from synthdp.arrays import Floats
+from synthdp.budget import go_on
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.comparison import Comparison, Sizes, clusters, sizes_of, split, summarise
 from synthdp.inference.analyses import Analysis, Estimates
@@ -147,12 +149,34 @@ def std_diff(original: Floats, synthetic: Floats, se: Floats) -> Floats:
     return np.where(se <= size, np.where(np.abs(gap) <= 2 * size, 0.0, np.nan), ratio)
 
 
+class Fits:
+    """The estimates of one analysis on the files of a comparison, each made once however often it is asked for.
+
+    Parameters
+    ----------
+    comparison
+        Holds the files for as long as this is used.
+    """
+
+    def __init__(self, comparison: Comparison, analysis: Analysis) -> None:
+        self._analysis, self._schema = analysis, comparison.schema
+        self._known: dict[int, Estimates] = {}
+
+    def of(self, frame: pd.DataFrame) -> Estimates:
+        """Return the estimates on one of the files; what cannot be estimated raises each time."""
+        if id(frame) not in self._known:
+            go_on()
+            self._known[id(frame)] = self._analysis.estimate(frame, self._schema)
+        return self._known[id(frame)]
+
+
 def evaluate_analyses(
     comparison: Comparison,
     analyses: Sequence[Analysis],
     *,
     default_rule: str = DEFAULT_RULE,
     level: float = LEVEL,
+    fits: Mapping[str, Fits] | None = None,
 ) -> list[dict[str, Any]]:
     """Return, for each analysis, what the original says and what the copies say together.
 
@@ -172,6 +196,8 @@ def evaluate_analyses(
         copy the default is ``mean_se`` unless the rule can do with one; the entry's ``rule`` says so.
     level
         Coverage of the intervals.
+    fits
+        By the name of an analysis, where its estimates are used for something else too.
 
     Returns
     -------
@@ -185,14 +211,21 @@ def evaluate_analyses(
     rule = SINGLE_COPY_RULE if len(comparison.copies) < RULES[default_rule].fewest else default_rule
     entries = []
     for analysis in analyses:
+        known = fits[analysis.name] if fits is not None else Fits(comparison, analysis)
         try:
-            original = analysis.estimate(comparison.original, comparison.schema)
+            original = known.of(comparison.original)
         except SynthdpError as error:
             # the same error, saying which file it came from
             raise type(error)(f"original: {error}") from None
         nests = comparison.nests if comparison.nests > 1 else None
         pooled = pool(
-            comparison.copies, analysis, schema=comparison.schema, default_rule=rule, level=level, nests=nests
+            comparison.copies,
+            analysis,
+            schema=comparison.schema,
+            default_rule=rule,
+            level=level,
+            nests=nests,
+            estimate=known.of,
         )
         order = _ordered(pooled, original, analysis)
         difference = pooled.estimate[order] - original.values
@@ -263,14 +296,16 @@ def _number(value: float) -> float | None:
 SPLITS = 4
 
 
-def spread_of(comparison: Comparison, analysis: Analysis, *, rng: np.random.Generator) -> dict[str, Any]:
+def spread_of(
+    comparison: Comparison, analysis: Analysis, *, rng: np.random.Generator, fits: Fits | None = None
+) -> dict[str, Any]:
     """Return the mean interval overlap of each copy alone with the original, and of two halves of the original.
 
     Halves are as independent as two samples of one population: their intervals overlap by
     1 − E|N(0, 2)|/(2z) = 1 − 1/(z√π) = 0.71 on average at 95%, whatever the size. Copies that overlap more than that
     agree with the original better than a second survey would. Members of a cluster stay in one half.
 
-    Cost: M + 2 · 4 fits, the latter on half the records.
+    Cost: M + 2 · 4 fits, the latter on half the records; the former may be there already (``fits``).
 
     Returns
     -------
@@ -278,22 +313,28 @@ def spread_of(comparison: Comparison, analysis: Analysis, *, rng: np.random.Gene
         ``per_copy``, ``low``, ``high`` of the overlap, and ``noise``, the mean over 4 splits; None where an estimate
         does not exist (a level that a half does not have).
     """
-    whole = _estimate(comparison, analysis, comparison.original)
+    known = fits or Fits(comparison, analysis)
+    whole = _estimate(known.of, comparison.original)
     if whole is None:
         return {"per_copy": [None] * len(comparison.copies), "low": None, "high": None, "noise": None}
-    each = [_overlap(whole, _estimate(comparison, analysis, copy)) for copy in comparison.copies]
+    each = [_overlap(whole, _estimate(known.of, copy)) for copy in comparison.copies]
     floors = []
+
+    def alone(half: pd.DataFrame) -> Estimates:
+        return analysis.estimate(half, comparison.schema)
+
     for _ in range(SPLITS):
         first = split(len(comparison.original), share=0.5, cluster=clusters(comparison), rng=rng)
-        parts = [_estimate(comparison, analysis, comparison.original[side]) for side in (first, ~first)]
+        parts = [_estimate(alone, comparison.original[side]) for side in (first, ~first)]
         floors.append(_overlap(parts[0], parts[1]))
     found = summarise(each, floors)
     return {name: found[name] for name in ("per_copy", "low", "high", "noise")}
 
 
-def _estimate(comparison: Comparison, analysis: Analysis, frame: Any) -> Estimates | None:
+def _estimate(estimate: Callable[[pd.DataFrame], Estimates], frame: pd.DataFrame) -> Estimates | None:
+    go_on()
     try:
-        return analysis.estimate(frame, comparison.schema)
+        return estimate(frame)
     except SynthdpError:
         return None
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from synthdp.arrays import Codes, Floats
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Comparison, Halves, Sizes, sizes_of, summarise
 from synthdp.evaluation.utility.classes import Classes
 from synthdp.evaluation.utility.tables import compare, count, count_halves
@@ -69,6 +70,7 @@ def evaluate_distributions(comparison: Comparison, halves: Halves) -> list[dict[
 
 
 def _column(comparison: Comparison, name: str, halves: Halves) -> dict[str, Any]:
+    go_on()
     column = comparison.schema[name]
     original = coded(comparison.original).numbers(column)
     copies = [coded(copy).numbers(column) for copy in comparison.copies]
@@ -183,6 +185,7 @@ def evaluate_associations(comparison: Comparison, classes: Classes, halves: Halv
     shrink = [math.sqrt(files.variance / Sizes(mask.sum(), (~mask).sum()).variance) for mask in halves.masks]
     entries = []
     for a, b in itertools.combinations(range(len(classes.names)), 2):
+        go_on()
         pair = [classes.names[a], classes.names[b]]
         entry: dict[str, Any] = {"columns": pair}
         if pair[0] in names and pair[1] in names:

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from synthdp.arrays import Codes, Floats
+from synthdp.budget import go_on
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import summarise
 from synthdp.evaluation.utility.classes import Classes
@@ -88,6 +89,7 @@ def evaluate_k_marginal(
     cells = np.zeros(n + 1, dtype=np.int64)
     apart = np.empty((len(pairs), len(classes.files) - 1))
     for row, pair in enumerate(pairs):
+        go_on()
         original, *copies = counts_of(classes, (*crossed, *pair))
         apart[row] = [_l1(original, copy) for copy in copies]
         cells += np.bincount(original, minlength=n + 1)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Codes, Floats, compiled
+from synthdp.budget import go_on
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.utility.analyses import LEVEL, ci_overlap
@@ -199,6 +200,7 @@ def evaluate_panel(comparison: Comparison, *, default_rule: str, rng: np.random.
     used = tuple(dict.fromkeys(term for small in drawn for term in (small.response, *small.predictors)))
     original, *copies = (_File.of(frame, used) for frame in (comparison.original, *comparison.copies))
     for small in drawn:
+        go_on()
         found = _overlap(small, original, copies, rule, nests)
         if found is not None:
             overlaps.append(found)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Comparison, clusters, folds, split, summarise
 from synthdp.table.coded import coded
 from synthdp.table.schema import Column
@@ -159,6 +160,7 @@ def _score(
     column: Column, model: str, train: tuple[Floats, Floats], test: tuple[Floats, Floats]
 ) -> dict[str, float] | None:
     """Return the scores of a model trained on one file and tested on another; None where there is nothing to learn."""
+    go_on()
     x, y = train
     if min(len(y), len(test[1])) < FEWEST or len(np.unique(y)) < FEWEST:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from synthdp.arrays import Codes, Floats
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Halves, Sizes, summarise
 from synthdp.evaluation.utility.classes import Classes
 
@@ -193,6 +194,7 @@ def _cells_of(classes: Classes, places: Sequence[int]) -> tuple[list[list[Codes]
 
 
 def _entry(classes: Classes, places: tuple[int, ...], halves: Halves) -> dict[str, Any]:
+    go_on()
     files, sizes = _cells_of(classes, places)
     copies = [count(file, sizes) for file in files[1:]]
     original, first = count_halves(files[0], sizes, halves)

@@ -250,6 +250,19 @@ def test_without_a_terminal_a_long_stage_says_now_and_then_how_far_it_is(monkeyp
     assert len(said) == 2
 
 
+def test_what_is_known_early_is_told_unless_quiet(capsys):
+    from rich.console import Console
+    from rich.progress import Progress
+
+    terminal.Stages().tell("verdict: refused")
+    assert capsys.readouterr().err == ""
+    terminal.Lines().tell("verdict: refused")
+    assert capsys.readouterr().err == "verdict: refused\n"
+    with Progress(console=Console(stderr=True)) as display:
+        terminal.Bars(display).tell("[verdict]: refused")
+    assert "[verdict]: refused" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), in_a_compiled_loop()])
 def test_an_interruption_elsewhere(calls, error):
     calls["answer"]("demo", error)

@@ -18,7 +18,18 @@ from synthdp.evaluation.gate.verdict import check, undecided
 from synthdp.evaluation.risk.exposure import evaluate_exposure
 from synthdp.masking.categorical import Transition
 from synthdp.seeding import Streams
-from synthdp.stages.advising import MOST_TRIED, WIDEST, advise, advise_on, excess, masks_text, widened
+from synthdp.stages import advising
+from synthdp.stages.advising import (
+    MOST_TRIED,
+    PATIENCE,
+    STEEP,
+    WIDEST,
+    advise,
+    advise_on,
+    excess,
+    masks_text,
+    widened,
+)
 from synthdp.stages.draws import Draws
 from synthdp.stages.gating import judge
 from synthdp.stages.intake import prepare
@@ -200,9 +211,34 @@ def test_the_kept_columns_are_named_where_nothing_helps() -> None:
     assert (advice.change, advice.verdict) == ("", None)
 
 
-def test_a_trial_that_cannot_be_made_is_no_advice() -> None:
-    advice = given(SETTINGS, verdict(0.9), Trials(lambda _: None))
-    assert (advice.change, advice.verdict) == ("", None)
+def test_masks_that_could_not_be_tried_are_said_to_be_untried() -> None:
+    advice = advise(parse(SETTINGS), records(), verdict(0.9), Trials(lambda _: None))
+    assert advice is not None
+    assert advice.why.endswith("as much wider as the largest risk is over its limit, untried:")
+    factor = excess(verdict(0.9)) ** STEEP
+    pasted = parse(merged(SETTINGS, advice.change)).masks["age"]
+    assert pasted.sd == pytest.approx(0.2 * factor, rel=0.05)  # type: ignore[union-attr]
+    assert (advice.trials, advice.verdict) == (0, None)
+
+
+def test_a_trial_is_not_begun_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = parse(SETTINGS | {"release": UNGATED | {"max_expected_match_rate": 0.03}})
+    plan = plan_of(config, prepare(people(), config))
+    found = judge(Draws(config, plan, Streams(1)))
+    began: list[object] = []
+    real = advising.judge
+    monkeypatch.setattr(advising, "judge", lambda *given, **more: began.append(given) or real(*given, **more))
+    # twelve draws took two minutes, as many would again
+    late = advise_on(Draws(config, plan, Streams(1)), found, accepted={}, pace=2 * PATIENCE / 12)
+    assert (late["trials"], began) == (0, [])
+    assert late["why"].endswith("untried:")
+    assert late["change"]
+    # the first trial takes all the time there is
+    clock = iter([0.0, 0.0, PATIENCE, PATIENCE, PATIENCE])
+    monkeypatch.setattr(advising.time, "monotonic", lambda: next(clock))
+    once = advise_on(Draws(config, plan, Streams(1)), found, accepted={})
+    assert (once["trials"], len(began)) == (1, 1)
+    assert once["expected"]["verdict"] != "refused"
 
 
 def test_a_method_without_masks() -> None:

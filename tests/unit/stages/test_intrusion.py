@@ -232,7 +232,7 @@ def test_what_other_draws_taught_is_as_strong_as_making_the_copies_again() -> No
     frame = regression(500, 6)
     plan, comparison, remake = world(frame, 0.2, "per_copy")
     draws = [remake(Streams(100 + number)) for number in range(6)]
-    attack_ = learnt_intruder(plan, draws, rng=rng(1))
+    attack_ = learnt_intruder(plan, draws, counts=(COPIES, 2 * COPIES), rng=rng(1))
     before = informed_intruder(plan, remake)(comparison, rng=rng(1))
     after = attack_(comparison, rng=rng(1))
     # the same row posterior but for the error of learning it
@@ -241,7 +241,7 @@ def test_what_other_draws_taught_is_as_strong_as_making_the_copies_again() -> No
     # what is learnt depends on neither the order of attacks nor their number
     files = [replace(comparison, copies=draw) for draw in draws[:2]]
     there = [attack_(file, rng=rng(2)) for file in files]
-    other = learnt_intruder(plan, draws, rng=rng(1))
+    other = learnt_intruder(plan, draws, counts=(COPIES,), rng=rng(1))
     back = [other(file, rng=rng(2)) for file in reversed(files)]
     for one, two in zip(there, reversed(back), strict=True):
         np.testing.assert_array_equal(one.individual, two.individual)

@@ -44,7 +44,7 @@ IDENTITY = {
 
 class Listener(Silent):
     def __init__(self):
-        self.stages, self.steps = [], []
+        self.stages, self.steps, self.told = [], [], []
 
     @contextmanager
     def stage(self, name):
@@ -53,6 +53,9 @@ class Listener(Silent):
 
     def advance(self, done, total):
         self.steps.append((done, total))
+
+    def tell(self, sentence):
+        self.told.append((self.stages[-1], sentence))
 
 
 LISTENER = Listener()
@@ -255,12 +258,17 @@ def test_true_values_do_not_stay_where_they_were(finished, original):
 # how it ends
 
 
-def test_a_refusal_leaves_no_public_folder(tmp_path):
+def test_a_refusal_leaves_no_public_folder(tmp_path, monkeypatch):
     out = tmp_path / "out"
+    monkeypatch.setattr(pipeline, "SOON", 0.0)
+    listener = Listener()
     # nothing can have no risk at all; a single limit, so that only one trial is spent on advice
     refused = config("release.max_individual=0")
-    outcome = pipeline.run(refused, out=out)
+    outcome = pipeline.run(refused, out=out, progress=listener)
     assert not outcome.passed
+    # said before advice is looked for
+    told = "verdict on the draws: refused; advice and measures for the report follow"
+    assert listener.told == [("judge", told)]
     assert outcome.public is None
     assert [path.name for path in out.iterdir()] == ["confidential"]
     assert len(contents(out / "confidential")) == 5

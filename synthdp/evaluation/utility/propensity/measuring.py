@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthdp.budget import go_on
 from synthdp.evaluation.comparison import Comparison, summarise
 from synthdp.evaluation.utility.distances import Grouping, risk_groups
 from synthdp.evaluation.utility.propensity import nulls
@@ -188,6 +189,7 @@ def _model(name: Model, files: Files, settings: Propensity, *, rng: np.random.Ge
     scores, simulated = [], []
     try:
         for copy in files.copies:
+            go_on()
             # one design at a time is in memory
             model = MODELS[name](files.stack(copy), rng)
             scores.append(_scores(model, model.stack))
@@ -225,6 +227,7 @@ def _pairs(name: Model, files: Files, rng: np.random.Generator) -> list[Null | N
     pairs = [(i, j) for i in range(m) for j in range(i + 1, m)][:MOST_PAIRS]
     values = []
     for i, j in pairs:
+        go_on()
         stack = Stack(files.copies[i], files.copies[j], files.paired)
         values.append(_scores(MODELS[name](stack, rng), stack).pmse)
     return [nulls.between(values, files.stack(copy)) for copy in files.copies]

@@ -34,6 +34,7 @@ from typing import Literal, Protocol, Self, get_args
 import numpy as np
 from pydantic import Field
 
+from synthdp.budget import go_on
 from synthdp.evaluation.utility.distances import kolmogorov_smirnov
 from synthdp.evaluation.utility.propensity.stacking import Stack
 from synthdp.table.microdata import Floats
@@ -260,6 +261,7 @@ def relabelled(
     scale = 1.0 if proper else 1 - stack.share
     values, per_record = np.empty(times), np.zeros(len(stack))
     for t in range(times):
+        go_on()
         label = stack.relabel(swap=kind == "within_record", rng=rng)
         squares = scale * Scores.of(stack, classifier.scores(label)).squares
         values[t] = squares.mean()
