@@ -119,7 +119,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "fit": round(spent["fit"], 1),
         "cpu": round(spent["cpu"], 1),
         "peak_gb": round(peak, 2),
-        **{name: said[name] for name in ("sweeps", "ess", "tail_ess", "r_hat")},
+        **{name: said.get(name, said.get("by", "")) for name in ("sweeps", "ess", "tail_ess", "r_hat")},
         "wanted": LIMITS.get(arguments.one, ""),
     }
 
