@@ -10,11 +10,12 @@ from synthdp.errors import Unfinished
 from synthdp.imputation.copula import model as copula_model
 from synthdp.imputation.copula.choices import constants, shares, slopes
 from synthdp.imputation.copula.coding import Coding
+from synthdp.imputation.copula.features import Features, Steps
 from synthdp.imputation.copula.fitting import Limits, Verdict
 from synthdp.imputation.copula.implied import Implied, implied
 from synthdp.imputation.copula.latent import Shape
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.copula.moments import SMALLEST_EIGENVALUE, Features, Records, Steps, draws_of, possible
+from synthdp.imputation.copula.moments import SMALLEST_EIGENVALUE, Records, draws_of, possible
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
