@@ -89,7 +89,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from synthdp.table.microdata import resolve
     from synthdp.tagging.groups import tag
 
-    model = Copula(least_ess=arguments.ess, most_r_hat=arguments.r_hat)
+    model = Copula(least_ess=arguments.ess, most_r_hat=arguments.r_hat, shortcut=arguments.shortcut)
     masks = {name: Gaussian(sd=0.7) if name[0] == "x" else Transition(keep=0.8) for name in REPLACED}
     spent: dict[str, float] = {}
     fit = Copula.fit
@@ -119,7 +119,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "fit": round(spent["fit"], 1),
         "cpu": round(spent["cpu"], 1),
         "peak_gb": round(peak, 2),
-        **{name: said[name] for name in ("sweeps", "ess", "tail_ess", "r_hat")},
+        **{name: said.get(name, said.get("by", "")) for name in ("sweeps", "ess", "tail_ess", "r_hat")},
         "wanted": LIMITS.get(arguments.one, ""),
     }
 
@@ -167,6 +167,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--ess", type=float, default=60.0)
     parser.add_argument("--r-hat", type=float, default=1.02)
+    parser.add_argument("--shortcut", choices=("auto", "always", "never"), default="never")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -176,6 +177,7 @@ def main() -> None:
     rows = []
     for n in arguments.sizes:
         given = ["--jobs", str(arguments.jobs), "--ess", str(arguments.ess), "--r-hat", str(arguments.r_hat)]
+        given += ["--shortcut", arguments.shortcut]
         command = [sys.executable, __file__, "--one", str(n), *given]
         rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
         print(rows[-1], flush=True)

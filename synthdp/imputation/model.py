@@ -29,6 +29,7 @@ import pandas as pd
 
 from synthdp.imputation.predictors import Predictors
 from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
+from synthdp.parallel import Advance
 from synthdp.table.applies import holds, needs
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
@@ -53,6 +54,10 @@ class Task:
         How long a chain runs, where the joint draw is not exact.
     applies
         Of each replaced column that does not apply to everyone (``applies_when``): to which records it does.
+    jobs
+        How many threads a fit may take.
+    advance
+        Told how far a long fit is.
 
     Notes
     -----
@@ -66,6 +71,8 @@ class Task:
     links: Mapping[str, Link]
     sweeps: int = 20
     applies: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    jobs: int = 1
+    advance: Advance | None = None
 
     def asked(self, name: str) -> npt.NDArray[np.bool_] | None:
         """Return to which records a column applies; None where to all."""

@@ -70,7 +70,13 @@ def incomplete(data: Microdata, exclude: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def completer(
-    model: Association, data: Microdata, see: See, constraints: tuple[str, ...], *, rng: np.random.Generator
+    model: Association,
+    data: Microdata,
+    see: See,
+    constraints: tuple[str, ...],
+    *,
+    rng: np.random.Generator,
+    jobs: int = 1,
 ) -> tuple[Complete, tuple[Mapping[str, object], ...]]:
     """Return what draws a completed original from streams of its own, and what is to be said of the fit behind it."""
     names = incomplete(data, model.exclude)
@@ -79,7 +85,7 @@ def completer(
     if model.completes is None:
         raise TypeError("this model cannot impute")
     kept = with_roles(data, ())
-    task = Task(kept, see(kept, model.exclude), {}, {})
+    task = Task(kept, see(kept, model.exclude), {}, {}, jobs=jobs)
     posterior = model.fit(task, rng=rng)
 
     def complete(streams: Streams, number: int) -> Microdata:
@@ -270,6 +276,7 @@ def _of_completed(
         lambda data, exclude: predictors_of(plan, masks, data, exclude, settings.model.splines, ruled=unseen),
         plan.constraints,
         rng=streams.generator("complete"),
+        jobs=jobs,
     )
     prepared = time.perf_counter() - started
     # few originals, many threads: what is left over goes to the copies of each

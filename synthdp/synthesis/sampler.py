@@ -5,7 +5,7 @@ What a model is fitted to, fit once, then every copy drawn from its own named st
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,6 +130,7 @@ def draw_copies(
     """Fit the model to the records of a plan and draw every copy from its own named streams."""
     started = time.perf_counter()
     task, masks = prepare(plan, settings.model, settings.sweeps)
+    task = replace(task, jobs=jobs, advance=advance)
     posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
     chain: list[Mapping[str, object]] = [*posterior.diagnostics()]
     bound = binding(plan.constraints, task.working)

@@ -204,14 +204,33 @@ class Sampler:
 
     def sweep(self) -> None:
         """Update everything once."""
+        latent, state = self._latent, self.state
+        settled = self._sweeps >= SETTLING
+        alpha = ALPHA if settled and self._sweeps % FRESH_EVERY else 0.0
+        precision: Floats = np.asarray(np.linalg.inv(state.sigma), dtype=np.float64)
+        cross, moved = self._move_latents(precision, overrelaxed=settled)
+        if len(self._free[0]):
+            by = self._step_of_gamma(precision, moved, alpha)
+            # E'E of the residuals after the step, without another look at the records
+            cross += by.T @ self._gram @ by - by.T @ moved - moved.T @ by
+            state.gamma = state.gamma + by
+        state.sigma = self._covariance.step(state.sigma, cross, len(latent), rng=self._rng, alpha=alpha)
+        self._sweeps += 1
+
+    def refresh(self, gamma: Floats, sigma: Floats, sweeps: int = 1) -> None:
+        """Draw the latents given parameters from elsewhere, which are kept as they are. O(n q²) per sweep."""
+        self.state.gamma, self.state.sigma = gamma.copy(), sigma.copy()
+        precision = np.asarray(np.linalg.inv(sigma), dtype=np.float64)
+        for _ in range(sweeps):
+            self._move_latents(precision, overrelaxed=False)
+
+    def _move_latents(self, precision: Floats, *, overrelaxed: bool) -> tuple[Floats, Floats]:
+        """Draw the latents given Γ and Σ⁻¹; return E'E and H'E of the residuals."""
         from synthdp.imputation.copula.rows import sweep_rows
 
         latent, state, packed = self._latent, self.state, self._latent.packed
-        settled = self._sweeps >= SETTLING
-        alpha = ALPHA if settled and self._sweeps % FRESH_EVERY else 0.0
-        q = len(state.sigma)
-        reach = np.where(self._tossed(), REACH, 1.0) if settled else np.ones(q)
-        precision: Floats = np.asarray(np.linalg.inv(state.sigma), dtype=np.float64)
+        q = len(precision)
+        reach = np.where(self._tossed(), REACH, 1.0) if overrelaxed else np.ones(q)
         diagonal = np.diag(precision)
         weights = -precision / diagonal[:, None]
         np.fill_diagonal(weights, 0.0)
@@ -236,13 +255,7 @@ class Sampler:
             cross,
             moved,
         )
-        if len(self._free[0]):
-            by = self._step_of_gamma(precision, moved, alpha)
-            # E'E of the residuals after the step, without another look at the records
-            cross += by.T @ self._gram @ by - by.T @ moved - moved.T @ by
-            state.gamma = state.gamma + by
-        state.sigma = self._covariance.step(state.sigma, cross, len(latent), rng=self._rng, alpha=alpha)
-        self._sweeps += 1
+        return cross, moved
 
     def run(self, draws: int, *, every: int = 1) -> Trace:
         """Run the chain and return a draw of every so many sweeps."""

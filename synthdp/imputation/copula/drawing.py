@@ -221,6 +221,8 @@ class CopulaParameters:
         Of the records, from the Bayesian bootstrap.
     sweeps
         How long the chain runs.
+    jobs
+        How many threads may work at it; two are enough.
     """
 
     coding: Coding
@@ -228,6 +230,7 @@ class CopulaParameters:
     gamma: Floats
     weights: Floats
     sweeps: int
+    jobs: int = 1
 
     def draw(self, evidence: Mapping[str, Evidence], *, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw all replaced columns jointly from p(x | z, w, θ), and the missing values of kept ones."""
@@ -258,7 +261,7 @@ class Walk:
     """
 
     def __init__(self, parameters: CopulaParameters, curves: Sequence[Curve], evidence: Mapping[str, Evidence]) -> None:
-        self._sweeps = parameters.sweeps
+        self._sweeps, self._jobs = parameters.sweeps, min(parameters.jobs, THREADS)
         self._all = Arrangement.of(parameters.coding, parameters.r, parameters.gamma, curves, evidence)
 
     def run(self, *, rng: np.random.Generator) -> tuple[dict[str, Floats], pd.DataFrame]:
@@ -279,8 +282,8 @@ class Walk:
             return sums, moved
 
         starts = range(0, n, BLOCK)
-        # two threads, as the chains have: the last of an odd number of copies would leave one idle
-        told = list(each(draw, list(zip(starts, rng.spawn(len(starts)), strict=True)), jobs=THREADS))
+        # two threads if there may be so many: the last of an odd number of copies would leave one idle
+        told = list(each(draw, list(zip(starts, rng.spawn(len(starts)), strict=True)), jobs=self._jobs))
         sums, moved = (sum(parts) for parts in zip(*told, strict=True))
         trace = [
             (sweep, spot.name, sums[sweep, k] / n, moved[sweep, k] / n)

@@ -1,11 +1,6 @@
 """Running the chains.
 
-Margins completed first where values are missing, then two chains until they agree (split R-hat, effective sizes).
-
-References
-----------
-Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16(2), 667-718: R-hat on rank-normalised split
-chains, and the effective sample size with Geyer's (1992) initial monotone sequence.
+Margins completed first where values are missing, then two chains until they agree (see ``trust``).
 
 The first chain starts where completing the margins ended, the second halfway between that and unrelated columns: a
 start that still shows makes them disagree.
@@ -16,108 +11,14 @@ from dataclasses import dataclass
 from operator import methodcaller
 
 import numpy as np
-from scipy.special import ndtri
 
-from synthdp.errors import Unfinished
 from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import Coding
-from synthdp.imputation.copula.latent import Latent
-from synthdp.parallel import each
-from synthdp.table.microdata import Floats
-
-
-def r_hat(draws: Floats) -> Floats:
-    """Return the rank-normalised split R-hat of each quantity: the larger of bulk and spread (folded).
-
-    Parameters
-    ----------
-    draws
-        chains × draws × quantities.
-
-    Examples
-    --------
-    >>> together = r_hat(np.random.default_rng(1).standard_normal((2, 400, 1)))
-    >>> bool(together[0] < 1.02)
-    True
-    """
-    split = _split(draws)
-    folded = np.abs(split - np.median(split, axis=(0, 1)))
-    return np.maximum(_plain_r_hat(_ranked(split)), _plain_r_hat(_ranked(folded)))
-
-
-def bulk_ess(draws: Floats) -> Floats:
-    """Return the bulk effective sample size of each quantity. O(D log D) per quantity for D draws."""
-    return _ess(_ranked(_split(draws)))
-
-
-def tail_ess(draws: Floats) -> Floats:
-    """Return the tail effective sample size of each quantity: the smaller of those for its 5% and 95% quantiles.
-
-    Section 4.3 of Vehtari et al.: the effective sample size of being at most the quantile.
-    """
-    low, high = np.quantile(draws, (0.05, 0.95), axis=(0, 1))
-    return np.minimum(_ess(_split((draws <= low).astype(np.float64))), _ess(_split((draws <= high).astype(np.float64))))
-
-
-def _ess(draws: Floats) -> Floats:
-    """Return the effective sample size of the mean of each quantity; draws of chains already split."""
-    chains, n, quantities = draws.shape
-    covariances = _autocovariances(draws)
-    means = draws.mean(axis=1)
-    within = covariances[:, 0].mean(axis=0) * n / (n - 1)
-    total = within * (n - 1) / n + means.var(axis=0, ddof=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlations = 1 - (within - covariances.mean(axis=0)) / total
-    correlations[0] = 1.0
-    found = np.empty(quantities)
-    for k in range(quantities):
-        time = _autocorrelation_time(correlations[:, k])
-        found[k] = chains * n / max(time, 1 / np.log10(chains * n)) if total[k] > 0 else np.nan
-    return found
-
-
-def _autocorrelation_time(rho: Floats) -> float:
-    """Return 1 + 2 Σ ρ_t up to where pairs of neighbours stop being positive, the pairs made decreasing."""
-    pairs = rho[: len(rho) // 2 * 2].reshape(-1, 2)
-    sums = pairs.sum(axis=1)
-    last = max((len(rho) - 3) // 2, 1)  # where none is negative, ArviZ stops here
-    negative = np.flatnonzero(~(sums[:last] > 0))
-    stop = max(int(negative[0]) if len(negative) else last, 1)
-    kept = np.minimum.accumulate(sums[:stop])
-    # the first term after the last pair still helps when it is positive
-    extra = max(float(pairs[stop, 0]), 0.0) if stop < len(pairs) else 0.0
-    return float(-1 + 2 * kept.sum() + extra)
-
-
-def _split(draws: Floats) -> Floats:
-    half = draws.shape[1] // 2
-    return np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
-
-
-def _ranked(draws: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    chains, n, quantities = draws.shape
-    ranks = rankdata(draws.reshape(chains * n, quantities), axis=0)
-    return np.asarray(ndtri((ranks - 0.375) / (chains * n + 0.25))).reshape(draws.shape)
-
-
-def _plain_r_hat(draws: Floats) -> Floats:
-    n = draws.shape[1]
-    between = n * draws.mean(axis=1).var(axis=0, ddof=1)
-    within = draws.var(axis=1, ddof=1).mean(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.sqrt(((n - 1) / n * within + between / n) / within)
-    return np.asarray(found)
-
-
-def _autocovariances(draws: Floats) -> Floats:
-    """Return chains × lags × quantities, divided by the number of draws at every lag."""
-    n = draws.shape[1]
-    centred = draws - draws.mean(axis=1, keepdims=True)
-    spectrum = np.fft.rfft(centred, 2 * n, axis=1)
-    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, 2 * n, axis=1)[:, :n] / n)
-
+from synthdp.imputation.copula.latent import KNOWN, Latent
+from synthdp.imputation.copula.trust import bulk_ess, r_hat, tail_ess
+from synthdp.parallel import Advance, each
+from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Role
 
 CHAINS = 2
 ROUNDS = (60, 15, 15, 15, 15)  # sweeps before margins are completed anew
@@ -179,7 +80,7 @@ def incomplete(coding: Coding) -> bool:
     return any(item.margin is not None and item.missing().any() for item in coding.items)
 
 
-def completions(coding: Coding, samplers: Sequence[Sampler]) -> tuple[Coding, ...]:
+def completions(coding: Coding, samplers: Sequence[Sampler], *, jobs: int = 1) -> tuple[Coding, ...]:
     """Return codings with margins completed anew, from several states of each chain.
 
     One completion for all copies would be an error that they share and their differences do not show. O(n q²).
@@ -195,38 +96,111 @@ def completions(coding: Coding, samplers: Sequence[Sampler]) -> tuple[Coding, ..
             found.append(coding.filled(sampler.state.y, curves))
         return found
 
-    return tuple(one for found in each(of_one, samplers, jobs=CHAINS) for one in found)
+    return tuple(one for found in each(of_one, samplers, jobs=min(jobs, CHAINS)) for one in found)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When chains are long enough, and how long they may become.
+
+    Parameters
+    ----------
+    least_ess, most_r_hat
+        Of the worst entry that counts.
+    most_sweeps
+        After which the run is given up.
+    most_work
+        Records x unknown latents x sweeps after which it is, or as soon as that much is to be expected; None for any.
+    """
+
+    least_ess: float
+    most_r_hat: float
+    most_sweeps: int
+    most_work: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of chains: the worst R-hat and effective sizes, and what has them."""
+
+    r_hat: float
+    ess: float
+    tail_ess: float
+    worst: str = ""
+
+    @classmethod
+    def of(cls, draws: Floats, names: Sequence[str], limits: Limits) -> "Verdict":
+        """Judge draws, chains x draws x entries."""
+        far, bulk = r_hat(draws), bulk_ess(draws)
+        # means of overrelaxed chains are known better than their spread: tails count too
+        tail = tail_ess(draws)
+        lacking = np.fmax((far**2 - 1) / (limits.most_r_hat**2 - 1), limits.least_ess / np.fmin(bulk, tail))
+        worst = names[int(np.nanargmax(lacking))]
+        return cls(float(np.nanmax(far)), float(np.nanmin(bulk)), float(np.nanmin(tail)), worst)
+
+    def lacking(self, limits: Limits) -> float:
+        """Return how many times as long the chains would have to be."""
+        return max(limits.least_ess / min(self.ess, self.tail_ess), (self.r_hat**2 - 1) / (limits.most_r_hat**2 - 1))
+
+    def said(self, limits: Limits) -> str:
+        """Return which limits are not kept, and where it is worst."""
+        ess, wrong = min(self.ess, self.tail_ess), []
+        if not self.r_hat <= limits.most_r_hat:
+            wrong.append(f"R-hat {self.r_hat:.2f}, at most {limits.most_r_hat:g} wanted")
+        if not ess >= limits.least_ess:
+            wrong.append(f"effective sample size {ess:.0f}, at least {limits.least_ess:g} wanted")
+        return f"{'; '.join(wrong)}; worst for {self.worst}"
+
+
+@dataclass(frozen=True, repr=False)
+class TooLong:
+    """Chains that were given up.
+
+    Parameters
+    ----------
+    samplers
+        Where they stand.
+    sweeps, verdict
+        How long they became, and what was still wrong.
+    """
+
+    samplers: Sequence[Sampler]
+    sweeps: int
+    verdict: Verdict
 
 
 def run_chains(
     coding: Coding,
     start: State | None,
     *,
-    least_ess: float,
-    most_r_hat: float,
-    most_sweeps: int,
+    limits: Limits,
     rng: np.random.Generator,
     make: Callable[..., Sampler] = Sampler,
-) -> Fit:
-    """Run the chains until they agree. O(n q²) per sweep.
+    jobs: int = 1,
+    advance: Advance | None = None,
+) -> Fit | TooLong:
+    """Run the chains until they agree on what is released. O(n q²) per sweep.
+
+    That is every entry but correlations between two kept columns (``released``).
 
     Parameters
     ----------
     make
         Which kind of chain.
-
-    Raises
-    ------
-    Unfinished
-        When they do not within ``most_sweeps``.
+    jobs
+        How many chains run at a time.
+    advance
+        Told how many sweeps are done of how many it will take, as far as one can tell.
     """
     own, latent = rng.spawn(CHAINS), coding.latent(coding.curves(np.ones(len(coding.covariates))))
     samplers = [make(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
     pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), latent.effects()
+    counted, names = released(coding, (pairs[0], pairs[1]), entries)
+    open_latents = float(len(latent) * (latent.packed.kind != KNOWN).sum())
     kept: list[list[Floats]] = [[] for _ in samplers]
     total, run = 0, FIRST_RUN
     while True:
-        traces = each(methodcaller("run", run), samplers, jobs=CHAINS)
+        traces = each(methodcaller("run", run), samplers, jobs=min(jobs, CHAINS))
         for chain, trace in zip(kept, traces, strict=True):
             chain.append(np.concatenate([trace.r[:, *pairs], trace.gamma[:, *entries]], axis=1))
         total += run
@@ -235,23 +209,37 @@ def run_chains(
         draws = np.stack([np.concatenate(chain)[forgotten:] for chain in kept])
         flat = draws.reshape(-1, draws.shape[2])
         r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
-        if not draws.shape[2]:
-            return Fit(r, gamma, completions(coding, samplers), total)
-        r_hat_, ess = float(np.nanmax(r_hat(draws))), float(np.nanmin(bulk_ess(draws)))
-        # means of overrelaxed chains are known better than their spread: tails count too
-        tail = float(np.nanmin(tail_ess(draws)))
-        if r_hat_ <= most_r_hat and min(ess, tail) >= least_ess:
-            return Fit(r, gamma, completions(coding, samplers), total, r_hat_, ess, tail)
-        if total >= most_sweeps:
-            raise Unfinished(
-                f"synthesis.model: the copula's chains do not agree after {total} sweeps (R-hat {r_hat_:.2f}, "
-                f"effective sample size {min(ess, tail):.0f}); set prior_records if few answer or a level is rare, "
-                "raise most_sweeps, group rare levels, or exclude columns that nearly follow from others."
-            )
+        if not len(counted):
+            return Fit(r, gamma, completions(coding, samplers, jobs=jobs), total)
+        verdict = Verdict.of(draws[:, :, counted], names, limits)
+        lacking = verdict.lacking(limits)
+        if lacking <= 1:
+            said = verdict.r_hat, verdict.ess, verdict.tail_ess
+            return Fit(r, gamma, completions(coding, samplers, jobs=jobs), total, *said)
+        hopeless = limits.most_work is not None and open_latents * total * lacking > limits.most_work
+        if total >= limits.most_sweeps or (hopeless and total > FIRST_RUN):
+            return TooLong(samplers, total, verdict)
+        if advance is not None:
+            advance(total, min(int(np.ceil(total * lacking)), limits.most_sweeps))
         # both shrink as the inverse of the draws
-        lacking = max(least_ess / min(ess, tail), (r_hat_**2 - 1) / (most_r_hat**2 - 1)) - 1
-        growth = float(np.clip(1.1 * lacking * (1 - forgotten / total), *GROWTH))
-        run = min(int(np.ceil(growth * total)), most_sweeps - total)
+        growth = float(np.clip(1.1 * (lacking - 1) * (1 - forgotten / total), *GROWTH))
+        run = min(int(np.ceil(growth * total)), limits.most_sweeps - total)
+
+
+def released(coding: Coding, pairs: tuple[Codes, Codes], entries: tuple[Codes, Codes]) -> tuple[Codes, list[str]]:
+    """Return which entries of R and Γ count, and the columns of each: those of a replaced column, or of any effect.
+
+    Where nothing is replaced missing values are filled in, and all of them count.
+    """
+    owner = np.concatenate([np.full(item.width, k) for k, item in enumerate(coding.items)])
+    replaced = np.array([item.column.role is Role.REPLACE for item in coding.items])
+    columns = [item.column.name for item in coding.items]
+    one, other = owner[pairs[0]], owner[pairs[1]]
+    among = replaced[one] | replaced[other] if replaced.any() else np.ones(len(one), dtype=np.bool_)
+    names = [columns[j] if j == k else f"{columns[j]} with {columns[k]}" for j, k in zip(one, other, strict=True)]
+    names += [columns[j] for j in owner[entries[1]]]
+    counted = np.flatnonzero(np.concatenate([among, np.ones(len(entries[0]), dtype=np.bool_)]))
+    return counted, [names[k] for k in counted]
 
 
 def _apart(start: State | None, latent: Latent, number: int) -> State | None:

@@ -23,15 +23,24 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from synthdp.imputation.copula.chain import Sampler
+from synthdp.errors import Unfinished
+from synthdp.imputation.copula.chain import Sampler, State
 from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
 from synthdp.imputation.copula.drawing import CopulaParameters
-from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, run_chains, settle
+from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, Limits, TooLong, completions, run_chains, settle
+from synthdp.imputation.copula.implied import Implied, implied
 from synthdp.imputation.copula.margins import Family
+from synthdp.imputation.copula.moments import draws_of, free_entries
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
 from synthdp.imputation.model import Association, Completes, Task, settings_problems
+from synthdp.parallel import Advance
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Kind, Role
+
+MOST_WORK = 2e9  # records x unknown latents x sweeps: half a minute of two threads
+RECORDS_PER_COORDINATE = 30
+COMPLETING = 20  # sweeps before margins are completed, where no chain has run
+MOST_NAMED = 5
 
 
 class Copula(Association):
@@ -55,9 +64,14 @@ class Copula(Association):
         unrelated ones as they lack: their correlations are drawn towards zero. With zero correlations are (nearly)
         uniform on (−1, 1) beforehand; then chains are long wherever records say next to nothing.
     least_ess, most_r_hat
-        When the chains are long enough: the worst entry's effective sample size, of bulk and of tails, and R-hat.
+        When the chains are long enough: effective sample size, of bulk and of tails, and R-hat of the worst entry that
+        matters for what is released (correlations between two kept columns do not count).
     most_sweeps
         How long a chain may become before the run is given up.
+    shortcut
+        ``auto``: where records are many (30 for each coordinate), masks do not differ by group and chains would take
+        very long or a level follows from another column, correlations come from moments and their spread from weighted
+        records (see ``moments``); ``always`` without trying chains; ``never``.
 
     Examples
     --------
@@ -73,6 +87,7 @@ class Copula(Association):
     least_ess: float = Field(default=60.0, gt=0)
     most_r_hat: float = Field(default=1.05, gt=1)
     most_sweeps: int = Field(default=20_000, ge=FIRST_RUN)
+    shortcut: Literal["auto", "always", "never"] = "auto"
     completes: ClassVar[Completes | None] = "jointly"
     withdrawn: ClassVar[str | None] = "the association model's margins follow the records' own values"
 
@@ -106,26 +121,45 @@ class Copula(Association):
         return found + _replaced_problems(data, self.exclude)
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> "CopulaPosterior":
-        """Run the chains until they agree. O(n q²) per sweep.
+        """Run the chains until they agree, or take the shortcut. O(n q²) per sweep.
 
         Raises
         ------
         Unfinished
-            When they do not within ``most_sweeps``.
+            When they do not within ``most_sweeps`` and the shortcut cannot be taken.
         """
         coding = Coding.of(task, self.exclude, self.group_prior_sd, self.families)
         lacking = coding.lacking(self.prior_records)
+        follow = implied(coding)
         coding, start = settle(coding, rng=rng, prior_records=lacking)
-        fit = run_chains(
-            coding,
-            start,
-            least_ess=self.least_ess,
-            most_r_hat=self.most_r_hat,
-            most_sweeps=self.most_sweeps,
-            rng=rng,
-            make=partial(self._sampler(coding), prior_records=lacking),
+        make = partial(self._sampler(coding), prior_records=lacking)
+        may = self._may_be_short(coding)
+        found: Fit | TooLong | None = None
+        if not may or (self.shortcut == "auto" and not follow):
+            work = MOST_WORK if may else None
+            limits = Limits(self.least_ess, self.most_r_hat, self.most_sweeps, work)
+            found = run_chains(coding, start, limits=limits, rng=rng, make=make, jobs=task.jobs, advance=task.advance)
+        if isinstance(found, TooLong) and not may:
+            raise Unfinished(self._given_up(found, limits, follow))
+        if not isinstance(found, Fit):
+            found = _short(coding, start, found, rng=rng, make=make, jobs=task.jobs, advance=task.advance)
+        rows = _diagnostics(found, coding, follow)
+        return CopulaPosterior(found.codings, found.r, found.gamma, task.sweeps, rows, task.jobs)
+
+    def _may_be_short(self, coding: Coding) -> bool:
+        """Return whether moments may stand for the chains."""
+        n, width = len(coding.covariates), coding.prior_sd.shape[1]
+        plain = self.margins == "empirical" and coding.covariates.shape[1] == 1
+        return self.shortcut != "never" and plain and n >= RECORDS_PER_COORDINATE * width
+
+    def _given_up(self, found: TooLong, limits: Limits, follow: tuple[Implied, ...]) -> str:
+        """Return why there are no copies, and what to do."""
+        because = "".join(f"; {one.column} has a level that follows from {one.by}" for one in follow[:MOST_NAMED])
+        return (
+            f"synthesis.model: the copula's chains do not agree after {found.sweeps} sweeps "
+            f"({found.verdict.said(limits)}{because}); set prior_records if few answer or a level is rare, raise "
+            "most_sweeps, group rare levels, or exclude columns that nearly follow from others."
         )
-        return CopulaPosterior(fit.codings, fit.r, fit.gamma, task.sweeps, _diagnostics(fit, coding))
 
     def _sampler(self, coding: Coding) -> Callable[..., Sampler]:
         """Return what makes a chain."""
@@ -169,12 +203,34 @@ def _family_problems(data: Microdata, families: Mapping[str, Family]) -> list[st
     return found
 
 
-def _diagnostics(fit: Fit, coding: Coding) -> tuple[dict[str, object], ...]:
+def _short(
+    coding: Coding,
+    start: State | None,
+    found: TooLong | None,
+    *,
+    rng: np.random.Generator,
+    make: Callable[..., Sampler],
+    jobs: int,
+    advance: Advance | None,
+) -> Fit:
+    """Return draws from moments instead of chains."""
+    latent = coding.latent(coding.curves(np.ones(len(coding.covariates))))
+    r, means = draws_of(coding, latent, rng=rng, jobs=jobs, told=advance)
+    samplers = found.samplers if found is not None else [make(latent, rng=rng, start=start)]
+    if found is None and start is not None:
+        samplers[0].run(1, every=COMPLETING)
+    return Fit(*free_entries(coding, r, means), completions(coding, samplers, jobs=jobs), 0)
+
+
+def _diagnostics(fit: Fit, coding: Coding, follow: tuple[Implied, ...]) -> tuple[dict[str, object], ...]:
     rows: list[dict[str, object]] = []
     if np.isfinite(fit.r_hat):
         said = {"r_hat": round(fit.r_hat, 4), "ess": round(fit.ess, 1), "tail_ess": round(fit.tail_ess, 1)}
         rows.append({"model": "copula", "sweeps": fit.sweeps, **said})
+    elif not fit.sweeps:
+        rows.append({"model": "copula", "by": "moments"})
     rows += [{"column": name, "left_out": why} for name, why in coding.left_out]
+    rows += [{"column": one.column, "follows_from": one.by} for one in follow]
     return tuple(rows)
 
 
@@ -190,6 +246,8 @@ class CopulaPosterior:
         draws × free entries.
     rows
         What the release says of the chains.
+    jobs
+        How many threads a draw takes.
     """
 
     codings: tuple[Coding, ...]
@@ -197,6 +255,7 @@ class CopulaPosterior:
     gamma: Floats
     sweeps: int
     rows: tuple[dict[str, object], ...]
+    jobs: int = 1
 
     def __repr__(self) -> str:
         return f"CopulaPosterior({len(self.r)} draws)"
@@ -216,4 +275,4 @@ class CopulaPosterior:
         gamma = np.zeros(coding.prior_sd.shape)
         gamma[coding.effects()] = self.gamma[at]
         weights = rng.standard_exponential(len(coding.covariates))
-        return CopulaParameters(coding, r, gamma, weights, self.sweeps)
+        return CopulaParameters(coding, r, gamma, weights, self.sweeps, self.jobs)

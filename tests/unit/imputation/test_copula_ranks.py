@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import integrate
 
-from synthdp.imputation.copula.fitting import bulk_ess
 from synthdp.imputation.copula.latent import Latent, Shape
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.copula.ranks import Order, RankSampler, stretch
+from synthdp.imputation.copula.trust import bulk_ess
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi

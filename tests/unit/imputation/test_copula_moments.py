@@ -1,0 +1,188 @@
+"""The copula's shortcut: shares of levels, scores, moments, what follows from what, threads and progress."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from synthdp import parallel
+from synthdp.errors import Unfinished
+from synthdp.imputation.copula import model as copula_model
+from synthdp.imputation.copula.choices import constants, shares, slopes
+from synthdp.imputation.copula.coding import Coding
+from synthdp.imputation.copula.features import Features, Steps
+from synthdp.imputation.copula.fitting import Limits, Verdict
+from synthdp.imputation.copula.implied import Implied, implied
+from synthdp.imputation.copula.latent import Shape
+from synthdp.imputation.copula.model import Copula
+from synthdp.imputation.copula.moments import SMALLEST_EIGENVALUE, Records, draws_of, possible
+from synthdp.masking.gaussian import Gaussian
+from synthdp.seeding import Streams
+from synthdp.synthesis.imputed import DaMi
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import prepare
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
+from synthdp.tagging.groups import tag
+
+
+def records(n: int = 1500, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(n)
+    y = 0.6 * x + 0.8 * rng.standard_normal(n)
+    v = np.column_stack([np.zeros(n), 0.5 * x, -0.4 * x]) + np.sqrt(0.5) * rng.standard_normal((n, 3))
+    return pd.DataFrame({"x": x, "y": y, "b": (y + rng.standard_normal(n) > 0).astype(int), "g": v.argmax(axis=1)})
+
+
+def plan_of(frame: pd.DataFrame) -> Plan:
+    kinds = {"g": Variable(kind="nominal"), "b": Variable(kind="binary")}
+    data = resolve(frame.astype({"g": str}), {**kinds, "x": Variable(role="replace")})
+    return Plan(data, tag(data, None), {"x": Gaussian(sd=0.7)})
+
+
+def coding_of(frame: pd.DataFrame) -> Coding:
+    return Coding.of(prepare(plan_of(frame), Copula(), 20)[0], (), 1.0, {})
+
+
+class TestChoices:
+    def test_shares_are_those_of_simulated_choices(self):
+        m = np.array([0.4, -0.9, 0.1])
+        v = np.concatenate([[0.0], m]) + np.sqrt(0.5) * np.random.default_rng(1).standard_normal((200_000, 4))
+        assert shares(m) == pytest.approx(np.bincount(v.argmax(axis=1))[1:] / len(v), abs=0.004)
+
+    def test_two_levels_are_a_probit(self):
+        assert shares(np.array([0.7]))[0] == pytest.approx(stats.norm.cdf(0.7), abs=1e-9)
+
+    def test_slopes_are_differences_of_shares(self):
+        m, step = np.array([0.4, -0.9, 0.1]), 1e-5
+        by_hand = [(shares(m + step * e) - shares(m - step * e)) / (2 * step) for e in np.eye(3)]
+        assert slopes(m) == pytest.approx(np.transpose(by_hand), abs=1e-7)
+
+    def test_constants_give_back_the_shares(self):
+        wanted = np.array([0.3, 0.25, 0.02, 0.001])
+        assert shares(constants(wanted)) == pytest.approx(wanted, abs=1e-8)
+
+
+class TestMoments:
+    def test_scores_are_means_of_truncated_normals(self):
+        lower, upper = np.array([-np.inf, -0.5, 1.0, 0.3]), np.array([-0.5, 1.0, np.inf, 0.3])
+        steps = Steps.of(lower, upper)
+        by_hand = [stats.truncnorm.mean(a, b) for a, b in zip(lower[:3], upper[:3], strict=True)]
+        assert steps.score == pytest.approx(by_hand)
+        assert steps(np.array([-2.0, 0.0, 3.0])) == pytest.approx(by_hand)
+
+    def test_known_latents_are_their_own_scores(self):
+        y = np.array([-1.0, 0.2])
+        assert Steps.of(y, y)(y) == pytest.approx(y)
+
+    def test_correlations_of_no_matrix_become_some(self):
+        shape = Shape.of(4, ((0, 2),))
+        wanted = shape.start()
+        wanted[2:, :2] = 0.95
+        wanted[2, 3] = wanted[3, 2] = -0.9
+        found = possible(wanted, shape)
+        assert np.linalg.eigvalsh(found)[0] >= SMALLEST_EIGENVALUE * (1 - 1e-9)
+        assert found[0, 1] == pytest.approx(0.5)
+        assert np.diag(found) == pytest.approx(np.ones(4))
+
+    def test_known_correlations_are_found_with_their_spread(self):
+        coding = coding_of(records())
+        latent = coding.latent(coding.curves(np.ones(1500)))
+        r, _ = draws_of(coding, latent, rng=np.random.default_rng(3))
+        truth = {(0, 1): 0.6, (0, 3): 0.5, (0, 4): -0.4}
+        at = {item.column.name: item.first for item in coding.items}
+        order = coding.items[-1].order
+        assert r[:, at["x"], at["y"]].mean() == pytest.approx(truth[0, 1], abs=0.07)
+        # the sd of a correlation of two normals is (1 - r²)/√n
+        assert r[:, at["x"], at["y"]].std() == pytest.approx((1 - 0.36) / np.sqrt(1500), rel=0.3)
+        effect = np.array([0.0, 0.5, -0.4])
+        for k in (1, 2):
+            by = effect[order[k]] - effect[order[0]]
+            assert r[:, at["x"], at["g"] + k - 1].mean() == pytest.approx(by / np.sqrt(1 + by**2), abs=0.1)
+
+    def test_missing_cells_are_drawn_and_known_ones_stay(self):
+        frame = records(400)
+        frame.loc[:49, "y"] = np.nan
+        coding = coding_of(frame)
+        latent = coding.latent(coding.curves(np.ones(400)))
+        held = Records(coding, latent, rng=np.random.default_rng(1))
+        before = held.found.copy()
+        r = latent.shape.start()
+        r[0, 1] = r[1, 0] = 0.99
+        held.fill(r, np.zeros(len(r)), 3)
+        assert np.array_equal(before[50:], held.found[50:])
+        assert np.corrcoef(held.found[:50, 0], held.found[:50, 1])[0, 1] > 0.9
+        assert held.known[0, 1] == pytest.approx(0.875)
+
+    def test_standardised_covariances_with_weights(self):
+        found = np.random.default_rng(1).standard_normal((60, 2))
+        weights = np.random.default_rng(2).integers(0, 3, 60).astype(float)
+        _, s = Features(Shape.of(2), (Steps(*np.zeros((3, 0))),) * 2).covariances(found, weights)
+        repeated = np.repeat(found, weights.astype(int), axis=0)
+        assert s[0, 1] == pytest.approx(np.corrcoef(repeated.T)[0, 1])
+
+
+class TestFollowing:
+    def test_a_level_that_follows_is_found(self):
+        frame = records(600)
+        frame["g"] = np.where(frame["x"] < -1, 3, frame["g"])
+        assert implied(coding_of(frame)) == (Implied("g", "x"),)
+
+    def test_levels_that_do_not_are_not(self):
+        assert implied(coding_of(records(600))) == ()
+
+    def test_the_file_is_finished_and_the_column_named(self):
+        frame = records(600)
+        frame["g"] = np.where(frame["x"] < -1, 3, frame["g"])
+        release = DaMi(model=Copula(), copies=2).synthesize(plan_of(frame), streams=Streams(1))
+        assert {"model": "copula", "by": "moments"} in release.chain
+        assert {"column": "g", "follows_from": "x"} in release.chain
+
+    def test_where_there_is_no_shortcut_the_sentence_names_it(self):
+        frame = records(200)
+        frame["g"] = np.where(frame["x"] < -1, 3, frame["g"])
+        model = Copula(shortcut="never", most_sweeps=250, least_ess=1e5)
+        with pytest.raises(Unfinished, match="g has a level that follows from x"):
+            DaMi(model=model, copies=2).synthesize(plan_of(frame), streams=Streams(1))
+
+
+class TestVerdict:
+    LIMITS = Limits(60.0, 1.05, 1000)
+
+    def test_only_what_fails_is_said(self):
+        assert Verdict(1.04, 50.0, 80.0, "x with g").said(self.LIMITS) == (
+            "effective sample size 50, at least 60 wanted; worst for x with g"
+        )
+        assert Verdict(1.2, 90.0, 80.0, "x").said(self.LIMITS) == "R-hat 1.20, at most 1.05 wanted; worst for x"
+
+    def test_the_worst_entry_is_named(self):
+        draws = np.random.default_rng(1).standard_normal((2, 200, 3))
+        draws[1, :, 2] += 3
+        assert Verdict.of(draws, ["a", "b", "c with d"], self.LIMITS).worst == "c with d"
+
+
+class TestWork:
+    def test_too_long_a_chain_ends_in_the_shortcut(self, monkeypatch):
+        monkeypatch.setattr(copula_model, "MOST_WORK", 1.0)
+        model = Copula(least_ess=1e6)
+        release = DaMi(model=model, copies=1).synthesize(plan_of(records(600)), streams=Streams(1))
+        assert {"model": "copula", "by": "moments"} in release.chain
+
+    def test_one_job_is_one_thread(self, monkeypatch):
+        def refused(**_):
+            raise AssertionError("a thread was started")
+
+        monkeypatch.setattr(parallel, "ThreadPoolExecutor", refused)
+        for shortcut in ("never", "always"):
+            model = Copula(least_ess=2, most_r_hat=5, shortcut=shortcut)
+            DaMi(model=model, copies=1).synthesize(plan_of(records(300)), streams=Streams(1), jobs=1)
+
+    def test_progress_is_told_from_inside_the_fit(self):
+        told = []
+        model = Copula(shortcut="always")
+        plan = plan_of(records(300))
+        DaMi(model=model, copies=1).synthesize(
+            plan, streams=Streams(1), advance=lambda done, total: told.append((done, total))
+        )
+        assert len(told) > 20
+        assert all(done <= total for done, total in told)
