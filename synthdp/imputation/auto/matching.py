@@ -150,18 +150,18 @@ class Problem:
         terms = self.seen[:, of] * products
         aim = terms.sum(axis=0)
         precision = (terms**2).mean(axis=0) / PRIOR_SD**2
-        tilt, damping = start, ALL if len(self.seen) <= CURVED else SOME
+        tilt, damping, gain = start, ALL if len(self.seen) <= CURVED else SOME, 0.0
         shares, norm = self._weighed(chosen, tilt, products)
         value = float(aim @ tilt - norm - 0.5 * precision @ tilt**2)
         for i in range(STEPS):
             means = self.means(shares)
             slope = aim - np.einsum("it,it->t", means[:, of], products) - precision * tilt
-            # in large files the curvature hardly changes from the second step on, and costs most
-            if i < 2 or len(shares) <= CURVED:
+            # the curvature costs most, and hardly changes where a step gained little, or in a large file
+            if i < 2 or (gain > len(chosen) / 10 and len(shares) <= CURVED):
                 spread = np.sqrt(np.einsum("it,it->t", self.variances(shares, means)[:, of], products**2) + precision)
                 root = cho_factor(self._correlation(chosen, shares) + damping * np.eye(len(chosen)))
             step = cho_solve(root, slope / spread) / spread
-            length, gain = 1.0, 0.0
+            length = 1.0
             while length > 0.01:
                 further = tilt + length * step
                 new, norm = self._weighed(chosen, further, products)
@@ -216,7 +216,9 @@ class Problem:
     def _covariance(self, chosen: list[Total], shares: Floats) -> Floats:
         """Return the covariance of the terms of one record, from evenly spaced ones where there are many."""
         rows = np.arange(0, len(shares), -(-len(shares) // CURVED))
-        terms = (self._apart(chosen, shares, rows) * np.sqrt(shares[rows])).reshape(len(chosen), shares[rows].size)
+        terms = self._apart(chosen, shares, rows)
+        terms *= np.sqrt(shares[rows])
+        terms = terms.reshape(len(chosen), shares[rows].size)
         found: Floats = terms @ terms.T / len(rows)
         return found
 
@@ -238,8 +240,9 @@ class Problem:
         found = np.empty((len(chosen), *part.shape))
         for feature, places in _by_feature(chosen):
             paths = self.drawn[feature][rows]
-            centred = paths - (paths * part).sum(axis=1, keepdims=True)
-            found[places] = products[:, places].T[:, :, None] * centred
+            centred = paths - np.einsum("nk,nk->n", paths, part)[:, None]
+            for place in places:
+                np.multiply(products[:, place, None], centred, out=found[place])
         return found
 
 

@@ -58,7 +58,7 @@ class Auto(InOrder):
         Knots of a restricted cubic spline for every numeric kept column in the regressions; 0 for straight lines.
     particles, sweeps
         How many paths a record's draw is chosen from, and how often new ones are proposed beside the chosen one;
-        default 8 and 2, from 5,000 records on 4 and 1.
+        default 8 and 1, from 5,000 records on 4 and 1.
     totals
         Whether draws keep totals of the file (see ``matching``).
 
@@ -103,7 +103,7 @@ class Auto(InOrder):
 
     def paths(self, n: int) -> tuple[int, int]:
         """Return how many paths, and how many sweeps."""
-        usual = (4, 1) if n >= LARGE else (8, 2)
+        usual = (4, 1) if n >= LARGE else (8, 1)
         return self.particles or usual[0], usual[1] if self.sweeps is None else self.sweeps
 
     def growth(self, n: int, predictors: int) -> Growth:
