@@ -30,7 +30,7 @@ from synthdp.table.io.streams import open_file
 
 # the data are public, so the seed may be too: everyone sees the numbers that the README shows
 PUBLIC_SEED = 0x5EED_1996_0000_0000_0000_0000_0000_0001
-QUICK_COPIES = 5
+QUICK_COPIES = 3
 
 
 def settings(*, quick: bool = False) -> Config:
