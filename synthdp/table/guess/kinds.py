@@ -19,6 +19,7 @@ CODE_TOP, CODE_TOP_SHARE, CODE_ROUND, CODE_DENSITY = 10, 0.25, 0.4, 0.5
 SMOOTH = 0.5  # rank correlation of the frequencies of neighbouring values
 LABELS, LABEL_RECORDS, LABEL_DENSITY, LABEL_TREND = (15, 200), 20, 0.9, 0.35
 CALENDAR = (1800, 2100)
+MANY_YEARS = 12
 COMMON = 10
 POINT_MASS = 0.1
 MOSTLY = 0.5
@@ -66,13 +67,18 @@ def _common(present: pd.Series) -> tuple[Level, ...]:
     return tuple(sorted(plain)) if all(isinstance(v, bool | int | float | str) for v in plain) else ()
 
 
+def _years(found: Floats) -> bool:
+    """Return whether the values are years, which have an order whatever the name says they are years of."""
+    return len(found) >= MANY_YEARS and bool(found[0] >= CALENDAR[0] and found[-1] <= CALENDAR[1])
+
+
 def _of_numbers(values: Floats, name: str, label: str) -> Nature:
     found, counts = np.unique(values, return_counts=True)
     whole = bool(np.all(found == np.round(found)))
     if len(found) == 1:
         return Nature(Kind.CONTINUOUS, "the same number everywhere")
     most = min(SAME_CODE * len(values), HOUSING_CODES if names.topic(name, label) == "housing" else np.inf)
-    if whole and len(found) <= most and names.is_unordered(name, label):
+    if whole and len(found) <= most and names.is_unordered(name, label) and not _years(found):
         return Nature(Kind.NOMINAL, f"{len(found)} whole numbers, taken for codes without an order because of the name")
     if whole and _digits_of_codes(found, counts):
         why = "of many digits, heaped on a few that are not round: taken for codes without an order"

@@ -289,7 +289,11 @@ def test_a_silent_mask_is_forward_cart():
     model = MaskedCart(order=("sex", "age"))
     masked = DaMi(copies=60, model=model).synthesize(plan(SILENT), streams=Streams(1)).copies
     unmasked = Mi(copies=60, model=model).synthesize(plan({}), streams=Streams(2)).copies
-    forward = Sequential(copies=60, proper=True, model={"method": "cart", "order": ("sex", "age")})
+    forward = Sequential(
+        copies=60,
+        proper=True,
+        model={"method": "cart", "order": ("sex", "age"), "min_leaf": 5, "dealing": "independent"},
+    )
     forward = forward.synthesize(plan({}), streams=Streams(3)).copies
     for statistic in (
         lambda f: f["age"].mean(),
