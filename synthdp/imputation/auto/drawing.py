@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class AutoParameters:
         alone = len(self.branches) == 1 and self.totals is None
         tilt: Tilt | None = None
         for rows in self._blocks():
-            here = self.of(np.arange(rows.start, min(rows.stop, self.codes.shape[1])))
+            here = self.of(np.arange(self.codes.shape[1])[rows])
             heard = [_heard(evidence[branch.name][rows], branch.value) for branch in self.branches]
             paths = here.propose(heard, 1 if alone else self.particles, rng=rng)
             # paths of a single column are draws already
@@ -128,9 +127,9 @@ class AutoParameters:
 
     def _blocks(self) -> Iterator[slice]:
         n = self.codes.shape[1]
-        # of equal size, so that none is a remainder of few
-        edges = np.linspace(0, n, max(-(-n * self.particles // BLOCK), 1) + 1).astype(int)
-        return (slice(start, stop) for start, stop in pairwise(edges))
+        count = max(-(-n * self.particles // BLOCK), 1)
+        # every so-many-th record: files are often sorted, and each part should have something of all of it
+        return (slice(start, n, count) for start in range(count))
 
 
 @dataclass(repr=False)
@@ -159,7 +158,7 @@ def _heard(evidence: Evidence, part: Linear | Levels) -> _Heard:
         about = about_numbers(evidence)
         return _Heard(about.mean(), np.ascontiguousarray(about.precision), np.empty((len(about), 0)))
     quiet = np.zeros(len(evidence))
-    return _Heard(quiet, quiet, about_levels(evidence).log_weights)
+    return _Heard(quiet, quiet, np.ascontiguousarray(about_levels(evidence).log_weights))
 
 
 def _silent(part: Linear | Levels, n: int) -> _Heard:

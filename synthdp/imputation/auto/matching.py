@@ -159,6 +159,8 @@ class Problem:
             # the curvature costs most, and hardly changes where a step gained little, or in a large file
             if i < 2 or (gain > len(chosen) / 10 and len(shares) <= CURVED):
                 spread = np.sqrt(np.einsum("it,it->t", self.variances(shares, means)[:, of], products**2) + precision)
+                # of a level that none of these records has there is nothing to match, and its λ stays
+                spread[spread == 0] = 1.0
                 root = cho_factor(self._correlation(chosen, shares) + damping * np.eye(len(chosen)))
             step = cho_solve(root, slope / spread) / spread
             length = 1.0
@@ -231,7 +233,9 @@ class Problem:
     def _usual(self, chosen: list[Total], shares: Floats) -> tuple[Floats, Floats]:
         """Return the root of the correlations of one record's terms, and their sds."""
         found = self._covariance(chosen, shares)
-        scale = np.sqrt(np.maximum(np.diag(found), 1e-300))
+        scale = np.sqrt(np.diag(found))
+        # a total that moves in none of the records looked at may still do so in others
+        scale[scale == 0] = 1.0
         return np.linalg.cholesky(found / np.outer(scale, scale) + 1e-3 * np.eye(len(scale))), scale
 
     def _apart(self, chosen: list[Total], shares: Floats, rows: Codes) -> Floats:
@@ -263,13 +267,16 @@ def _walk(shares: Floats, steps: Floats, off: Floats, chance: Floats, slack: flo
             for j in range(totals):
                 turn[k] += off[j] * steps[i, k, j]
             most = max(most, abs(turn[k]))
-        left, k = chance[i], 0
-        while k < paths - 1:
-            left -= shares[i, k] * (1.0 - turn[k] / most)
-            if left < 0:
-                break
-            k += 1
-        found[i] = k
+        # rounding may leave more than all shares took: the last path that has one is then taken, not one that has none
+        left, taken = chance[i], 0
+        for k in range(paths):
+            share = shares[i, k] * (1.0 - turn[k] / most)
+            if share > 0:
+                taken = k
+                left -= share
+                if left < 0:
+                    break
+        found[i] = taken
         for j in range(totals):
-            off[j] += steps[i, k, j]
+            off[j] += steps[i, taken, j]
     return found

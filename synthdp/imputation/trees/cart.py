@@ -37,6 +37,8 @@ from synthdp.table.applies import holds
 from synthdp.table.microdata import Microdata
 
 WHERE = "synthesis.model"
+# of a column nested in another: the fewest records with a value that a group must have
+FEWEST_OF_GROUP = 5
 
 
 class TreeSettings(InOrder):
@@ -123,10 +125,15 @@ class Cart(TreeSettings):
             found.append(f"{WHERE}.by: {self.by!r} is not a kept or replaced column that the trees see.")
         for time, event in self.survival.items():
             why = _survival_problem(data, time, event, visits)
+            ruled = [name for name in (time, event) if name in self.rules]
+            if why is None and ruled:
+                why = f"a time and its event cannot have rules, as both come from one donor; found one of {ruled[0]}"
             found += [f"{WHERE}.survival.{time}: {why}."] if why is not None else []
         taken = {*self.survival, *self.survival.values()}
         for name, group in self.nested.items():
             why = _nested_problem(data, name, group, visits, kept)
+            if why is None:
+                why = _few_problem(data, name, group, min(self.min_leaf or FEWEST_OF_GROUP, FEWEST_OF_GROUP))
             why = "a time or an event cannot be nested" if why is None and name in taken else why
             found += [f"{WHERE}.nested.{name}: {why}."] if why is not None else []
         return found
@@ -203,6 +210,18 @@ def _nested_problem(data: Microdata, name: str, group: str, visits: Sequence[str
     if group not in kept and visits.index(name) <= visits.index(group):
         return f"must come after {group}, in which it is nested"
     return None
+
+
+def _few_problem(data: Microdata, name: str, group: str, fewest: int) -> str | None:
+    """Return why a column cannot be drawn within groups of few, whose values would be released as they are, or None."""
+    sizes = data.frame.loc[data.frame[name].notna(), group].value_counts()
+    few = int(((sizes > 0) & (sizes < fewest)).sum())
+    if few == 0:
+        return None
+    return (
+        f"every group of {group} must have values of at least {fewest} records, found {few} with fewer, which would be "
+        f"released as they are; merge rare groups first (variables.{group}.rare), or set a smaller {WHERE}.min_leaf"
+    )
 
 
 def _rule_problem(rule: str, allowed: set[str], frame: pd.DataFrame, name: str) -> str | None:

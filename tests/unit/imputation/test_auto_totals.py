@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 import synthdp
-from synthdp.imputation.auto.matching import Problem, matched
+from synthdp.imputation.auto.matching import Problem, _walk, matched
 from synthdp.imputation.auto.model import Auto
 from synthdp.imputation.auto.totals import EQUAL, Totals, _equal
 from synthdp.synthesis.plan import Plan
@@ -176,6 +176,54 @@ def test_a_large_file_is_matched_part_by_part_with_the_same_totals(monkeypatch):
     assert off(taken, rest)[:2].max() < 0.5
     blind = off(rng.integers(6, size=1_000), rest)
     assert blind[:2].max() > 3
+
+
+def test_parts_of_a_sorted_file_that_lack_a_level_are_matched_by_the_others():
+    whole = made()
+    kept = whole.kept.copy()
+    kept[:, 2] = 0.0
+    problem = Problem(kept, whole.seen, whole.drawn, whole.base)
+    found = problem.solve(CHOSEN, np.array([0.0, 0.0, 0.7, 0.0]))
+    # the third total has nothing here
+    assert found[2] == 0.7
+    others = [CHOSEN[k] for k in (0, 1, 3)]
+    np.testing.assert_allclose(found[[0, 1, 3]], problem.solve(others, np.zeros(3)), atol=0.01)
+
+
+def test_every_part_of_a_large_file_has_records_from_all_of_it(monkeypatch):
+    from synthdp.imputation.auto import drawing
+
+    rng = np.random.default_rng(9)
+    z = np.repeat(["a", "b", "c"], [200, 500, 500])
+    frame = pd.DataFrame({"x": (z == "b") + rng.normal(size=1_200), "z": z})
+    settings = {
+        "variables": {"x": {"role": "replace", "key": True}},
+        "masks": {"x": {"method": "gaussian", "sd": 1.0}},
+        "synthesis": {"copies": 1, "model": {"method": "auto"}},
+    }
+    monkeypatch.setattr(drawing, "BLOCK", 1_200 * 8 // 3)
+    (copy,) = synthdp.synthesize(frame, settings, seed=1).copies
+    off = (copy["x"] - frame["x"]).groupby(frame["z"]).mean()
+    # independent draws would be off by 0.035 or so
+    assert np.abs(off).max() < 0.03
+
+
+def test_a_total_that_moves_only_where_nobody_looked_ends_no_walk(monkeypatch):
+    from synthdp.imputation.auto import matching
+
+    problem = made(n=100)
+    monkeypatch.setattr(matching, "CURVED", 50)
+    drawn = problem.drawn.copy()
+    drawn[1, ::2] = 0.3
+    still = Problem(problem.kept, problem.seen, drawn, problem.base)
+    taken = still.walk(CHOSEN, still.shares(CHOSEN, np.zeros(4)), rng=np.random.default_rng(3))
+    assert set(taken) <= {0, 1, 2, 3}
+
+
+def test_the_walk_never_takes_a_path_without_a_share():
+    shares = np.array([[0.4, 0.6 - 1e-9, 0.0]])
+    steps = np.zeros((1, 3, 1), dtype=np.float32)
+    assert _walk(shares, steps, np.zeros(1), np.array([1 - 1e-12]), 4.0).tolist() == [1]
 
 
 def curved(n=600, seed=7):

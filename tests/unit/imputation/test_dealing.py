@@ -251,6 +251,14 @@ class TestSurvival:
         holed = plan(gaps, {"died": "binary", "x": "nominal", "time": "continuous"})
         unknown = "the event died must be known wherever the time is, found 3 records where it is missing"
         assert problems(holed, survival={"time": "died"}) == [f"{where}time: {unknown}."]
+        frame = given.data.frame.assign(time=given.data.frame["time"].where(given.data.frame["x"] > 0, 0.0))
+        ruled = problems(
+            plan(frame, {"died": "binary", "x": "nominal", "time": "continuous"}),
+            survival={"time": "died"},
+            rules={"time": "x == 0"},
+        )
+        both = "a time and its event cannot have rules, as both come from one donor; found one of time"
+        assert ruled == [f"{where}time: {both}."]
 
 
 class TestNested:
@@ -284,6 +292,16 @@ class TestNested:
     def test_it_comes_after_its_group(self, given):
         assert Cart(nested={"job": "group"}).visits(given.data) == ("group", "job", "pay")
 
+    def test_a_group_of_few_would_be_released_as_it_is(self):
+        group = np.repeat(["a", "b", "c", "d"], [50, 45, 4, 1])
+        given = plan(pd.DataFrame({"pay": np.arange(100.0), "group": group}), {"pay": "continuous"}, kept=("group",))
+        few = (
+            "every group of group must have values of at least 5 records, found 2 with fewer, which would be released "
+            "as they are; merge rare groups first (variables.group.rare), or set a smaller synthesis.model.min_leaf."
+        )
+        assert problems(given, nested={"pay": "group"}) == [f"synthesis.model.nested.pay: {few}"]
+        assert problems(given, nested={"pay": "group"}, min_leaf=1) == []
+
     def test_what_cannot_be_nested(self, given):
         where = "synthesis.model.nested."
         assert problems(given, nested={"work": "group"}) == [f"{where}work: is not a replaced column."]
@@ -293,7 +311,7 @@ class TestNested:
         assert problems(given, nested={"job": "pay"}) == [number]
         early = f"{where}job: must come after group, in which it is nested."
         assert problems(given, nested={"job": "group"}, order=("job", "group", "pay")) == [early]
-        ring = problems(given, nested={"job": "group", "group": "job"})
+        ring = problems(given, nested={"job": "group", "group": "job"}, min_leaf=1)
         assert len(ring) == 1
         assert "must come after" in ring[0]
 
