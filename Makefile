@@ -16,13 +16,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --doctest-modules
 
-.PHONY: help demo test test-fast notebooks lint format clean
+.PHONY: help demo test test-fast notebooks docs lint format clean
 
 help:
 	@echo "make demo       the whole pipeline on the bundled data; prints the report's path"
 	@echo "make test       every test, the slow statistical ones too (what CI runs)"
 	@echo "make test-fast  the tests that take milliseconds"
 	@echo "make notebooks  runs the notebooks from top to bottom"
+	@echo "make docs       builds the site: build/site/index.html, to be read without a network"
 	@echo "make lint       ruff check, ruff format --check, mypy --strict"
 	@echo "make format     let ruff rewrite the sources"
 	@echo "make clean      remove the environment and the caches"
@@ -38,6 +39,10 @@ test-fast: $(STAMP)
 
 notebooks: $(STAMP)
 	$(PYTEST) tests/contracts/test_notebooks.py
+
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -71,4 +76,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build/site *.egg-info

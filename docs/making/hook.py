@@ -9,12 +9,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
+from plotly.offline import get_plotlyjs
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 from making import links, measures, notebooks, reference, settings  # noqa: E402
-
 from synthdp.config import json_schema  # noqa: E402
 
 PICTURES = (".svg", ".png")
@@ -38,6 +38,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made |= {f"notebooks/{path.stem}.md": notebooks.page(path) for path in _notebooks()}
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
+    if any(notebooks.DRAWS in text for text in made.values()):
+        files.append(File.generated(config, "plotly.min.js", content=get_plotlyjs()))
     standing = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "notebooks" / "README.md"]
     for study in _studies():
         standing += [study / "README.md", *(path for path in sorted(study.iterdir()) if path.suffix in PICTURES)]

@@ -26,9 +26,9 @@ def registered() -> dict[str, Measure]:
 
 
 def entries(text: str) -> dict[str, str]:
-    """Return the entries of the glossary's part on measures, by name.
+    r"""Return the entries of the glossary's part on measures, by name.
 
-    >>> entries("### `pmse`\\n\\n- **Range:** 0 to 0.25.\\n")
+    >>> entries("### `pmse`\n\n- **Range:** 0 to 0.25.\n")
     {'pmse': '- **Range:** 0 to 0.25.'}
     """
     pieces = HEADING.split(text)

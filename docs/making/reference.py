@@ -1,6 +1,8 @@
 """The reference of the Python face: a page for the functions of ``synthdp`` itself, one for each room in it."""
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -30,32 +32,34 @@ def _room(module: ModuleType) -> str:
 
 def _members(module: ModuleType, said: set[str]) -> Iterator[str]:
     """Yield what a room offers: functions and classes, then the modules in it, each below a heading of its own."""
-    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
-    inner = []
-    for name in names:
-        found = getattr(module, name)
-        if inspect.ismodule(found):
-            if found.__name__.startswith("synthdp."):
-                inner.append(found)
-        elif callable(found) and getattr(found, "__module__", "").startswith("synthdp."):
-            if hasattr(module, "__all__") or found.__module__.startswith(module.__name__):
-                directive = _directive(found)
-                if directive not in said:
-                    said.add(directive)
-                    yield directive
-    for found in inner:
-        # a module of a module is an inner matter unless the room says that it offers it
-        if hasattr(module, "__all__") or found.__name__.count(".") == module.__name__.count(".") + 1:
-            lines = list(_members(found, said)) if found.__name__.count(".") <= 2 else []
-            if lines:
-                yield f"## {found.__name__} {{ #{found.__name__.replace('.', '-')} }}"
-                yield _code((found.__doc__ or "").strip().partition("\n\n")[0])
-                yield from lines
+    offered = _offered(module)
+    for found in offered:
+        ours = str(getattr(found, "__module__", "")).startswith("synthdp.")
+        if ours and callable(found) and (directive := _directive(found)) not in said:
+            said.add(directive)
+            yield directive
+    for found in filter(inspect.ismodule, offered):
+        lines = list(_members(found, said))
+        if lines:
+            yield f"## {found.__name__} {{ #{found.__name__.replace('.', '-')} }}"
+            yield _code((found.__doc__ or "").strip().partition("\n\n")[0])
+            yield from lines
+
+
+def _offered(module: ModuleType) -> list[object]:
+    """Return what a module names as its own; a package that names nothing offers its modules."""
+    if hasattr(module, "__all__") or "__dir__" in vars(module):
+        return [getattr(module, name) for name in getattr(module, "__all__", dir(module))]
+    if hasattr(module, "__path__"):
+        inner = [found.name for found in pkgutil.iter_modules(module.__path__) if not found.name.startswith("_")]
+        return [importlib.import_module(f"{module.__name__}.{name}") for name in inner]
+    mine = [name for name, found in vars(module).items() if getattr(found, "__module__", "") == module.__name__]
+    return [getattr(module, name) for name in mine if not name.startswith("_")]
 
 
 def _directive(found: object) -> str:
     """Return what mkdocstrings replaces by the documentation of a function or class, found where it is defined."""
-    return f"::: {found.__module__}.{found.__qualname__}"  # type: ignore[attr-defined]
+    return f"::: {found.__module__}.{getattr(found, '__qualname__', '')}"
 
 
 def _first_line(module: ModuleType) -> str:

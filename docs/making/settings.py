@@ -18,6 +18,7 @@ BOUNDS = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}", 
 
 def page(schema: Schema) -> str:
     """Return the page of a schema: the blocks of a config in their order, then what they refer to."""
+    schema = _in_place(schema, {name: block for name, block in schema["$defs"].items() if "enum" in block})
     blocks = {name: block for name, block in schema["$defs"].items() if "properties" in block}
     parts = [INTRO, "## The file\n", _settings(schema, "")]
     for name in _in_turn(schema):
@@ -70,7 +71,7 @@ def _plain(prop: Schema) -> str:
         return f"list of {kind(prop['items'])}" if prop.get("items") else "list"
     if found == "object":
         inner = prop.get("additionalProperties")
-        return f"name: {kind(inner)}" if isinstance(inner, Mapping) else "block"
+        return f"{{name: {kind(inner)}}}" if isinstance(inner, Mapping) else "block"
     return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(found, str(found))
 
 
@@ -94,7 +95,9 @@ def _default(prop: Schema) -> str:
         return "" if "const" in prop else "default: empty"
     default = prop["default"]
     if isinstance(default, Mapping) and "method" in default:
-        default = {"method": default["method"]}
+        return f"default: <code>method: {default['method']}</code>"
+    if default and "$ref" in prop:
+        return "default: that of each of its words"
     return f"default: {_value(default)}"
 
 
@@ -114,6 +117,16 @@ def _prose(text: str) -> str:
 
 def _html(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(_prose(text), quote=False))
+
+
+def _in_place(found: Any, words: Mapping[str, Schema]) -> Any:
+    """Return a part of a schema with lists of words where it only names them."""
+    if isinstance(found, Mapping):
+        listed = words.get(str(found.get("$ref", "")).rpartition("/")[2])
+        if listed is not None:
+            return {"enum": listed["enum"]} | {name: value for name, value in found.items() if name != "$ref"}
+        return {name: _in_place(value, words) for name, value in found.items()}
+    return [_in_place(value, words) for value in found] if isinstance(found, list) else found
 
 
 def _in_turn(schema: Schema) -> Iterator[str]:

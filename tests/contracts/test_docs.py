@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from making import measures
 
 from synthdp.config import parse
+from synthdp.plugins import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+QUESTIONS = sorted((ROOT / "docs" / "questions").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *DOCS]
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 
@@ -38,8 +41,41 @@ def test_configs_are_valid(page: Path) -> None:
 def test_every_page_is_linked_from_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {link.partition("#")[0] for link in LINK.findall(index.read_text(encoding="utf-8"))}
-    assert {page.name for page in DOCS} - {index.name} <= linked
+    assert {page.relative_to(index.parent).as_posix() for page in DOCS} - {index.name} <= linked
     assert "docs/index.md" in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def test_every_page_has_its_place_on_the_site() -> None:
+    listed = re.findall(r"([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {page.relative_to(ROOT / "docs").as_posix() for page in DOCS} <= set(listed)
+    elsewhere = {"CONTRIBUTING.md", "CHANGELOG.md", "notebooks/README.md"}
+    made = {"config_reference.md"}
+    assert all((ROOT / "docs" / page).exists() for page in set(listed) - elsewhere - made)
+    assert all((ROOT / page).exists() for page in elsewhere)
+
+
+@pytest.mark.parametrize("page", QUESTIONS, ids=lambda page: page.stem)
+def test_the_code_of_a_question_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(compile(block, page.name, "exec"), {"__name__": "page"})
+        assert "nan" not in capsys.readouterr().out
+
+
+def test_commands_of_the_pages_are_commands() -> None:
+    for page in PAGES:
+        for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+            for name in re.findall(r"^\$ synthdp (\w+)", block, flags=re.MULTILINE):
+                assert name in BUILT_IN["commands"], (page.name, name)
+
+
+def test_the_glossary_has_every_measure() -> None:
+    found = measures.entries((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    assert list(found) == list(dict.fromkeys(found))
+    # others' measures are registered too where their package is installed
+    ours = {name.rpartition(".")[2] for name in BUILT_IN["measures"]}
+    assert set(found) == ours <= set(measures.registered())
+    for name, entry in found.items():
+        assert re.findall(r"^- \*\*(\w+):\*\* \S", entry, flags=re.MULTILINE) == list(measures.WORDS), name
 
 
 def test_the_readme_is_short() -> None:
