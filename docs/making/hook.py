@@ -36,8 +36,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = reference.pages()
     made["config_reference.md"] = settings.page(json_schema())
     made |= {f"notebooks/{path.stem}.md": notebooks.page(path) for path in _notebooks()}
-    for path, text in made.items():
-        files.append(File.generated(config, path, content=text))
+    for where, text in made.items():
+        files.append(File.generated(config, where, content=text))
     if any(notebooks.DRAWS in text for text in made.values()):
         files.append(File.generated(config, "plotly.min.js", content=get_plotlyjs()))
     standing = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "notebooks" / "README.md"]
