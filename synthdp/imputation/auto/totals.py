@@ -8,11 +8,15 @@ lies in one of eight bins (these alone). With them margins, means, variances, tw
 products of two columns are kept.
 
 A total tells of those who make it up. Levels of few records have none, and a total that few records dominate is left
-alone: (Σ|t|)² / Σt², the number of equal records that would make it, must reach five.
+alone: (Σ|t|)² / Σt², the number of equal records that would make it, must reach five. That alone would not do: copies
+keep a total to within a few usual records, so that whoever knows everybody else's values learns that of a record which
+is worth many usual ones. Replaced numbers more than twenty sd from the mean therefore count as twenty, mean and sd
+taken with the five smallest and largest brought in to the fifth. Kept numbers count as they are: with one that stands
+out far beyond the others, what its record has in the replaced columns weighs as much more in their products.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +28,8 @@ from synthdp.table.links import Link
 # the fewest records that are matched, that have a level, and that would make up a total if they were equal
 FEWEST, HAVE, EQUAL, SHARE = 200, 50, 5.0, 0.002
 MOST_KEPT, MOST_CROSSED = 30, 16
+# sds from the mean at which a number tells no more than that it is far
+FAR = 20.0
 LARGE, MOST_CROSSED_IN_LARGE = 5_000, 12
 # bins of a number, at most
 BINS = 8
@@ -48,6 +54,8 @@ class Feature:
         Of levels: which.
     low, high
         Of a number's bin: where it begins, and where the next one does.
+    least, most
+        What smaller and larger numbers count as.
     """
 
     column: str
@@ -58,6 +66,8 @@ class Feature:
     level: int = 0
     low: float | None = None
     high: float = np.inf
+    least: float = -np.inf
+    most: float = np.inf
 
     def drawn(self, working: Floats) -> Floats:
         """Return the feature of drawn values; of a missing one it is 0."""
@@ -71,7 +81,8 @@ class Feature:
         """Return the feature of numbers on their own scale."""
         if self.low is not None:
             return np.asarray((own >= self.low) & (own < self.high), dtype=np.float64)
-        return np.where(np.isnan(own), 0.0, ((own - self.center) / self.spread) ** self.power)
+        inner = np.clip(own, self.least, self.most)
+        return np.where(np.isnan(own), 0.0, ((inner - self.center) / self.spread) ** self.power)
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,10 +204,21 @@ def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -
 def _features(task: Task, name: str) -> list[Feature]:
     if name in task.links:
         own = task.data.numbers(name)
-        center, spread = float(np.nanmean(own)), float(np.nanstd(own))
-        powers = [Feature(name, task.links[name], center, spread, power) for power in (1, 2) if spread > 0]
-        return [*powers, *_bins(name, task.links[name], own[np.isfinite(own)])]
+        known = own[np.isfinite(own)]
+        least, most = _usual(known)
+        inner = np.clip(known, least, most)
+        usual = Feature(name, task.links[name], float(inner.mean()), float(inner.std()), least=least, most=most)
+        powers = [replace(usual, power=power) for power in (1, 2) if usual.spread > 0]
+        return [*powers, *_bins(name, task.links[name], known)]
     return [Feature(name, level=level) for level in _frequent(task.working[name][: len(task.data)])]
+
+
+def _usual(known: Floats) -> tuple[float, float]:
+    """Return between which numbers somebody is not worth too many others."""
+    place = min(int(EQUAL), len(known)) - 1
+    ranked = np.sort(known)
+    inner = np.clip(known, ranked[place], max(ranked[-1 - place], ranked[place]))
+    return float(inner.mean() - FAR * inner.std()), float(inner.mean() + FAR * inner.std())
 
 
 def _bins(name: str, link: Link, own: Floats) -> list[Feature]:

@@ -118,8 +118,26 @@ def test_a_total_that_one_person_makes_up_is_left_alone():
     assert asked
     assert all(totals.equal[f][j, k] >= EQUAL for f, j, k in asked)
     # nor one that paths cannot move, nor one that was taken before
-    assert not totals.farthest(rows, left, np.full_like(left, 0.1), taken=(), most=100, near=0.0, bins=False)
+    assert not totals.farthest(rows, left, np.full_like(left, 0.1), taken=(), most=100, near=1e-9, bins=False)
     assert not totals.farthest(rows, left, np.full_like(left, 10.0), taken=asked, most=100, near=0.0, bins=False)
+
+
+def test_a_number_far_beyond_all_others_counts_as_one_that_is_only_far():
+    frame = wealthy()
+    features = [
+        totals_of(frame.replace({"x": {500.0: far}}), x={"kind": "continuous", "role": "replace"})
+        for far in (500.0, 900.0)
+    ]
+    assert all(found is not None for found in features)
+    # nobody learns from totals how far it is
+    np.testing.assert_array_equal(features[0].original[:, :2], features[1].original[:, :2])
+    one = features[0].features[0]
+    assert 15 < one.most < 25
+    assert one.of(np.array([500.0])) == one.of(np.array([one.most]))
+    # numbers without such a one are as they are
+    whole = totals_of(frame.iloc[:-1], x={"kind": "continuous", "role": "replace"})
+    x = frame["x"].to_numpy()[:-1]
+    np.testing.assert_allclose(whole.original[:, 0], (x - x.mean()) / x.std())
 
 
 def test_missing_values_and_rare_levels_have_no_part_in_totals():
