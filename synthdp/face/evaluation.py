@@ -12,7 +12,7 @@ from synthdp.evaluation.measure import Wide
 from synthdp.evaluation.measures import measure
 from synthdp.evaluation.measures.found import pointing_blocks
 from synthdp.face import tidy
-from synthdp.face.drawing import figure_of
+from synthdp.face.drawing import SIDES, figure_of
 from synthdp.report.charts import draw
 from synthdp.report.columns import drawn
 from synthdp.report.marginals import differing, kept_but_changed, marginals
@@ -143,7 +143,7 @@ class Plots:
         if name is not None and name not in {figure.title for figure in found}:
             known = listing(list(dict.fromkeys(figure.title for figure in found)))
             raise InputError(f"plot.{called}: no {noun} {str(name)!r} to draw; there are {known}.")
-        return figure_of([figure for figure in found if name in (None, figure.title)], called, why)
+        return figure_of([figure for figure in found if name in (None, figure.title)], called, why, SIDES)
 
     def _figures(self, name: str) -> tuple[Figure, ...]:
         if name not in self._drawn and self._files is not None:

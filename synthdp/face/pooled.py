@@ -77,7 +77,7 @@ class PooledPlots:
         shape["yaxis"] = labels(places, names, LABEL) | {"range": [-0.6, len(known) - 0.4]}
         data = [ranges(x, y, {"color": BLUE, "width": 2.5}), marks]
         drawn = Figure(pooled.title or "estimates", data, shape, "", "", height)
-        return figure_of([drawn] if known else [], "coefficients", "no estimate has an interval")
+        return figure_of([drawn] if known else [], "coefficients", "no estimate has an interval", ())
 
 
 def _ends(pooled: combining.Pooled, j: int) -> list[float]:

@@ -37,8 +37,11 @@ def traced(data: Microdata, copies: Sequence[pd.DataFrame]) -> bool:
     -----
     Cost: O(n log n) for each column and copy until one agrees; of at most 20,000 rows and 5 copies.
 
-    Two files that somebody sorted by the same column agree, too: what differs in kept columns is said elsewhere.
+    Two files that somebody sorted by the same column agree, too: what differs in kept columns is said elsewhere. In
+    fewer than 18 records nothing could be clear, and nothing is doubted.
     """
+    if len(data) - 1 <= CLEAR**2:
+        return True
     released = [column for column in data.schema.columns if column.name in data.frame]
     # kept columns settle it at once
     for column in sorted(released, key=lambda one: one.role != "keep"):
