@@ -17,7 +17,6 @@ from synthdp.face.arguments import (
     config_of,
     copies_of,
     design_of,
-    frame_of,
     jobs_of,
     path_of,
     say_if_ignored,
@@ -146,8 +145,6 @@ def pool(
         found = [_pair(one, number, names) for number, one in enumerate(each, start=1)]
         return Pooled.of(combine(found, rule or DEFAULT_RULE, level, title="estimates"))
     opened = open_copies(copies)
-    for number, one in enumerate(opened.copies, start=1):
-        frame_of(one, f"copy {number}")
     opened.check(rule)
     if not opened.copies:
         raise InputError("copies: needs at least one copy, found none.")
@@ -282,8 +279,8 @@ def _check_pooling(
         raise InputError(f"estimator: must have a method fit, found {type(ways['estimator']).__name__}.")
     if isinstance(level, bool) or not isinstance(level, int | float):
         raise InputError(f"level: must be a number between 0 and 1, found {type(level).__name__}.")
-    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int) or bootstrap < 2:
-        raise InputError("bootstrap: must be a whole number of 2 resamples or more.")
+    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int):
+        raise InputError(f"bootstrap: must be a whole number of resamples, found {type(bootstrap).__name__}.")
     if "model" in asked and texts["formula"] is None:
         raise InputError("formula: a model needs one, such as 'y ~ age + C(sex)'.")
 

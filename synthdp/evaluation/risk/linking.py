@@ -58,6 +58,7 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
     3
     """
     refuse_without_keys(comparison, NAME)
+    _refuse_untold(comparison)
     averaged = linked_file(comparison, comparison.schema.keys(), rng=rng)
     return attack_by_matching(replace(comparison, aligned=True), [averaged], rng=rng, permutations=permutations)
 
@@ -65,7 +66,6 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
 def linked_file(comparison: Comparison, keys: Sequence[Column], *, rng: np.random.Generator) -> pd.DataFrame:
     """Return the file the intruder makes: each row of the first copy averaged with those linked to it, keys only."""
     labels = _labels(comparison)
-    _refuse_untold(comparison, labels[0])
     first, *others = labels[1:]
     base = np.arange(len(first)) if comparison.aligned else _pair(labels[0], first, rng)
     linked = [comparison.copies[0].iloc[base]]
@@ -81,10 +81,9 @@ def line_up(comparison: Comparison, *, rng: np.random.Generator) -> Comparison:
     Raises
     ------
     InputError
-        If the kept columns of a copy are not those of the original, or no record is alone on them.
+        If the kept columns of a copy are not those of the original.
     """
     original, *others = _labels(comparison)
-    _refuse_untold(comparison, original)
     copies = [
         copy.iloc[_pair(original, label, rng)].reset_index(drop=True)
         for copy, label in zip(comparison.copies, others, strict=True)
@@ -113,9 +112,9 @@ def _labels(comparison: Comparison) -> Sequence[Codes]:
     return labels
 
 
-def _refuse_untold(comparison: Comparison, original: Codes) -> None:
+def _refuse_untold(comparison: Comparison) -> None:
     """Refuse to point at rows that are nobody's for certain: a guess that hardly hits would pass for a small risk."""
-    if not comparison.aligned and not (np.bincount(original) == 1).any():
+    if not comparison.aligned and not (np.bincount(_labels(comparison)[0]) == 1).any():
         raise InputError(
             f"{NAME}: rows are not aligned and no record is alone on the kept columns, so nobody's row is known; set "
             "evaluation.rows to aligned or to a file with the row order."

@@ -165,11 +165,15 @@ CALLS = {
         r"level: must be a number between 0",
     ),
     "a level in percent": (lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level=95), r"level: must lie between 0 and 1"),
-    "no resamples": (
-        lambda: synthdp.pool([OTHERS] * 2, statistic=len, bootstrap=0),
-        r"bootstrap: must be a whole number of 2 resamples or more\.",
+    "resamples in words": (
+        lambda: synthdp.pool([OTHERS] * 2, statistic=len, bootstrap="many"),
+        r"bootstrap: must be a whole number of resamples, found str\.",
     ),
-    "an empty copy": (lambda: synthdp.pool([OTHERS, OTHERS.head(0)], **FORMULA), r"copy 2: needs records and columns"),
+    "no resamples": (lambda: synthdp.pool([OTHERS] * 2, statistic=len, bootstrap=0), r"bootstrap: needs at least 20"),
+    "an empty copy": (
+        lambda: synthdp.pool([OTHERS, OTHERS.head(0)], **FORMULA),
+        r"copy 2: formula: the file has no records\.",
+    ),
     "a column for a copy": (
         lambda: synthdp.synthesize(FRAME, SETTINGS, seed=1)["age"],
         r"release\[…\]: must be the number of a copy, from 0 to 1, found str; a column is release\[0\]\[…\]\.",

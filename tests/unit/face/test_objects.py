@@ -272,7 +272,7 @@ def test_private_results_show_themselves():
     x = np.column_stack([age / 100, np.ones(120)]) / 2
     fit = synthdp.dp.adassp(x, FRAME["y"] / 20, x_norm=1, y_bound=1, epsilon=1, delta=1e-6, source=source)
     assert fit.table()["estimate"].tolist() == fit.theta.tolist()
-    assert "AdaSSP, ridge" in fit._repr_html_()
+    assert "AdaSSP analytic, ridge" in fit._repr_html_()
     groups = synthdp.dp.kmeans([age, FRAME["y"]], 2, bounds=[(0, 100), (0, 10)], epsilon=5, source=source)
     assert list(groups.table().columns) == ["column 1", "column 2", "size"]
     assert "Clusters" in groups._repr_html_()
