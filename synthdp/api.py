@@ -26,7 +26,7 @@ from synthdp.face.arguments import (
     truth_of,
 )
 from synthdp.face.evaluation import Evaluation
-from synthdp.face.pooled import Pooled
+from synthdp.face.pooled import Pooled, check_pooling
 from synthdp.inference.analyses import analysis_of
 from synthdp.inference.combining import DEFAULT_RULE, combine
 from synthdp.inference.estimates import Estimates, fitted, from_pair
@@ -134,7 +134,7 @@ def pool(
     """
     ways = {"fit": fit, "model": model, "estimator": estimator}
     asked = [name for name, value in ways.items() if value is not None] or (["statistic"] if statistic else [])
-    _check_pooling(asked, ways, statistic, bootstrap, level, {"model": model, "formula": formula, "rule": rule})
+    check_pooling(asked, ways, statistic, bootstrap, level, {"model": model, "formula": formula, "rule": rule})
     if len(asked) > 1:
         raise InputError(f"pool: give one of {' and '.join(asked)}, not both.")
     way = asked[0] if asked else None
@@ -259,30 +259,6 @@ def _measured(config: Config, comparison: Comparison, draws: Draws | None) -> tu
     else:
         judged = judge_draws(draws, holdout=comparison.holdout)
     return {"utility": found.utility, "risk": found.risk, "gate": judged.section()}, judged.notes
-
-
-def _check_pooling(
-    asked: Sequence[str],
-    ways: Mapping[str, Any],
-    statistic: Any,
-    bootstrap: Any,
-    level: Any,
-    texts: Mapping[str, Any],
-) -> None:
-    """Refuse arguments of the wrong kind before a library does."""
-    for called, given in texts.items():
-        text_of(given, called)
-    for called, given in (("fit", ways["fit"]), ("statistic", statistic)):
-        if given is not None and not callable(given):
-            raise InputError(f"{called}: must be a function, found {type(given).__name__}.")
-    if ways["estimator"] is not None and not hasattr(ways["estimator"], "fit"):
-        raise InputError(f"estimator: must have a method fit, found {type(ways['estimator']).__name__}.")
-    if isinstance(level, bool) or not isinstance(level, int | float):
-        raise InputError(f"level: must be a number between 0 and 1, found {type(level).__name__}.")
-    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int):
-        raise InputError(f"bootstrap: must be a whole number of resamples, found {type(bootstrap).__name__}.")
-    if "model" in asked and texts["formula"] is None:
-        raise InputError("formula: a model needs one, such as 'y ~ age + C(sex)'.")
 
 
 def _pair(one: Any, number: int, names: Sequence[str] | None) -> Estimates:

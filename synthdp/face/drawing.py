@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from synthdp.errors import InputError
 from synthdp.evaluation.blocks import find
-from synthdp.report.plots import BLUE, ORANGE, Figure, escape
+from synthdp.report.plots import BLUE, INK, ORANGE, Figure, escape
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -71,13 +71,15 @@ def _heading(figure: Figure, y: float, keys: Sequence[Key] | None) -> dict[str, 
 
 def _named(figure: Figure) -> list[Key]:
     """Return what marks with a name are called, the most important first."""
-    found = []
+    found: list[Key] = []
+    beyond = False
     for trace in figure.data[::-1]:
         symbols = find(trace, "marker", "symbol")
         if trace.get("name") and trace.get("mode") == "markers" and symbols:
             usual = next((SYMBOLS[one] for one in symbols if one in SYMBOLS), "●")
             found.append((usual, str(find(trace, "marker", "color")), str(trace["name"])))
-    return found
+            beyond = beyond or "triangle-right" in symbols
+    return [*found, ("▶", INK, "beyond the axis")] if beyond else found
 
 
 def _moved(shape: Mapping[str, Any], mark: str) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""Pooled estimates that draw themselves."""
+"""Pooled estimates that draw themselves, and what may be asked of them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synthdp.errors import InputError
 from synthdp.evaluation.blocks import is_number
+from synthdp.face.arguments import text_of
 from synthdp.face.drawing import figure_of
 from synthdp.inference import combining
 from synthdp.report.plots import BLUE, Figure, escape, labels, layout, ranges, tidy
@@ -82,3 +85,27 @@ class PooledPlots:
 
 def _ends(pooled: combining.Pooled, j: int) -> list[float]:
     return [float(np.asarray(side)[j]) for side in (pooled.estimate, pooled.low, pooled.high)]
+
+
+def check_pooling(
+    asked: Sequence[str],
+    ways: Mapping[str, Any],
+    statistic: Any,
+    bootstrap: Any,
+    level: Any,
+    texts: Mapping[str, Any],
+) -> None:
+    """Refuse arguments of the wrong kind before a library does."""
+    for called, given in texts.items():
+        text_of(given, called)
+    for called, given in (("fit", ways["fit"]), ("statistic", statistic)):
+        if given is not None and not callable(given):
+            raise InputError(f"{called}: must be a function, found {type(given).__name__}.")
+    if ways["estimator"] is not None and not hasattr(ways["estimator"], "fit"):
+        raise InputError(f"estimator: must have a method fit, found {type(ways['estimator']).__name__}.")
+    if isinstance(level, bool) or not isinstance(level, int | float):
+        raise InputError(f"level: must be a number between 0 and 1, found {type(level).__name__}.")
+    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int):
+        raise InputError(f"bootstrap: must be a whole number of resamples, found {type(bootstrap).__name__}.")
+    if "model" in asked and texts["formula"] is None:
+        raise InputError("formula: a model needs one, such as 'y ~ age + C(sex)'.")

@@ -11,10 +11,17 @@ import synthdp
 from synthdp import pipeline
 from synthdp.config import EvaluationSettings, parse
 from synthdp.errors import InputError
+from synthdp.evaluation.blocks import Dots, Marks
+from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.linking import evaluate_linked
 from synthdp.face import tidy
+from synthdp.face.drawing import figure_of
 from synthdp.face.evaluation import Evaluation
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.release.metrics import json_text
+from synthdp.report.charts import draw
+from synthdp.table.microdata import resolve
+from synthdp.table.schema import Variable
 
 SETTINGS = {
     "variables": {"age": {"role": "replace", "key": True, "tolerance": 2}, "sex": {"role": "replace", "key": True}},
@@ -154,6 +161,22 @@ def test_a_pickled_evaluation_draws_and_holds_no_record(found):
     assert np.float64(SECRET).tobytes() not in text
     assert str(SECRET).encode() not in text
     assert not any(isinstance(part, pd.DataFrame) for part in vars(again.plot).values())
+
+
+def test_what_lies_beyond_the_axis_is_explained():
+    rows = ("original", "identity", "identity_averaged")
+    marks = (Marks("expected matches", (900.0, 2.0, 3.0), "found"),)
+    figures = draw(Dots("Who is found", rows, marks, "records", ""))
+    words = figure_of(figures, "risk", "").layout.annotations[0].text
+    assert "◆ expected matches" in words
+    assert "▶ beyond the axis" in words
+
+
+def test_linking_refuses_rows_that_are_nobodys():
+    data = resolve(FRAME, {name: Variable(role="replace", key=True) for name in FRAME})
+    files = Comparison(data.frame, (data.frame,), data.schema, aligned=False)
+    with pytest.raises(InputError, match=r"identity_linked: rows are not aligned and no record is alone on the kept"):
+        evaluate_linked(files, rng=np.random.default_rng(1))
 
 
 def test_there_is_nothing_to_draw_where_nothing_was_measured():
