@@ -22,7 +22,7 @@ import pandas as pd
 from cart import survey, wide
 from shared import SHARED, table
 
-from synthdp.config import Evaluation
+from synthdp.config import EvaluationSettings
 from synthdp.evaluation.assessment import assess
 from synthdp.evaluation.comparison import Comparison, Request
 from synthdp.evaluation.utility.propensity import Propensity, evaluate_propensity
@@ -68,7 +68,7 @@ def propensity(comparison: Comparison, **settings: object) -> tuple[float, float
 
 def default_set(comparison: Comparison) -> tuple[float, float]:
     """Return the seconds of everything that is measured about usefulness unless something else is asked for."""
-    settings = Evaluation()
+    settings = EvaluationSettings()
     return clock(
         lambda: assess(
             replace(comparison, request=Request(propensity=settings.propensity)),

@@ -11,36 +11,42 @@ Examples
 >>> release = synthdp.synthesize(voters, settings, seed=1)
 >>> release
 Release(da_mi: 5 copies x 944 records)
->>> pooled = synthdp.pool(release.copies, model="logit", formula="vote ~ age + PID")
+>>> pooled = synthdp.pool(release, model="logit", formula="vote ~ age + PID")
 >>> pooled.names
 ('Intercept', 'age', 'PID')
 """
 
-import importlib
-import os
-import sys
-from typing import Any
+# tab completion that reads this file shows every plain name, so what is not to be used begins with a line
+import importlib as _importlib
+import os as _os
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-if sys.platform != "win32":
-    import resource
+if _TYPE_CHECKING:
+    from synthdp import datasets, dp, privacy
+    from synthdp.api import evaluate, pool, read, synthesize
 
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+if _sys.platform != "win32":
+    import resource as _resource
+
+    if _resource.getrlimit(_resource.RLIMIT_AS)[0] != _resource.RLIM_INFINITY:
         # Arrow's own allocator would take a gigabyte of the addresses at once; it is chosen when Arrow is loaded
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+        _os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 __version__ = "0.4.0"
 
-_HOME = {"read": "table.io", "synthesize": "api", "pool": "api", "evaluate": "api"}
+_HOME = {"read": "api", "synthesize": "api", "pool": "api", "evaluate": "api"}
 _ROOMS = ("datasets", "dp", "privacy")
 __all__ = ["__version__", "datasets", "dp", "evaluate", "pool", "privacy", "read", "synthesize"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     # numpy and pandas take longer to load than `synthdp --help` may take, so nothing is loaded before it is used
     if name in _HOME:
-        return getattr(importlib.import_module(f"synthdp.{_HOME[name]}"), name)
+        return getattr(_importlib.import_module(f"synthdp.{_HOME[name]}"), name)
     if name in _ROOMS:
-        return importlib.import_module(f"synthdp.{name}")
+        return _importlib.import_module(f"synthdp.{name}")
     raise AttributeError(f"module 'synthdp' has no attribute {name!r}")
 
 

@@ -1,35 +1,60 @@
-"""The command line's verbs for notebooks: tables in memory instead of files."""
+"""The command line's verbs for notebooks: tables in memory, or files by name; results that show themselves."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 
-from synthdp.config import Config, parse
+from synthdp.config import Config
 from synthdp.errors import InputError
+from synthdp.evaluation.comparison import Comparison
+from synthdp.face.arguments import (
+    Copies,
+    Settings,
+    Table,
+    config_of,
+    copies_of,
+    design_of,
+    jobs_of,
+    path_of,
+    say_if_ignored,
+    seed_of,
+    table_of,
+    text_of,
+    truth_of,
+)
+from synthdp.face.evaluation import Evaluation
+from synthdp.face.pooled import Pooled, check_pooling
 from synthdp.inference.analyses import analysis_of
-from synthdp.inference.combining import DEFAULT_RULE, Pooled, combine
+from synthdp.inference.combining import DEFAULT_RULE, combine
 from synthdp.inference.estimates import Estimates, fitted, from_pair
 from synthdp.inference.pooling import estimate_each, records
 from synthdp.inference.variances import bootstrap_estimator, bootstrap_statistic, waiting
 from synthdp.release.reading import Opened, open_copies, pool_opened
 from synthdp.seeding import Streams, fresh_seed
-from synthdp.stages.alignment import lay_beside
-from synthdp.stages.assessing import assess_comparison
+from synthdp.stages.alignment import Known, align, lay_beside
+from synthdp.stages.assessing import assess_comparison, making_of
+from synthdp.stages.draws import Draws
+from synthdp.stages.gating import judge as judge_draws
 from synthdp.stages.gating import judge_copies
 from synthdp.stages.intake import prepare
-from synthdp.stages.planning import plan_of
+from synthdp.stages.planning import analysis_problems, plan_of, raise_if
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.plan import Release
+from synthdp.table import io
+from synthdp.table.microdata import Microdata
 from synthdp.tagging.groups import tag
 
-Copies = str | Path | Release | Sequence[Any]
-Settings = Config | Mapping[str, Any]
+
+def read(path: str | PathLike[str], dialect: io.Dialect | None = None, *, drop: Collection[str] = ()) -> pd.DataFrame:
+    """Return the table in a file; the ending of its name says what it is. See :func:`synthdp.table.io.read`."""
+    return io.read(path_of(path, "path"), dialect or io.Dialect(), drop=drop)
 
 
-def synthesize(frame: pd.DataFrame, settings: Settings, *, seed: int | None = None, jobs: int = 1) -> Release:
+def synthesize(frame: Table, settings: Settings, *, seed: int | None = None, jobs: int = 1) -> Release:
     """Return synthetic copies of a table.
 
     Row i of each copy belongs to record i: shuffle before giving a copy away, or let ``synthdp run`` do all of it.
@@ -37,21 +62,26 @@ def synthesize(frame: pd.DataFrame, settings: Settings, *, seed: int | None = No
     Parameters
     ----------
     frame
-        The confidential table.
+        The confidential table, or its file.
     settings
-        A config, or a mapping with its blocks; ``data`` may be left out.
+        A config, a mapping with its blocks (``data`` may be left out), or its YAML file.
     seed
-        A secret by default. Give one only for studies: whoever knows it can remove the mask.
+        A secret by default. Give one only for studies: whoever knows it can remove the mask. Differentially private
+        methods draw their noise elsewhere, and warn.
+    jobs
+        How many threads may work.
     """
-    config = _config(settings)
-    plan = plan_of(config, prepare(frame, config))
-    chosen = seed if seed is not None else config.seed
+    config, jobs = config_of(settings), jobs_of(jobs)
+    table = table_of(frame, config)
+    plan = plan_of(config, prepare(table.frame, config, unread=table.unread))
+    chosen = seed_of(config.seed if seed is None else seed)
+    say_if_ignored(config, chosen)
     streams = Streams(fresh_seed() if chosen is None else chosen)
     return finish(config.synthesis, make(config.synthesis, plan, streams=streams, jobs=jobs), plan)[0]
 
 
 def pool(
-    copies: Copies,
+    copies: Any,
     fit: Callable[[pd.DataFrame], Any] | None = None,
     *,
     model: str | None = None,
@@ -70,8 +100,8 @@ def pool(
     Parameters
     ----------
     copies
-        A folder (``public/`` or its parent), files, tables, a release in memory, or the (estimate, covariance) pairs
-        that were found on the copies elsewhere; a covariance may be a vector of variances.
+        A folder (``public/`` or its parent), one file or table or several, a release in memory, or the (estimate,
+        covariance) pairs that were found on the copies elsewhere; a covariance may be a vector of variances.
     fit
         A function from a table to a fitted statsmodels model, or to an (estimate, covariance) pair.
     model, formula
@@ -104,6 +134,7 @@ def pool(
     """
     ways = {"fit": fit, "model": model, "estimator": estimator}
     asked = [name for name, value in ways.items() if value is not None] or (["statistic"] if statistic else [])
+    check_pooling(asked, ways, statistic, bootstrap, level, {"model": model, "formula": formula, "rule": rule})
     if len(asked) > 1:
         raise InputError(f"pool: give one of {' and '.join(asked)}, not both.")
     way = asked[0] if asked else None
@@ -112,14 +143,14 @@ def pool(
     if way is None:
         each = copies if isinstance(copies, Sequence) and not isinstance(copies, str) else [copies]
         found = [_pair(one, number, names) for number, one in enumerate(each, start=1)]
-        return combine(found, rule or DEFAULT_RULE, level, title="estimates")
+        return Pooled.of(combine(found, rule or DEFAULT_RULE, level, title="estimates"))
     opened = open_copies(copies)
     opened.check(rule)
     if not opened.copies:
         raise InputError("copies: needs at least one copy, found none.")
     if way == "model":
         analysis = analysis_of({"name": model, "model": model, "formula": formula, "rule": rule, **settings})
-        return pool_opened(opened, analysis, level=level, called="formula")
+        return Pooled.of(pool_opened(opened, analysis, level=level, called="formula"))
     if way == "fit":
         function = cast(Callable[[pd.DataFrame], Any], fit)
         title = getattr(function, "__name__", type(function).__name__)
@@ -129,54 +160,105 @@ def pool(
             raise InputError("formula: an estimator needs one, such as 'y ~ age + C(sex)', for its y and X.")
         title = f"{type(estimator).__name__} {formula}" if estimator is not None else "statistic"
         title += f", {bootstrap} resamples"
-        streams = Streams(fresh_seed() if seed is None else seed)
+        chosen = seed_of(seed)
+        streams = Streams(fresh_seed() if chosen is None else chosen)
         found = _resampled(opened, estimator, formula, statistic, bootstrap, streams)
-    return combine(found, rule or opened.rule, level, title=title + records(found), **opened.layout)
+    return Pooled.of(combine(found, rule or opened.rule, level, title=title + records(found), **opened.layout))
 
 
 def evaluate(
-    frame: pd.DataFrame,
-    copies: Release | Sequence[pd.DataFrame],
+    frame: Table,
+    copies: Copies,
     settings: Settings,
     *,
-    design: Design | None = None,
+    design: Design | Mapping[str, Any] | None = None,
+    rule: str | None = None,
     aligned: bool | None = None,
-) -> dict[str, Any]:
-    """Return how useful and how risky synthetic copies are, as the sections ``utility``, ``risk`` and ``gate``.
+    holdout: Table | None = None,
+    judge: bool = False,
+    jobs: int = 1,
+) -> Evaluation:
+    """Return how useful and how risky synthetic copies are.
 
     The numbers are those that ``synthdp run`` and ``synthdp evaluate`` give for the same copies.
 
     Parameters
     ----------
     frame
-        The confidential table.
+        The confidential table, or its file.
     copies
-        A release in memory, or tables made by any tool, with the same columns.
+        A release in memory; or one table or several, made by any tool; or files or the folder of a release.
+    settings
+        A config, a mapping with its blocks (``data`` may be left out), or its YAML file.
     design
-        How tables came about, as far as measures depend on it; a release tells that itself. Without it the propensity
-        score's expectation and the combining rule are those of partially synthetic copies of an unknown kind.
+        How tables came about, as far as measures depend on it; a release tells that itself. A mapping such as
+        ``{"replaced": "all", "proper": False}`` will do. Without it the propensity score's expectation and the
+        combining rule are those of partially synthetic copies of an unknown kind.
+    rule
+        The combining rule of analyses that name none; by default the one that the design calls for.
     aligned
-        Whether row i of a copy was made from record i; by default as ``evaluation.rows`` says.
+        Whether row i of a copy was made from record i; by default as ``evaluation.rows`` says. Where nobody said it
+        and nothing in the copies shows it, measures that need it are not taken, and ``cautions`` say so.
+    holdout
+        Records, or their file, that the synthesis never saw; takes the place of ``evaluation.holdout``.
+    judge
+        Whether the gate judges draws of the method in ``settings``, as ``synthdp run`` does, instead of these copies;
+        measures that make copies again can then be taken, too. Takes as long as a run.
+    jobs
+        How many threads may make those draws.
+
+    Raises
+    ------
+    InputError
+        Listing everything that is wrong, in one sentence each.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [20.5, 31.0, 44.5, 58.0] * 5, "sex": list("fm") * 10})
+    >>> settings = {"variables": {"age": {"role": "replace", "key": True, "tolerance": 3}}}
+    >>> found = evaluate(people, people, settings | {"evaluation": {"utility": []}})
+    >>> list(found), found.gate["passed"]
+    (['utility', 'risk', 'gate'], False)
     """
-    config = _config(settings)
-    data = prepare(frame, config)
-    if isinstance(copies, Release):
-        design, copies = design or copies.design, copies.copies
-    comparison = lay_beside(
-        config, data, copies, groups=tag(data, config.groups).labels, design=design, aligned=aligned
+    config, given, jobs = config_of(settings), copies_of(copies), jobs_of(jobs)
+    table = table_of(frame, config)
+    data = prepare(table.frame, config, unread=table.unread)
+    known = Known(
+        design=design_of(design, len(given)) or (given.design if isinstance(given, Release) else None),
+        rule=text_of(rule, "rule"),
+        aligned=truth_of(aligned, "aligned"),
+        sure=isinstance(given, Release),
+        holdout=None if holdout is None else table_of(holdout, config, "holdout").frame,
     )
-    found = assess_comparison(config, comparison)
-    return {
-        "utility": found.utility,
-        "risk": found.risk,
-        "gate": judge_copies(config, comparison, found).section(),
-    }
+    groups = tag(data, config.groups).labels
+    if isinstance(given, Release):
+        comparison = lay_beside(config, data, given.copies, groups=groups, known=known)
+    elif all(isinstance(one, Path) for one in given):
+        paths = [one for one in given if isinstance(one, Path)]
+        comparison = align(config, data, paths, groups=groups, labels=table.labels, known=known)
+    else:
+        frames = [one for one in given if isinstance(one, pd.DataFrame)]
+        comparison = lay_beside(config, data, frames, groups=groups, known=known)
+    raise_if(analysis_problems(config, data.schema.names()))
+    sections, notes = _measured(config, comparison, _draws(config, data, jobs) if truth_of(judge, "judge") else None)
+    if isinstance(given, Release) and given.privacy is not None and config.synthesis.method == given.method:
+        notes += tuple(config.synthesis.notes(plan_of(config, data)))
+    return Evaluation(sections, comparison, notes)
 
 
-def _config(settings: Settings) -> Config:
-    if isinstance(settings, Config):
-        return settings
-    return parse({"data": {"path": "in memory"}, **settings})
+def _draws(config: Config, data: Microdata, jobs: int) -> Draws:
+    return Draws(config, plan_of(config, data), Streams(fresh_seed() if config.seed is None else config.seed), jobs)
+
+
+def _measured(config: Config, comparison: Comparison, draws: Draws | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the sections of metrics.json, and what the gate has to say; judged over draws, where there are any."""
+    making = None if draws is None else making_of(config, draws.plan, draws.jobs)
+    found = assess_comparison(config, comparison, making)
+    if draws is None:
+        judged = judge_copies(config, comparison, found)
+    else:
+        judged = judge_draws(draws, holdout=comparison.holdout)
+    return {"utility": found.utility, "risk": found.risk, "gate": judged.section()}, judged.notes
 
 
 def _pair(one: Any, number: int, names: Sequence[str] | None) -> Estimates:

@@ -17,6 +17,10 @@ class SynthdpError(Exception):
 
     exit_code = 1
 
+    def _render_traceback_(self) -> list[str]:
+        # IPython asks for this: a notebook shows the sentence, as the command line does
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InputError(SynthdpError):
     """The user's data, config or arguments are wrong."""

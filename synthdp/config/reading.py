@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from synthdp.config.settings import MASKS, METHODS, Config, Data, Evaluation, ReleaseSettings, ShadowGame
+from synthdp.config.settings import MASKS, METHODS, Config, Data, EvaluationSettings, ReleaseSettings, ShadowGame
 from synthdp.errors import InputError
 from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.evaluation.utility.propensity.nulls import Propensity
@@ -107,7 +107,7 @@ _SECTIONS: dict[str, type[Settings]] = {
     "data": Data,
     "variables": Variable,
     "analyses": Analysis,
-    "evaluation": Evaluation,
+    "evaluation": EvaluationSettings,
     "release": ReleaseSettings,
 }
 _EVALUATION: dict[str, type[Settings]] = {"intruders": Intruder, "propensity": Propensity, "shadow": ShadowGame}

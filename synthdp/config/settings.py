@@ -130,7 +130,7 @@ class ShadowGame(Settings):
     others: Literal["half", "all"] = "half"
 
 
-class Evaluation(Settings):
+class EvaluationSettings(Settings):
     """How the copies are judged.
 
     Parameters
@@ -282,7 +282,7 @@ class Config(Settings):
     masks_by_group: dict[str, dict[str, AnyMask]] = Field(default_factory=dict)
     synthesis: AnySynthesis = DaMi()
     analyses: tuple[Analysis, ...] = ()
-    evaluation: Evaluation = Evaluation()
+    evaluation: EvaluationSettings = EvaluationSettings()
     release: ReleaseSettings = ReleaseSettings()
     seed: int | None = Field(default=None, ge=0, repr=False)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+import pandas as pd
 
 from synthdp.dp.declarations import Budget, Limits
 from synthdp.dp.noise import Noise, bootstrap_generator
@@ -38,6 +39,12 @@ class Clusters(Priced):
         price = f"NonPrivate: {self.reason}" if self.reason else f"ε = {self.budget.epsilon:g}"
         said = "".join(f"; {note}" for note in self.notes)
         return f"Clusters({len(self.centres)} centres; {price}, adjacency {self.budget.adjacency}{said})"
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per cluster: its centre, column by column, and its noisy size."""
+        columns = {f"column {j + 1}": self.centres[:, j] for j in range(self.centres.shape[1])}
+        index = pd.RangeIndex(1, len(self.centres) + 1, name="cluster")
+        return pd.DataFrame({**columns, "size": self.sizes}, index=index)
 
 
 @priced(Price)

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Literal, Required, Unpack, get_args
 
 import numpy as np
+import pandas as pd
 
 from synthdp.dp.declarations import Budget
 from synthdp.dp.least_squares import symmetric
@@ -73,6 +74,13 @@ class Fit(Priced):
     def __repr__(self) -> str:
         said = "".join(f"; {note}" for note in self.notes)
         return f"Fit({self.method}, {len(self.theta)} coefficients, ridge {self.ridge:.4g}; {self.guarantee()}{said})"
+
+    def table(self) -> pd.DataFrame:
+        """Return the coefficients as a table; they have no intervals."""
+        return pd.DataFrame({"estimate": self.theta}, index=pd.RangeIndex(1, len(self.theta) + 1, name="coefficient"))
+
+    def _headline(self) -> str:
+        return f"{self.method}, ridge {self.ridge:.4g}"
 
 
 @priced(RegressionPrice, adjacency="add_remove")

@@ -18,6 +18,7 @@ from synthdp.errors import InputError
 from synthdp.privacy import events
 from synthdp.privacy.mechanisms import Adjacency, Secure, Source
 from synthdp.privacy.mechanisms.mechanism import says_nothing
+from synthdp.showing import html
 from synthdp.table.microdata import Floats
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -133,6 +134,7 @@ class Priced:
 
     budget: Budget
     reason: str | None
+    notes: tuple[str, ...]
 
     @property
     def epsilon(self) -> float | None:
@@ -166,6 +168,25 @@ class Priced:
         spent = f"ε = {self.budget.epsilon:g}" + (f", δ = {self.budget.delta:g}" if self.budget.delta else "")
         return f"{spent}, adjacency {self.adjacency}"
 
+    def table(self) -> pd.DataFrame:
+        """Return what was released as a table."""
+        raise NotImplementedError
+
+    def _headline(self) -> str:
+        return type(self).__name__
+
+    def _repr_html_(self) -> str:
+        found = self.table()
+        head = [str(found.index.name or ""), *map(str, found.columns)]
+        rows = [[name, *(_cell(cell) for cell in row)] for name, row in zip(found.index, found.to_numpy(), strict=True)]
+        return html(self._headline(), head, rows, [self.guarantee(), *self.notes])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "none" if np.isnan(value) else f"{value:.6g}"
+    return str(value)
+
 
 @dataclass(frozen=True, repr=False)
 class _Result(Priced):
@@ -174,6 +195,9 @@ class _Result(Priced):
     notes: tuple[str, ...]
     reason: str | None = None
     confidential: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def _headline(self) -> str:
+        return f"{self.statistic}, {self.level:.0%} interval"
 
     def _tail(self) -> list[str]:
         return [f"  {self.guarantee()}", *(f"  note: {note}" for note in self.notes)]

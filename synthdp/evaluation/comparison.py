@@ -43,7 +43,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Request:
-    """What the config asks of the measures, beside the files; see ``config.Evaluation``.
+    """What the config asks of the measures, beside the files; see ``config.EvaluationSettings``.
 
     Parameters
     ----------

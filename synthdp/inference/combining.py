@@ -12,6 +12,7 @@ from synthdp.errors import InputError
 from synthdp.inference.analyses import Estimates
 from synthdp.inference.rules import DEFAULT_RULE, RULES, SINGLE_COPY_RULE, Replicates, unknown_rule
 from synthdp.inference.wald import Moments, Wald, wald
+from synthdp.showing import html
 from synthdp.table.microdata import Floats
 
 __all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "Wald", "combine", "half_width"]
@@ -76,22 +77,37 @@ class Pooled:
         columns = ("estimate", "se", "df", "low", "high", "p_value", "b", "v_bar", "fraction")
         return pd.DataFrame({"term": list(self.names), **{name: getattr(self, name) for name in columns}})
 
+    def __len__(self) -> int:
+        return len(self.names)
+
     def __str__(self) -> str:
-        percent = f"{100 * self.level:g}%"
-        head = ["term", "estimate", "se", f"{percent} low", f"{percent} high", "df", "p"]
-        numbers = (self.estimate, self.se, self.low, self.high)
-        rows = [
-            [name, *(f"{values[j]:.4g}" for values in numbers), _df_text(self.df[j]), _p_text(self.p_value[j])]
-            for j, name in enumerate(self.names)
-        ]
+        head, *rows = self._cells()
         widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in [head, *rows]]
         title = [self.title] if self.title else []
+        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], self._combined()])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        return html(self.title or "estimates", head, rows, [self._combined()])
+
+    def _cells(self) -> list[list[str]]:
+        """Return the headings, then the cells of every term."""
+        percent = f"{100 * self.level:g}%"
+        numbers = (self.estimate, self.se, self.low, self.high)
+        return [
+            ["term", "estimate", "se", f"{percent} low", f"{percent} high", "df", "p"],
+            *(
+                [name, *(f"{values[j]:.4g}" for values in numbers), _df_text(self.df[j]), _p_text(self.p_value[j])]
+                for j, name in enumerate(self.names)
+            ),
+        ]
+
+    def _combined(self) -> str:
         copies = "1 copy" if self.copies == 1 else f"{self.copies} copies"
         nests = f" in {self.nests} nests" if self.nests > 1 else ""
         label = f" ({RULES[self.rule].label})" if RULES[self.rule].label else ""
-        footer = f"{copies}{nests} combined by {self.rule}{label}"
-        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], footer])
+        return f"{copies}{nests} combined by {self.rule}{label}"
 
 
 def combine(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,50 @@ import pandas as pd
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
+from synthdp.inference.rules import unfit, unknown_rule
 from synthdp.stages.intake import dialect, dropped, without_codes
+from synthdp.stages.tracing import NO_TRACE, UNLIKELY, traced
 from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
 from synthdp.table import io
 from synthdp.table.foreign import File, Findings, harmonise
 from synthdp.table.microdata import Microdata
+
+
+@dataclass(frozen=True, repr=False)
+class Known:
+    """What a caller says of copies, beyond the config.
+
+    Parameters
+    ----------
+    design
+        How they came about, as far as measures depend on it.
+    rule
+        The combining rule of analyses that name none; by default the one that the design calls for.
+    aligned
+        Whether row i of every copy was made from record i; None leaves it to ``evaluation.rows``.
+    sure
+        Whether that needs no trace in the files, because we made the copies ourselves.
+    holdout
+        Records that the synthesis never saw.
+    """
+
+    design: Design | None = None
+    rule: str | None = None
+    aligned: bool | None = None
+    sure: bool = False
+    holdout: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        return f"Known({self.rule or 'no rule'})"
+
+    def check(self, copies: int) -> None:
+        """Refuse a rule that nobody knows or that does not fit the design, and a design of other files."""
+        if self.rule is not None:
+            raised = unknown_rule(self.rule) or (unfit(self.rule, self.design) if self.design is not None else None)
+            if raised:
+                raise InputError(f"rule: {raised}" + ("" if raised[-1] in ".?" else "."))
+        if self.design is not None and not self.sure and self.design.files != copies:
+            raise InputError(f"design: is that of {self.design.files} copies, found {copies}.")
 
 
 def align(
@@ -25,24 +64,29 @@ def align(
     *,
     groups: pd.Series | None,
     labels: io.Labels | None = None,
+    known: Known | None = None,
 ) -> Comparison:
     """Read synthetic files and lay them beside the original.
 
-    ``labels`` are those of the original's file.
+    ``labels`` are those of the original's file, ``known`` what the caller says of the copies.
 
     ``evaluation.rows`` says whether row i of a file is record i. A folder with a release.json holds shuffled rows, so
-    there the default is ``none``.
+    there the default is ``none``; elsewhere it is ``aligned``, unless nothing in the files shows it.
     """
+    known = known or Known()
     paths = [file for path in paths for file in _files(path)]
-    rows = config.evaluation.rows
-    if "rows" not in config.evaluation.model_fields_set and any((p.parent / "release.json").exists() for p in paths):
-        rows = "none"
+    rows, said = config.evaluation.rows, "rows" in config.evaluation.model_fields_set
+    if known.aligned is not None and rows in ("aligned", "none"):
+        rows, said = "aligned" if known.aligned else "none", True
+    if not said and any((p.parent / "release.json").exists() for p in paths):
+        rows, said = "none", True
     tables = [io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config)) for path in paths]
     files = [File(str(path), table.frame, table.labels) for path, table in zip(paths, tables, strict=True)]
     copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
         copies = _undo_shuffle(Path(rows), paths, copies)
-    return _laid(config, data, copies, found, groups=groups, aligned=rows != "none", design=design_of(paths))
+    known = replace(known, design=known.design or design_of(paths))
+    return _laid(config, data, copies, found, groups=groups, aligned=rows != "none", said=said, known=known)
 
 
 def lay_beside(
@@ -53,12 +97,15 @@ def lay_beside(
     groups: pd.Series | None,
     design: Design | None = None,
     aligned: bool | None = None,
+    known: Known | None = None,
 ) -> Comparison:
-    """Lay synthetic tables in memory beside the original; ``design`` says how they came about, where that is known."""
-    aligned = config.evaluation.rows != "none" if aligned is None else aligned
+    """Lay synthetic tables in memory beside the original; ``known`` is all that the caller says of them."""
+    known = known or Known(design=design, aligned=aligned)
+    aligned = config.evaluation.rows != "none" if known.aligned is None else known.aligned
+    said = known.aligned is not None or "rows" in config.evaluation.model_fields_set
     files = [File(f"copy {number}", table) for number, table in enumerate(tables, start=1)]
     copies, found = _checked(config, data, files, io.Labels(), same_length=aligned)
-    return _laid(config, data, copies, found, groups=groups, aligned=aligned, design=design)
+    return _laid(config, data, copies, found, groups=groups, aligned=aligned, said=said, known=known)
 
 
 def _laid(
@@ -69,22 +116,30 @@ def _laid(
     *,
     groups: pd.Series | None,
     aligned: bool,
-    design: Design | None,
+    said: bool,
+    known: Known,
 ) -> Comparison:
     """Return a comparison that knows how its copies came about, as far as the measures depend on it."""
+    doubt: tuple[str, ...] = ()
+    if aligned and not known.sure and not traced(data, copies):
+        # what somebody said is obeyed; what nobody said must not turn "not measured" into "nobody is found"
+        aligned, doubt = said, (UNLIKELY if said else NO_TRACE,)
     laid = Comparison(
         data.frame,
         tuple(copies),
         data.schema,
         aligned=aligned,
         groups=groups,
-        cautions=found.cautions,
-        holdout=held_out(config, data),
+        cautions=(*doubt, *found.cautions),
+        holdout=held_out(config, data, known.holdout),
     )
+    design = known.design
+    known.check(len(copies))
     if design is None:
-        return laid
+        return replace(laid, rule=known.rule)
     masked = design.mask_draw if design.mask_draw != NOTHING_MASKED else None
-    return replace(laid, proper=design.proper, nests=design.imputations, mask_draw=masked, rule=rule_for(design))
+    rule = known.rule or rule_for(design)
+    return replace(laid, proper=design.proper, nests=design.imputations, mask_draw=masked, rule=rule)
 
 
 def design_of(paths: Sequence[Path]) -> Design | None:
@@ -107,13 +162,19 @@ def design_of(paths: Sequence[Path]) -> Design | None:
     return design if whole else None
 
 
-def held_out(config: Config, data: Microdata) -> pd.DataFrame | None:
-    """Return the records of ``evaluation.holdout`` as the original's are, or None when no file is named."""
-    if config.evaluation.holdout is None:
+def held_out(config: Config, data: Microdata, given: pd.DataFrame | None = None) -> pd.DataFrame | None:
+    """Return the records of ``evaluation.holdout`` as the original's are, or None when no file is named.
+
+    ``given`` records, in memory already, take the place of the file.
+    """
+    if given is not None:
+        files = [File("holdout", given)]
+    elif config.evaluation.holdout is None:
         return None
-    path = Path(config.evaluation.holdout)
-    table = io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config))
-    files = [File(str(path), table.frame, table.labels)]
+    else:
+        path = Path(config.evaluation.holdout)
+        table = io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config))
+        files = [File(str(path), table.frame, table.labels)]
     return _checked(config, data, files, io.Labels(), same_length=False)[0][0]
 
 

@@ -1,15 +1,17 @@
 """What every way of making synthetic files has in common: ours and every baseline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, SupportsIndex, overload
 
 import pandas as pd
 
+from synthdp.errors import InputError
 from synthdp.masking.mask import MaskSettings
 from synthdp.parallel import Advance
 from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.seeding import Streams
+from synthdp.showing import html
 from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Settings
@@ -19,6 +21,10 @@ from synthdp.tagging.groups import Tags
 @dataclass(frozen=True, repr=False)
 class Release:
     """The copies and how they came about. Row i of every copy was made from record i until it is shuffled.
+
+    It has a length, and gives its copies one by one: ``release[0]``, ``for copy in release``. Neither seed nor W is
+    part of it, so that it may be pickled; the order of its rows is that of the records, so that the pickle is as
+    confidential as they are.
 
     Parameters
     ----------
@@ -78,9 +84,57 @@ class Release:
             privacy=privacy,
         )
 
+    def __len__(self) -> int:
+        return len(self.copies)
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter(self.copies)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> pd.DataFrame: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[pd.DataFrame, ...]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> pd.DataFrame | tuple[pd.DataFrame, ...]:
+        if not isinstance(place, SupportsIndex | slice):
+            raise InputError(
+                f"release[…]: must be the number of a copy, from 0 to {len(self) - 1}, found {type(place).__name__}; "
+                "a column is release[0][…]."
+            )
+        if isinstance(place, slice):
+            return self.copies[place]
+        if not -len(self) <= place.__index__() < len(self):
+            # an IndexError, by which a loop without __iter__ would end
+            raise IndexError(f"release[{place.__index__()}]: there are {len(self)} copies, numbered from 0.")
+        return self.copies[place]
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per column: its type, whether copies differ in it, and counts of the first copy's values."""
+        if not self.copies:
+            return pd.DataFrame(columns=["column", "type", "differs", "distinct", "missing"])
+        first, *others = self.copies
+        return pd.DataFrame(
+            {
+                "column": [str(name) for name in first.columns],
+                "type": [str(kind) for kind in first.dtypes],
+                "differs": [any(not copy[name].equals(first[name]) for copy in others) for name in first.columns],
+                "distinct": [int(first[name].nunique()) for name in first.columns],
+                "missing": [int(first[name].isna().sum()) for name in first.columns],
+            }
+        )
+
     def __repr__(self) -> str:
         rows = len(self.copies[0]) if self.copies else 0
         return f"Release({self.method}: {len(self.copies)} copies x {rows} records)"
+
+    def _repr_html_(self) -> str:
+        columns = self.copies[0].shape[1] if self.copies else 0
+        facts = [("columns", columns), ("masks drawn", self.mask_draw), ("combining rule", self.rule)]
+        facts += [("fitted and drawn in", f"{sum(self.seconds.values()):.1f} s")] if self.seconds else []
+        notes = [self.privacy.statement()] if self.privacy is not None else []
+        notes += ["Row i of every copy belongs to record i: shuffle before giving a copy away, or use synthdp run."]
+        return html(repr(self), (), facts, notes)
 
 
 @dataclass(frozen=True, repr=False)

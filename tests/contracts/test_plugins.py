@@ -111,8 +111,8 @@ def test_the_schema_lists_what_a_config_may_name(site, work):
     assert "trimmed_mean" in schema["$defs"]["Analysis"]["properties"]["model"]["enum"]
     assert "jsonl" in schema["$defs"]["ReleaseSettings"]["properties"]["format"]["enum"]
     assert "cautious" in json.dumps(schema["$defs"]["Analysis"]["properties"]["rule"])
-    assert "means" in schema["$defs"]["Evaluation"]["properties"]["utility"]["items"]["enum"]
-    assert "nearest_row" in schema["$defs"]["Evaluation"]["properties"]["risk"]["items"]["enum"]
+    assert "means" in schema["$defs"]["EvaluationSettings"]["properties"]["utility"]["items"]["enum"]
+    assert "nearest_row" in schema["$defs"]["EvaluationSettings"]["properties"]["risk"]["items"]["enum"]
 
 
 def test_without_the_package_the_same_config_is_refused(tmp_path, work):

@@ -138,9 +138,11 @@ def _python() -> dict[str, Any]:
     return {
         "copies": [digest(copy) for copy in release.copies],
         "repr": repr(release),
-        "evaluate": package.evaluate(frame, release, chosen),
-        "files": package.evaluate(
-            frame.drop(columns="name"), copies, settings("foreign") | {"variables": _without_name("foreign")}
+        "evaluate": dict(package.evaluate(frame, release, chosen)),
+        "files": dict(
+            package.evaluate(
+                frame.drop(columns="name"), copies, settings("foreign") | {"variables": _without_name("foreign")}
+            )
         ),
         "pooled": pooled,
         "fit": _pooled(package.pool(copies, slope, names=["income"])),

@@ -39,7 +39,8 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
     Raises
     ------
     InputError
-        If there is no key or no copy, or the kept columns of a copy are not those of the original.
+        If there is no key or no copy, if the kept columns of a copy are not those of the original, or if rows are not
+        aligned and no record is alone on the kept columns: then nobody's row is known.
 
     Notes
     -----
@@ -57,6 +58,7 @@ def evaluate_linked(comparison: Comparison, *, rng: np.random.Generator, permuta
     3
     """
     refuse_without_keys(comparison, NAME)
+    _refuse_untold(comparison)
     averaged = linked_file(comparison, comparison.schema.keys(), rng=rng)
     return attack_by_matching(replace(comparison, aligned=True), [averaged], rng=rng, permutations=permutations)
 
@@ -108,6 +110,15 @@ def _labels(comparison: Comparison) -> Sequence[Codes]:
                 "linked through them; leave this attack out for files that replace every column."
             )
     return labels
+
+
+def _refuse_untold(comparison: Comparison) -> None:
+    """Refuse to point at rows that are nobody's for certain: a guess that hardly hits would pass for a small risk."""
+    if not comparison.aligned and not (np.bincount(_labels(comparison)[0]) == 1).any():
+        raise InputError(
+            f"{NAME}: rows are not aligned and no record is alone on the kept columns, so nobody's row is known; set "
+            "evaluation.rows to aligned or to a file with the row order."
+        )
 
 
 def _all_differ(series: pd.Series, column: Column) -> bool:
