@@ -145,12 +145,14 @@ def _shadow(name: str, section: Section, _: Sections) -> Iterator[Line]:
     value, low, high = (number_of(find(section, key)) for key in ("auc", "low", "high"))
     yield Line(f"{name}.auc", "", value, low, high)
     keys = ("advantage", "advantage_low", "advantage_high")
-    yield Line(f"{name}.advantage", "", *(number_of(find(section, key)) for key in keys))
+    value, low, high = (number_of(find(section, key)) for key in keys)
+    yield Line(f"{name}.advantage", "", value, low, high)
 
 
 def _memorised(name: str, section: Section, _: Sections) -> Iterator[Line]:
     keys = ("difference", "low", "high")
-    yield Line(f"{name}.difference", "", *(_first(find(section, key)) for key in keys))
+    value, low, high = (_first(find(section, key)) for key in keys)
+    yield Line(f"{name}.difference", "", value, low, high)
     yield Line(f"{name}.judged", "", number_of(find(section, "judged")))
 
 

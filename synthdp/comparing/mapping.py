@@ -161,7 +161,7 @@ def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def table_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Return rows as the tidy table, its columns in their order."""
-    frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
+    frame = pd.DataFrame([{"reason": "", **row} for row in rows], columns=list(COLUMNS))
     numbers = ["value", "low", "high", "seconds", "memory"]
     frame[numbers] = frame[numbers].astype("float64")
-    return frame.assign(seed=frame["seed"].astype("Int64"), reason=frame["reason"].fillna(""))
+    return frame.assign(seed=frame["seed"].astype("Int64"))

@@ -18,9 +18,9 @@ from synthdp.files import prepare_out
 from synthdp.parallel import each
 from synthdp.progress import Progress, Silent
 from synthdp.seeding import Streams
+from synthdp.stages.alignment import held_out
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import analysis_problems, raise_if
-from synthdp.table import io
 
 HELD = (CELLS, TABLE, NUMBERS, REPORT)
 MOST_SEEDS = 100_000
@@ -127,12 +127,15 @@ def _source(
         frame = read(config).frame
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"frame: must be a table or a simulator (a function of rng), found {type(frame).__name__}.")
-    raise_if(analysis_problems(config, prepare(frame, config).schema.names()))
-    if holdout is None and config.evaluation.holdout is not None:
-        # read here, so that the checksum of a cell holds it
-        path = Path(config.evaluation.holdout)
-        holdout = io.read_table(path, io.Dialect()).frame if path.is_file() else None
-    return Source(config, frame, holdout)
+    data = prepare(frame, config)
+    raise_if(analysis_problems(config, data.schema.names()))
+    if holdout is None:
+        # read here, once, and so that the checksum of a cell holds it
+        holdout = held_out(config, data)
+    elif not isinstance(holdout, pd.DataFrame):
+        raise InputError(f"holdout: must be a table, found {type(holdout).__name__}.")
+    judged = config.evaluation.model_copy(update={"holdout": None})
+    return Source(config.model_copy(update={"evaluation": judged}), frame, holdout)
 
 
 def _with_truth(

@@ -11,7 +11,7 @@ from synthdp.evaluation.comparison import Comparison, some
 from synthdp.evaluation.risk.identity import refuse_without_keys
 from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.evaluation.risk.nearest import encode_records, nearest
-from synthdp.evaluation.risk.rates import rate, residual
+from synthdp.evaluation.risk.rates import NO_HOLDOUT, rate, residual
 from synthdp.table.microdata import Floats
 from synthdp.table.schema import Column, Role
 
@@ -69,7 +69,7 @@ def evaluate_linkage(
     found: dict[str, Any] = {"attacks": most, "attack": rate(_linked(comparison, members, others, rng))}
     found["baseline"] = {"value": 1 / most}
     if holdout is None:
-        return found
+        return found | {"reason": f"risk {NO_HOLDOUT}."}
     outsiders = holdout.iloc[some(len(holdout), most, rng=rng)].reset_index(drop=True)
     control = rate(_linked(comparison, outsiders, others, rng))
     return found | {"control": control, "risk": residual(found["attack"], control)}
