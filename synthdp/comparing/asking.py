@@ -23,6 +23,8 @@ from synthdp.seeding import Streams
 
 COMMON_RISK = ("linkage", "linkability", "attribute", "singling", "membership", "memorised")
 """Risks that mean the same for partially and fully synthetic files, aligned or not."""
+REFITTING = ("memorised", "membership_shadow")
+"""Measures that fit the method anew, many times, and so say the same whatever the copies of a seed are."""
 TRUTH_KNOWN = ("analyses",)
 LEVEL = 0.95
 
@@ -53,6 +55,10 @@ class Asked:
     def names(self) -> tuple[str, ...]:
         """What every method has lines of."""
         return (*self.utility, *self.risk, *self.own, *(("analyses",) if self.analyses else ()))
+
+    def again(self) -> "Asked":
+        """Return what is asked of the second seed and the others: what does not depend on the copies was asked once."""
+        return replace(self, risk=tuple(name for name in self.risk if name not in REFITTING))
 
     def key(self) -> Any:
         """Return what lines depend on, beside the copies."""

@@ -85,6 +85,8 @@ class Cells:
     ----------
     folder
         Where finished cells are kept; None to keep none.
+    first
+        The seed with which measures are taken that do not depend on the seed.
     shared
         The checksum of what all cells depend on.
     """
@@ -92,18 +94,25 @@ class Cells:
     source: Source
     asked: Asked
     folder: Path | None = None
+    first: int | None = None
     shared: str = field(default="")
 
     def ready(self) -> "Cells":
         """Return the cells with the checksum of what they share: taken once, as the data may be large."""
         judged = self.source.config.model_dump(mode="json", exclude={"seed", "methods", "release"})
-        return replace(self, shared=joined(__version__, self.source.key(), judged, self.asked.key()))
+        return replace(self, shared=joined(__version__, self.source.key(), judged))
+
+    def asked_of(self, one: Contender, seed: int | None) -> Asked:
+        """Return what is asked of a cell."""
+        return self.asked if seed == self.first or not one.repeats else self.asked.again()
 
     def path(self, one: Contender, seed: int | None) -> Path | None:
         """Return where a cell is kept: under a checksum, which says nothing of the data to whoever lists the folder."""
         if self.folder is None:
             return None
-        return self.folder / f"{joined(self.shared, one.name, one.key(), seed)[:32]}.json"
+        return (
+            self.folder / f"{joined(self.shared, self.asked_of(one, seed).key(), one.name, one.key(), seed)[:32]}.json"
+        )
 
     def __call__(self, cell: tuple[Contender, int | None]) -> Found:
         """Return what a cell comes to: read where it is kept, else made, measured and kept."""
@@ -131,7 +140,7 @@ class Cells:
                     seconds, memory = time.perf_counter() - started, spent.megabytes
                 files = lay()
                 cautions += files.cautions
-                lines = asking.take(self.asked, scene, files, making)
+                lines = asking.take(self.asked_of(one, seed), scene, files, making)
         except SynthdpError as error:
             return self._failed(one, seed, " ".join(str(error).split("\n")), cautions)
         except (
@@ -141,7 +150,7 @@ class Cells:
         return Found(one.name, seed, tuple(lines), seconds, memory, tuple(dict.fromkeys(cautions)))
 
     def _failed(self, one: Contender, seed: int | None, why: str, cautions: list[str]) -> Found:
-        lines = tuple(Line(name, reason=why) for name in self.asked.names)
+        lines = tuple(Line(name, reason=why) for name in self.asked_of(one, seed).names)
         return Found(one.name, seed, lines, cautions=tuple(dict.fromkeys(cautions)), finished=False)
 
 

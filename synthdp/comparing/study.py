@@ -75,7 +75,7 @@ def compare(
         if out is not None:
             held.enter_context(prepare_out(out, resume=resume, known=HELD))
         folder = held.enter_context(kept(out))
-        work = Cells(source, asked, folder).ready()
+        work = Cells(source, asked, folder, numbers[0]).ready()
         # seed by seed, so that a study that is stopped has every method
         todo = _todo(found, numbers)
         with progress.stage("compare"):

@@ -104,6 +104,13 @@ def test_the_same_settings_give_the_same_numbers_as_evaluate(studied):
     assert mine["value"].item() == pytest.approx(found)
 
 
+def test_what_does_not_depend_on_the_copies_is_measured_once():
+    settings = {**SETTINGS, "evaluation": {"utility": [], "risk": ["memorised", "linkability"]}}
+    table = synthdp.compare(people(40), ["mi"], settings, seeds=2).table()
+    assert table[table["measure"].str.startswith("memorised")]["seed"].unique().tolist() == [1]
+    assert table[table["measure"] == "linkability.attack"]["seed"].tolist() == [1, 2]
+
+
 def test_own_measures_are_lines(studied):
     lines = studied[0].table().query("measure == 'mean_gap'")
     assert set(lines["target"]) == {"age"}
