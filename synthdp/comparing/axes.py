@@ -36,7 +36,7 @@ NO_AXIS = ("analyses.estimate", "analyses.original", "analyses.std_diff")
 class Axis:
     """One axis: a measure, one target of it or all, and whether less is better.
 
-    Over targets a risk counts at its largest, and usefulness on average.
+    Over ``several`` targets a risk counts at its largest, and usefulness on average.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Axis:
     target: str | None
     less: bool
     side: Side
+    several: bool = False
 
     @property
     def title(self) -> str:
@@ -53,7 +54,7 @@ class Axis:
     @property
     def words(self) -> str:
         """Which way is better, and what became of several targets."""
-        over = "" if self.target is not None else " · worst target" if self.side == "risk" else " · mean over targets"
+        over = "" if not self.several else " · worst target" if self.side == "risk" else " · mean over targets"
         return f"{self.title}{over} ({'less' if self.less else 'more'} is better)"
 
 
@@ -79,15 +80,16 @@ def axes_of(lines: pd.DataFrame, methods: Sequence[str]) -> tuple[list[str], lis
 
 def axis_of(lines: pd.DataFrame, asked: str | None, usable: Sequence[str], *, side: Side) -> Axis:
     """Return an axis by name, ``measure`` or ``measure: target``; by default the best choice."""
-    if asked is None:
-        name = next(iter(usable), "")
-        return Axis(name, name, None, side == "risk" or name in LESS, side)
-    measure, _, target = asked.partition(": ")
+    name = next(iter(usable), "") if asked is None else asked
+    measure, _, target = name.partition(": ")
     chosen = target if target else None
     here = lines[lines["measure"] == measure]
+    several = chosen is None and here.loc[here["value"].notna(), "target"].nunique() > 1
+    if asked is None:
+        return Axis(name, measure, None, side == "risk" or measure in LESS, side, several)
     if here.empty or (chosen is not None and not (here["target"] == chosen).any()):
         raise InputError(f"{side}: the table has no measure {asked!r}; it has {', '.join(usable) or 'none'}.")
-    return Axis(asked, measure, chosen, side == "risk" or measure in LESS, side)
+    return Axis(asked, measure, chosen, side == "risk" or measure in LESS, side, several)
 
 
 def values_on(lines: pd.DataFrame, axis: Axis) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 """The map drawn: risk to the right, usefulness upwards, ranges over seeds, and the line of those whom nobody beats."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from synthdp.comparing.axes import Axis, points, rows_of
@@ -14,11 +15,13 @@ from synthdp.report.words import shorten
 if TYPE_CHECKING:
     from synthdp.comparing.mapping import MethodMap
 
-HEIGHT = 480
+HEIGHT = 500
 LABEL = 22
-# a name is put above its mark, or where two marks are near, below, right or left of it
-PLACES = ("top center", "bottom center", "middle right", "middle left")
-NEAR_X, NEAR_Y = 0.16, 0.06
+# around its mark, in the order of preference
+PLACES: tuple[str, ...] = ("middle right", "top center", "bottom center", "middle left")
+PLACES += ("top right", "bottom right", "top left", "bottom left")
+# pixels of the plot on a usual screen, and of a letter
+WIDE, HIGH, LETTER = 900.0, 400.0, 6.6
 CAPTION = (
     "Each mark is a method: its mean over seeds, with bars from the smallest to the largest seed. Files of other tools "
     "were measured once and have no bars. The line joins the methods that no other one beats in both."
@@ -28,6 +31,7 @@ CAPTION = (
 def drawn_map(found: "MethodMap", risk: Axis, utility: Axis) -> Figure:
     """Return the map of two measures; a method that lacks one is named below it, with the reason."""
     where = points(found.lines, found.methods, risk, utility)
+    where = where.assign(place=range(len(where)))
     known = where[where["risk"].notna() & where["utility"].notna()].reset_index(drop=True)
     front = known[known["front"]].sort_values(["risk", "utility"])
     data: list[dict[str, Any]] = [_front(front)] if len(front) > 1 else []
@@ -77,6 +81,8 @@ def _marks(known: pd.DataFrame, on: bool) -> dict[str, Any]:
         "error_x": _bars(mine, "risk", colour),
         "error_y": _bars(mine, "utility", colour),
         "text": [plots.escape(shorten(str(name), LABEL)) for name in mine["method"]],
+        # on a narrow screen the page shows these in place of the names
+        "ids": [str(row + 1) for row in mine["place"]],
         "textposition": [places[row] for row in mine.index],
         "textfont": {"color": colour, "size": 12},
         "marker": style | {"line": {"width": 2, "color": colour}},
@@ -110,20 +116,48 @@ def _room(known: pd.DataFrame, side: str) -> dict[str, Any]:
 
 
 def _label_places(known: pd.DataFrame) -> list[str]:
-    """Return where each name goes: marks that are near each other put theirs in different places."""
+    """Return where each name goes: where it covers least of the marks and of the names that are placed already."""
     if known.empty:
         return []
-    scaled = []
-    for side in ("risk", "utility"):
-        values = known[side].to_numpy(dtype=np.float64)
-        span = float(known[f"{side}_high"].max() - known[f"{side}_low"].min()) or 1.0
-        scaled.append(values / span)
+    across, down = (_pixels(known, side, size) for side, size in (("risk", WIDE), ("utility", HIGH)))
+    taken = [_Box(x - 7, x + 7, y - 7, y + 7) for x, y in zip(across, down, strict=True)]
     chosen: list[str] = []
-    for row in range(len(known)):
-        near = [
-            chosen[other]
-            for other in range(row)
-            if abs(scaled[0][row] - scaled[0][other]) < NEAR_X and abs(scaled[1][row] - scaled[1][other]) < NEAR_Y
-        ]
-        chosen.append(next((place for place in PLACES if place not in near), PLACES[row % len(PLACES)]))
+    for row, name in enumerate(known["method"]):
+        length = LETTER * min(len(str(name)), LABEL)
+        boxes = {place: _Box.beside(across[row], down[row], length, place) for place in PLACES}
+        best = min(PLACES, key=lambda place: boxes[place].covers(taken))
+        taken.append(boxes[best])
+        chosen.append(best)
     return chosen
+
+
+def _pixels(known: pd.DataFrame, side: str, size: float) -> list[float]:
+    low, high = _room(known, side)["range"]
+    return [float((value - low) / (high - low) * size) for value in known[side]]
+
+
+@dataclass(frozen=True)
+class _Box:
+    """A rectangle of the picture, in pixels from the lower left."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    @classmethod
+    def beside(cls, x: float, y: float, length: float, place: str) -> "_Box":
+        """Return the box of a name beside a mark."""
+        up, along = place.split()
+        middle = y + {"top": 15, "middle": 0, "bottom": -15}[up]
+        left = x + {"left": -length - 8, "center": -length / 2, "right": 8}[along]
+        return cls(left, left + length, middle - 7, middle + 7)
+
+    def covers(self, others: Sequence["_Box"]) -> float:
+        """Return how much of the others lies under this one, and how much of it lies outside the picture."""
+        shared = sum(
+            max(0.0, min(self.right, one.right) - max(self.left, one.left))
+            * max(0.0, min(self.top, one.top) - max(self.bottom, one.bottom))
+            for one in others
+        )
+        return shared + 14 * (max(0.0, -self.left) + max(0.0, self.right - WIDE))

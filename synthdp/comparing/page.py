@@ -86,7 +86,7 @@ def _overview(found: "MethodMap") -> Table:
         seconds, memory = (cost[name].get(row.method) for name in ("seconds", "memory"))
         rows.append(
             (
-                str(row.method),
+                f"{row.Index + 1} · {row.method}",
                 _spread(row.risk, row.risk_low, row.risk_high),
                 _spread(row.utility, row.utility_low, row.utility_high),
                 "yes" if row.front else DASH,

@@ -124,7 +124,9 @@ def _source(
         raise_if(analysis_problems(config, prepare(sample, config).schema.names()))
         return Source(config, simulator=simulator, n=n)
     if frame is None:
-        frame = read(config).frame
+        table = read(config)
+        prepare(table.frame, config, unread=table.unread)
+        frame = table.frame
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"frame: must be a table or a simulator (a function of rng), found {type(frame).__name__}.")
     data = prepare(frame, config)

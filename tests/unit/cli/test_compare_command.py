@@ -88,3 +88,16 @@ def test_help_has_examples():
     done = CliRunner().invoke(app, ["compare", "--help"])
     assert done.exit_code == 0
     assert "synthdp compare config.yaml --files synthpop=" in done.output
+
+
+def test_files_need_no_row_names_where_the_original_has_them(folder):
+    pd.read_csv("people.csv").to_csv("people.csv", index_label="")
+    done = compare(
+        "--set", "data.row_names=true", "--seeds", "1", "--files", "one=syn_1.csv", "two=people.csv", "--out", "study"
+    )
+    assert done.exit_code == 0, done.output
+    table = pd.read_csv(folder / "study" / "comparison.csv")
+    assert table.query("method in ('one', 'two') and measure == 'analyses.overlap'")["value"].round(6).tolist() == [
+        1,
+        1,
+    ]
