@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -11,9 +11,6 @@ from synthdp.evaluation.blocks import number
 from synthdp.report import plots
 from synthdp.report.plots import Figure
 from synthdp.report.words import shorten
-
-if TYPE_CHECKING:
-    from synthdp.comparing.mapping import MethodMap
 
 HEIGHT = 500
 LABEL = 22
@@ -28,9 +25,9 @@ CAPTION = (
 )
 
 
-def drawn_map(found: "MethodMap", risk: Axis, utility: Axis) -> Figure:
+def drawn_map(lines: pd.DataFrame, methods: Sequence[str], risk: Axis, utility: Axis) -> Figure:
     """Return the map of two measures; a method that lacks one is named below it, with the reason."""
-    where = points(found.lines, found.methods, risk, utility)
+    where = points(lines, methods, risk, utility)
     where = where.assign(place=range(len(where)))
     known = where[where["risk"].notna() & where["utility"].notna()].reset_index(drop=True)
     front = known[known["front"]].sort_values(["risk", "utility"])

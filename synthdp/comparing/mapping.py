@@ -3,20 +3,17 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from synthdp.comparing.axes import Axis, axes_of, axis_of, points
 from synthdp.errors import InputError
-from synthdp.files import write_atomic
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 COLUMNS = ("method", "seed", "measure", "target", "value", "low", "high", "seconds", "memory", "reason")
-TABLE, NUMBERS, REPORT = "comparison.csv", "comparison.json", "report.html"
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +35,7 @@ class Plots:
 
         from synthdp.comparing.drawing import drawn_map
 
-        found = drawn_map(self.of, *self.of.axes(risk, utility))
+        found = drawn_map(self.of.lines, self.of.methods, *self.of.axes(risk, utility))
         return Figure(data=found.data, layout=found.layout | {"height": found.height, "title": {"text": found.title}})
 
 
@@ -129,14 +126,6 @@ class MethodMap:
         risk, utility = self.axes()
         shown = self.points().drop(columns="front").rename(columns={"risk": risk.title, "utility": utility.title})
         return f"<p>{self!r}</p>{shown.to_html(index=False, float_format='{:.4g}'.format, na_rep='')}"
-
-    def write(self, out: Path) -> None:
-        """Write comparison.csv, comparison.json and report.html, for their owner only."""
-        from synthdp.comparing.page import render
-
-        write_atomic(out / TABLE, self.lines.to_csv(index=False).encode())
-        write_atomic(out / NUMBERS, (json.dumps(self.section(), indent=1, allow_nan=False) + "\n").encode())
-        write_atomic(out / REPORT, render(self).encode())
 
     def section(self) -> dict[str, Any]:
         """Return comparison.json: methods, axes, points, front, means over seeds, cautions."""

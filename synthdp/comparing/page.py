@@ -2,7 +2,8 @@
 
 import json
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -10,21 +11,28 @@ from markupsafe import Markup
 from synthdp import __version__
 from synthdp.comparing.axes import axes_of, axis_of, rows_of, side_of
 from synthdp.comparing.drawing import drawn_map
+from synthdp.comparing.mapping import MethodMap
 from synthdp.evaluation.blocks import DASH, Table, number
+from synthdp.files import write_atomic
 from synthdp.report.charts import draw
 from synthdp.report.page import Sheet, marked
 from synthdp.report.plots import plotly_js
 
-if TYPE_CHECKING:
-    from synthdp.comparing.mapping import MethodMap
-
+TABLE, NUMBERS, REPORT = "comparison.csv", "comparison.json", "report.html"
 # so many measures of either side can be chosen as axes: each pair is a figure in the page
 MOST_AXES = 8
 MOST_COLUMNS = 6
 HIDDEN = ("analyses.estimate", "analyses.original", "analyses.std_diff", "analyses.term_overlap")
 
 
-def render(found: "MethodMap") -> str:
+def write(found: MethodMap, out: Path) -> None:
+    """Write table, numbers and page into a folder, for their owner only."""
+    write_atomic(out / TABLE, found.lines.to_csv(index=False).encode())
+    write_atomic(out / NUMBERS, (json.dumps(found.section(), indent=1, allow_nan=False) + "\n").encode())
+    write_atomic(out / REPORT, render(found).encode())
+
+
+def render(found: MethodMap) -> str:
     """Return the whole page; names in it may hold any character, everything is escaped."""
 
     def text(name: str) -> str:
@@ -43,7 +51,7 @@ def render(found: "MethodMap") -> str:
         sheet=Sheet(),
         style=Markup(text("style.css")),
         plotly_js=Markup(plotly_js()),
-        first=drawn_map(found, risk, utility),
+        first=drawn_map(found.lines, found.methods, risk, utility),
         risks=risks,
         utilities=utilities,
         maps=_json(_maps(found, risks, utilities)),
@@ -56,7 +64,7 @@ def render(found: "MethodMap") -> str:
     )
 
 
-def _maps(found: "MethodMap", risks: list[str], utilities: list[str]) -> dict[str, dict[str, Any]]:
+def _maps(found: MethodMap, risks: list[str], utilities: list[str]) -> dict[str, dict[str, Any]]:
     """Return every pair of axes, drawn."""
     made: dict[str, dict[str, Any]] = {}
     for one in risks:
@@ -65,7 +73,7 @@ def _maps(found: "MethodMap", risks: list[str], utilities: list[str]) -> dict[st
                 axis_of(found.lines, one, risks, side="risk"),
                 axis_of(found.lines, other, utilities, side="utility"),
             )
-            figure = drawn_map(found, *axes)
+            figure = drawn_map(found.lines, found.methods, *axes)
             told = {"data": figure.data, "layout": figure.layout, "alt": figure.alt, "caption": figure.caption}
             made.setdefault(one, {})[other] = told
     return made
@@ -77,7 +85,7 @@ def _json(value: Any) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _overview(found: "MethodMap") -> Table:
+def _overview(found: MethodMap) -> Table:
     """Return the methods, their places on the map, and what making them took."""
     risk, utility = found.axes()
     rows = []
@@ -104,7 +112,7 @@ def _spread(value: float, low: float, high: float) -> str:
     return number(value) if low == high else f"{number(value)} ({number(low)} to {number(high)})"
 
 
-def _tables(found: "MethodMap") -> tuple[tuple[str, tuple[Table, ...], tuple[str, ...]], ...]:
+def _tables(found: MethodMap) -> tuple[tuple[str, tuple[Table, ...], tuple[str, ...]], ...]:
     """Return all measures by side: methods down, targets across in batches, and why cells are empty."""
     summary = found.summary()
     sides = (("utility", "How useful"), ("risk", "How risky"), (None, "Measures of your own"))
@@ -136,7 +144,7 @@ def _tables(found: "MethodMap") -> tuple[tuple[str, tuple[Table, ...], tuple[str
     return tuple(made)
 
 
-def _truth(found: "MethodMap") -> tuple[Table, ...]:
+def _truth(found: MethodMap) -> tuple[Table, ...]:
     """Return bias, RMSE, coverage and width by term, where the truth is known."""
     lines = found.lines[found.lines["measure"].str.startswith("truth.")]
     made = []

@@ -9,8 +9,9 @@ import pandas as pd
 
 from synthdp.comparing.asking import asked_of
 from synthdp.comparing.cells import CELLS, Cells, Found, Source, kept
-from synthdp.comparing.mapping import COLUMNS, NUMBERS, REPORT, TABLE, MethodMap, table_of
+from synthdp.comparing.mapping import COLUMNS, MethodMap, table_of
 from synthdp.comparing.methods import Contender, contenders, drawn
+from synthdp.comparing.page import NUMBERS, REPORT, TABLE, write
 from synthdp.comparing.truth import by_target, known_design, truth_lines
 from synthdp.config import Config, parse
 from synthdp.errors import InputError, Unfinished
@@ -90,7 +91,7 @@ def compare(
         made = MethodMap(lines[list(COLUMNS)], names, numbers, _cautions(done, names), records)
         if out is not None:
             with progress.stage("report"):
-                made.write(out)
+                write(made, out)
     return made
 
 
