@@ -36,9 +36,9 @@ if _sys.platform != "win32":
 
 __version__ = "0.4.0"
 
-_HOME = {"read": "api", "synthesize": "api", "pool": "api", "evaluate": "api"}
+_HOME = {"read": "api", "synthesize": "api", "pool": "api", "evaluate": "api", "compare": "api"}
 _ROOMS = ("datasets", "dp", "privacy")
-__all__ = ["__version__", "datasets", "dp", "evaluate", "pool", "privacy", "read", "synthesize"]
+__all__ = ["__version__", "compare", "datasets", "dp", "evaluate", "pool", "privacy", "read", "synthesize"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import pandas as pd
 
+from synthdp.comparing.mapping import MethodMap
+from synthdp.comparing.study import compare as compared
 from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
@@ -259,6 +261,80 @@ def _measured(config: Config, comparison: Comparison, draws: Draws | None) -> tu
     else:
         judged = judge_draws(draws, holdout=comparison.holdout)
     return {"utility": found.utility, "risk": found.risk, "gate": judged.section()}, judged.notes
+
+
+def compare(
+    frame: pd.DataFrame | Callable[..., Any],
+    methods: Any = None,
+    settings: Settings | None = None,
+    *,
+    seeds: int | Sequence[int] = 5,
+    measures: Any = (),
+    analyses: Mapping[str, Callable[[pd.DataFrame], Any]] | None = None,
+    holdout: pd.DataFrame | None = None,
+    truth: Mapping[str, Any] | None = None,
+    n: int = 500,
+    jobs: int = 1,
+    out: str | Path | None = None,
+) -> MethodMap:
+    """Return several methods on one risk–utility map; publishes nothing.
+
+    Parameters
+    ----------
+    frame
+        The confidential table. Or a simulator, a function rng → table (of n and rng where it takes n): then every seed
+        draws a table, and bias, RMSE, coverage and width of intervals are lines of the table too.
+    methods
+        By name: a synthesis block or whole blocks of settings, the name of a method, a synthesizer, a function table →
+        tables (given ``rng`` or ``seed`` where it takes one), or files of another tool (a path or glob, a list of
+        those, tables, ``{"files": …, "rows": "aligned"}``). By default the ``methods`` block of the settings.
+    settings
+        A config, or a mapping with its blocks: columns, analyses and measures, which all methods share.
+    seeds
+        How often each method is drawn (seeds 1, 2, …), or the seeds. Files are measured once.
+    measures
+        Besides those of ``evaluation.utility`` and ``.risk``: names of measures, such as "membership_shadow", and
+        functions (table, copies) → number, or numbers by name, or (value, low, high).
+    analyses
+        Functions from a table to a fitted model, or to estimates and their covariance, by name.
+    holdout
+        Records like the table's that no method saw: the yardstick of what members lose.
+    truth
+        For a simulator, term → value, or analysis → term → value; designs of ``synthdp.datasets`` bring their own.
+    n
+        How many records a simulator draws.
+    jobs
+        Processes to use; the results do not depend on it.
+    out
+        A folder, where every finished method and seed is kept, so that a study that was killed goes on when it is
+        called again; table and report are written there.
+
+    Examples
+    --------
+    >>> import synthdp
+    >>> voters = synthdp.datasets.anes96().head(200)
+    >>> settings = {
+    ...     "variables": {"age": {"role": "replace", "key": True, "tolerance": 3}},
+    ...     "evaluation": {"utility": ["panel"], "risk": ["linkability"]},
+    ... }
+    >>> studied = compare(voters, ["mi", "da_mi"], settings, seeds=2)
+    >>> studied
+    MethodMap(2 methods x 2 seeds, 16 lines)
+    """
+    folder = None if out is None else Path(out)
+    return compared(
+        frame,
+        methods,
+        config_of(settings if settings is not None else {}),
+        seeds=seeds,
+        measures=measures,
+        analyses=analyses,
+        holdout=holdout,
+        truth=truth,
+        n=n,
+        jobs=jobs,
+        out=folder,
+    )
 
 
 def _pair(one: Any, number: int, names: Sequence[str] | None) -> Estimates:

@@ -19,7 +19,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @contextmanager
-def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
+def prepare_out(out: Path, *, resume: bool, known: Collection[str] = ()) -> Iterator[Path]:
     """Hold the folder of a run: made if absent, locked, cleared of what a killed run left half done.
 
     Parameters
@@ -48,6 +48,8 @@ def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
         The folder of the run.
     resume
         Whether the folder may hold an interrupted run. Without it a non-empty folder is refused.
+    known
+        What an interrupted run may have left there, beside the folders of a release.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
         try:
             out.mkdir(parents=True, exist_ok=True)
             if not (out / LOCK).exists():  # a folder that is not ours is left untouched
-                _refuse_foreign(out, resume=resume)
+                _refuse_foreign(out, resume=resume, known=known)
             lock = hold(out / LOCK, patience=0, busy=partial(_in_use, out))
         except (FileExistsError, NotADirectoryError):
             raise InputError(f"{out}: must be a folder, found a file; choose another --out.") from None
@@ -71,7 +73,7 @@ def prepare_out(out: Path, *, resume: bool) -> Iterator[Path]:
                 raise
             raise InputError(f"{out}: the folder cannot be made; choose another --out.") from None
         try:
-            _refuse_foreign(out, resume=resume)
+            _refuse_foreign(out, resume=resume, known=known)
             _clear_leftovers(out)
             yield out
         finally:
@@ -184,13 +186,13 @@ def _full_disk(out: Path) -> Iterator[None]:
         ) from None
 
 
-def _refuse_foreign(out: Path, *, resume: bool) -> None:
+def _refuse_foreign(out: Path, *, resume: bool, known: Collection[str]) -> None:
     held = {path.name for path in out.iterdir()} - {LOCK}
     if not resume and held:
         raise InputError(
             f"{out}: the folder is not empty; choose another --out, or continue an interrupted run with --resume."
         )
-    foreign = [name for name in held - {PUBLIC, CONFIDENTIAL} if not name.startswith(HIDDEN_PUBLIC)]
+    foreign = [name for name in held - {PUBLIC, CONFIDENTIAL, *known} if not name.startswith(HIDDEN_PUBLIC)]
     if foreign:
         raise InputError(f"{out}: --resume needs the folder of an interrupted run, found {len(foreign)} other files.")
 

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from synthdp.config.methods import method_config
 from synthdp.config.settings import MASKS, METHODS, Config, Data, EvaluationSettings, ReleaseSettings, ShadowGame
 from synthdp.errors import InputError
 from synthdp.evaluation.risk.intruders import Intruder
@@ -227,7 +228,21 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
 def parse(raw: Mapping[str, Any]) -> Config:
     """Return the config of a mapping, or list everything that is wrong with it."""
     try:
-        return Config.model_validate(raw)
+        config = Config.model_validate(raw)
     except ValidationError as error:
         problems = [sentence(raw, problem["loc"], problem["type"], problem["msg"]) for problem in error.errors()]
         raise InputError(*dict.fromkeys(problems)) from None
+    wrong: list[str] = []
+    for name, block in config.methods.items():
+        try:
+            variant(config, name, block)
+        except InputError as error:
+            wrong += error.problems
+    if wrong:
+        raise InputError(*wrong)
+    return config
+
+
+def variant(config: Config, name: str, block: Any) -> Config:
+    """Return the config of a method that is compared with others; see :func:`method_config`."""
+    return method_config(config, name, block, parse)

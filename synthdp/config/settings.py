@@ -262,6 +262,8 @@ class Config(Settings):
         How the copies are judged.
     release
         The format of the public files, and the limits that the gate holds them to.
+    methods
+        For ``compare``: by name, a synthesis block, or a mapping of whole blocks that replace those of the config.
     seed
         A key to the random numbers, to be kept as secret as the data; by default 128 bits at random.
 
@@ -284,7 +286,14 @@ class Config(Settings):
     analyses: tuple[Analysis, ...] = ()
     evaluation: EvaluationSettings = EvaluationSettings()
     release: ReleaseSettings = ReleaseSettings()
+    methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
     seed: int | None = Field(default=None, ge=0, repr=False)
+
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the settings; without methods to compare they are written as they always were."""
+        found: dict[str, Any] = handler(self)
+        return found if self.methods else {name: said for name, said in found.items() if name != "methods"}
 
     @property
     def limits(self) -> Thresholds:

@@ -80,7 +80,7 @@ def align(
         rows, said = "aligned" if known.aligned else "none", True
     if not said and any((p.parent / "release.json").exists() for p in paths):
         rows, said = "none", True
-    tables = [io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config)) for path in paths]
+    tables = [_table_of(config, path) for path in paths]
     files = [File(str(path), table.frame, table.labels) for path, table in zip(paths, tables, strict=True)]
     copies, found = _checked(config, data, files, labels or io.Labels(), same_length=rows == "aligned")
     if rows not in ("aligned", "none"):
@@ -173,7 +173,7 @@ def held_out(config: Config, data: Microdata, given: pd.DataFrame | None = None)
         return None
     else:
         path = Path(config.evaluation.holdout)
-        table = io.read_table(path, _dialect_of_copy(config, path), drop=dropped(config))
+        table = _table_of(config, path)
         files = [File(str(path), table.frame, table.labels)]
     return _checked(config, data, files, io.Labels(), same_length=False)[0][0]
 
@@ -207,6 +207,17 @@ def _files(path: Path) -> list[Path]:
     if not found:
         raise InputError(f"{path}: a file or the folder of a release is required, found neither.")
     return found
+
+
+def _table_of(config: Config, path: Path) -> io.Table:
+    """Return a file beside the original; it need not have row names where the original has them."""
+    how = _dialect_of_copy(config, path)
+    try:
+        return io.read_table(path, how, drop=dropped(config))
+    except InputError:
+        if not how.row_names:
+            raise
+        return io.read_table(path, replace(how, row_names=False), drop=dropped(config))
 
 
 def _dialect_of_copy(config: Config, path: Path) -> io.Dialect:

@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("stages",),
     ("pipeline",),
+    ("comparing",),
     ("face",),
     ("api",),
     ("cli",),

@@ -25,6 +25,7 @@ from synthdp.evaluation.measure import Figures, Finding, Need, Plain
 from synthdp.evaluation.risk.attribute import evaluate_attribute, wanted
 from synthdp.evaluation.risk.linkability import evaluate_inference, evaluate_linkability, evaluate_membership
 from synthdp.evaluation.risk.singling import evaluate_singling
+from synthdp.evaluation.risk.traced import evaluate_linkage
 
 OUTSIDERS = frozenset({Need.HOLDOUT})
 SCORED: Mapping[str, str] = {
@@ -269,6 +270,11 @@ def _linkability_block(section: Any) -> Block:
     return _rates_block([("Linking two lists about the same people", section)] if made else [], [reason(section)])
 
 
+def _linkage_block(section: Any) -> Block:
+    made = is_number(find(section, "attack", "value"))
+    return _rates_block([("Linking by likelihood, rows traced", section)] if made else [], [reason(section)])
+
+
 def _inference_block(section: Any) -> Block:
     lines = [(f"Taking {line.get('target')} from the nearest row", line) for line in entries(section)]
     return _rates_block(lines, [reason(section), *(reason(line) for _, line in lines)])
@@ -314,6 +320,14 @@ LINKABILITY = Plain(
     lambda files, rng: Figures(evaluate_linkability(files, holdout=files.holdout, rng=rng)),
     title="Linking",
     tells=_linkability_block,
+)
+LINKAGE = Plain(
+    "linkage",
+    "Can a person be linked to a row by the keys, in files of any kind, where the other columns tell whose row it is?",
+    lambda files, rng: Figures(evaluate_linkage(files, holdout=files.holdout, rng=rng)),
+    frozenset({Need.KEYS}),
+    title="Linking by likelihood",
+    tells=_linkage_block,
 )
 INFERENCE = Plain(
     "inference",

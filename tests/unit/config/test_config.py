@@ -151,8 +151,8 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
             {"evaluation": {"risk": ["identiy"]}},
             "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
             "'identity_public', 'identity_extremes', 'identity_bayes', 'verbatim', 'memorised', 'exposure', "
-            "'attribute', 'membership', 'membership_shadow', 'singling', 'linkability', 'inference', 'anonymity' "
-            "or 'population'.",
+            "'attribute', 'membership', 'membership_shadow', 'singling', 'linkage', 'linkability', 'inference', "
+            "'anonymity' or 'population'.",
         ),
         (
             {"evaluation": {"risk": ["identity", "anonymeter"]}},

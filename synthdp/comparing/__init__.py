@@ -1,0 +1,1 @@
+"""Several methods, settings and other tools' files on one risk–utility map."""
