@@ -136,8 +136,9 @@ Their masks are sd 1 on age, and levels stay with probability 0.5. `ipf` cuts no
 deal their values evenly, and as large as is needed that halves of the file hardly memorise; `drawn` with independent
 draws as synthpop has them; `dealt by PUMA` evenly within every area too; `sorted` with PUMA first, and industry codes
 and incomes last, nested in their categories. Leaves, the order and dealing by PUMA were chosen after seeing scores of
-one to three seeds; so was the largest leaf that the default may choose, 200: with 500 one seed had scored 986.1, and the
-rows of the default were made anew. Methods with one or two runs were cut to keep the study short; regressions are not run on all columns (264 codes of industry). The variants of `ipf` on all
+one to three seeds; so was the largest leaf that the default may choose, 200: with 500 one seed had scored 986.1, and
+the rows of the default were made anew. Methods with one or two runs were cut to keep the study short; regressions are
+not run on all columns (264 codes of industry). The variants of `ipf` on all
 columns were chosen after the first one had shown impossible records; crossed with PUMA it scored 839 there, in one run,
 and was left out.
 
