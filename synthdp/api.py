@@ -264,7 +264,7 @@ def _measured(config: Config, comparison: Comparison, draws: Draws | None) -> tu
 
 
 def compare(
-    frame: pd.DataFrame | Callable[..., Any],
+    frame: Table | Callable[..., Any],
     methods: Any = None,
     settings: Settings | None = None,
     *,
@@ -282,8 +282,8 @@ def compare(
     Parameters
     ----------
     frame
-        The confidential table. Or a simulator, a function rng → table (of n and rng where it takes n): then every seed
-        draws a table, and bias, RMSE, coverage and width of intervals are lines of the table too.
+        The confidential table, or its file. Or a simulator, a function rng → table (of n and rng where it takes n):
+        then every seed draws a table, and bias, RMSE, coverage and width of intervals are lines of the table too.
     methods
         By name: a synthesis block or whole blocks of settings, the name of a method, a synthesizer, a function table →
         tables (given ``rng`` or ``seed`` where it takes one), or files of another tool (a path or glob, a list of
@@ -321,11 +321,11 @@ def compare(
     >>> studied
     MethodMap(2 methods x 2 seeds, 16 lines)
     """
-    folder = None if out is None else Path(out)
+    folder, config = None if out is None else Path(out), config_of(settings if settings is not None else {})
     return compared(
-        frame,
+        table_of(frame, config).frame if isinstance(frame, str | PathLike) else frame,
         methods,
-        config_of(settings if settings is not None else {}),
+        config,
         seeds=seeds,
         measures=measures,
         analyses=analyses,

@@ -182,7 +182,7 @@ def _given(name: str, what: Any, rows: Rows | None, design: Any) -> Given:
         raise InputError(f"methods.{name}: files must be paths or tables, all of one kind.")
     paths = [path for one in each for path in _globbed(one)]
     if not paths:
-        raise InputError(f"methods.{name}: no file matches {', '.join(map(str, each))}.")
+        raise InputError(f"methods.{name}: no file matches {', '.join(map(str, each))}, and no method is called so.")
     return Given(name, paths=tuple(paths), rows=rows, design=design)
 
 

@@ -403,3 +403,10 @@ def test_the_front_by_definition():
             for i in range(7)
         ]
         assert undominated(x, y).tolist() == plain
+
+
+def test_the_table_may_be_given_by_the_name_of_its_file(tmp_path):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    named = synthdp.compare(tmp_path / "people.csv", ["mi"], SETTINGS, seeds=1).table()
+    held = synthdp.compare(people(), ["mi"], SETTINGS, seeds=1).table()
+    pd.testing.assert_series_equal(named["value"], held["value"])
