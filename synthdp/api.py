@@ -315,6 +315,7 @@ def compare(
     >>> voters = synthdp.datasets.anes96().head(200)
     >>> settings = {
     ...     "variables": {"age": {"role": "replace", "key": True, "tolerance": 3}},
+    ...     "masks": {"age": {"method": "gaussian", "sd": 1.0}},
     ...     "evaluation": {"utility": ["panel"], "risk": ["linkability"]},
     ... }
     >>> studied = compare(voters, ["mi", "da_mi"], settings, seeds=2)
