@@ -324,7 +324,7 @@ def compare(
     """
     folder, config = None if out is None else Path(out), config_of(settings if settings is not None else {})
     return compared(
-        table_of(frame, config).frame if isinstance(frame, str | PathLike) else frame,
+        table_of(frame, config) if isinstance(frame, str | PathLike) else frame,
         methods,
         config,
         seeds=seeds,

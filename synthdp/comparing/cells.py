@@ -53,6 +53,8 @@ class Source:
         The table, and records that no method saw.
     simulator, n
         Or what draws both, and how many records.
+    unread
+        Dropped columns of the table's file, which the table does not have.
     """
 
     config: Config
@@ -60,6 +62,7 @@ class Source:
     holdout: pd.DataFrame | None = None
     simulator: Callable[..., Any] | None = None
     n: int = 500
+    unread: tuple[str, ...] = ()
 
     def key(self) -> Any:
         """Return a checksum of it."""
@@ -70,7 +73,8 @@ class Source:
     def scene(self, seed: int | None) -> Scene:
         """Return the records of a seed, checked; those of a simulator are the same for all methods."""
         if self.simulator is None or self.frame is not None:
-            return Scene.of(self.config, self.frame if self.frame is not None else pd.DataFrame(), self.holdout)
+            frame = self.frame if self.frame is not None else pd.DataFrame()
+            return Scene.of(self.config, frame, self.holdout, self.unread)
         streams = Streams(0 if seed is None else seed)
         frame = drawn(self.simulator, self.n, streams.generator("simulate"))
         outside = drawn(self.simulator, self.n, streams.generator("simulate", "holdout"))

@@ -37,26 +37,35 @@ class Scene:
         The same, checked.
     holdout
         Records that no method saw, or None.
+    unread
+        Dropped columns of the table's file, which the table does not have.
     """
 
     config: Config
     frame: pd.DataFrame
     data: Microdata
     holdout: pd.DataFrame | None = None
+    unread: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Scene({len(self.frame)} records)"
 
     @classmethod
-    def of(cls, config: Config, frame: pd.DataFrame, holdout: pd.DataFrame | None = None) -> "Scene":
+    def of(
+        cls,
+        config: Config,
+        frame: pd.DataFrame,
+        holdout: pd.DataFrame | None = None,
+        unread: tuple[str, ...] = (),
+    ) -> "Scene":
         """Return the table checked, and the holdout spelt as it is."""
-        data = prepare(frame, config)
+        data = prepare(frame, config, unread=unread)
         if holdout is not None:
             plain = config.model_copy(
                 update={"evaluation": config.evaluation.model_copy(update={"holdout": None, "rows": "none"})}
             )
             holdout = lay_beside(plain, data, [holdout], groups=None, aligned=False).copies[0]
-        return cls(config, frame, data, holdout)
+        return cls(config, frame, data, holdout, unread)
 
 
 def laid(scene: Scene, copies: Sequence[pd.DataFrame], *, design: Design | None, aligned: bool) -> Comparison:
@@ -69,7 +78,7 @@ def laid(scene: Scene, copies: Sequence[pd.DataFrame], *, design: Design | None,
 def made_by(one: Configured, scene: Scene, streams: Streams) -> tuple[Callable[[], Comparison], Making]:
     """Return what a method of this package makes, as far as making it goes, and how to make it again."""
     config = one.config
-    plan = plan_of(config, prepare(scene.frame, config))
+    plan = plan_of(config, prepare(scene.frame, config, unread=scene.unread))
     method = one.synthesizer or config.synthesis
     if one.synthesizer is not None and (problems := one.synthesizer.problems(plan)):
         raise InputError(*problems)

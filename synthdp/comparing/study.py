@@ -22,13 +22,14 @@ from synthdp.seeding import Streams
 from synthdp.stages.alignment import held_out
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import analysis_problems, raise_if
+from synthdp.table import io
 
 HELD = (CELLS, TABLE, NUMBERS, REPORT)
 MOST_SEEDS = 100_000
 
 
 def compare(
-    frame: pd.DataFrame | Callable[..., Any] | None,
+    frame: pd.DataFrame | io.Table | Callable[..., Any] | None,
     methods: Any,
     config: Config,
     *,
@@ -49,7 +50,7 @@ def compare(
     Parameters
     ----------
     frame
-        The table, or a simulator; None to read the config's file.
+        The table (as it was read, where it comes from a file), or a simulator; None to read the config's file.
     config
         Data, columns, analyses and measures, which are the same for all methods.
 
@@ -124,13 +125,11 @@ def _source(
         sample = drawn(simulator, n, Streams(0).generator("simulate", "trial"))
         raise_if(analysis_problems(config, prepare(sample, config).schema.names()))
         return Source(config, simulator=simulator, n=n)
-    if frame is None:
-        table = read(config)
-        prepare(table.frame, config, unread=table.unread)
-        frame = table.frame
+    table = read(config) if frame is None else frame
+    frame, unread = (table.frame, tuple(table.unread)) if isinstance(table, io.Table) else (table, ())
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"frame: must be a table or a simulator (a function of rng), found {type(frame).__name__}.")
-    data = prepare(frame, config)
+    data = prepare(frame, config, unread=unread)
     raise_if(analysis_problems(config, data.schema.names()))
     if holdout is None:
         # read here, once, and so that the checksum of a cell holds it
@@ -138,7 +137,7 @@ def _source(
     elif not isinstance(holdout, pd.DataFrame):
         raise InputError(f"holdout: must be a table, found {type(holdout).__name__}.")
     judged = config.evaluation.model_copy(update={"holdout": None})
-    return Source(config.model_copy(update={"evaluation": judged}), frame, holdout)
+    return Source(config.model_copy(update={"evaluation": judged}), frame, holdout, unread=unread)
 
 
 def _with_truth(

@@ -188,6 +188,13 @@ def _analyses() -> dict[str, Any]:
     return {"evaluate": evaluate("analyses", "--synthetic", *OTHERS, out="judged")}
 
 
+def _compared() -> dict[str, Any]:
+    """Return methods and another tool's files on one map, what they took aside."""
+    said = synthdp("compare", "compared.yaml", "--seeds", "2", "--files", "other=other_?.csv", "--out", "map")
+    found = pd.read_csv("map/comparison.csv").drop(columns=["seconds", "memory"])
+    return {"said": said, "table": table(found)}
+
+
 def _register() -> dict[str, Any]:
     """Return three releases of the same data, recorded together, and what a copy of the config says of the first."""
     where = ("--set", "release.recorded_in=book")
@@ -444,6 +451,7 @@ CASES: dict[str, Case] = {
     ),
     "nested_cart": Case(_released("nested_cart"), ("nested_cart",)),
     "sequential_cart": Case(_released("sequential_cart"), ("sequential_cart",)),
+    "sequential_dealt": Case(_released("sequential_dealt"), ("sequential_dealt",)),
     "sequential_regression": Case(
         _ran("sequential_regression", "sequential_probit"), ("sequential_regression", "sequential_probit")
     ),
@@ -454,6 +462,7 @@ CASES: dict[str, Case] = {
     "risks": Case(_ran("risks"), ("risks",), slow=True),
     "shadow_all": Case(_ran("shadow_all"), ("shadow_all",)),
     "refused": Case(_refused, ("refused",), slow=True),
+    "compared": Case(_compared, ("compared",)),
     "register": Case(_register),
     "foreign": Case(_foreign, ("foreign",), slow=True),
     "own_files": Case(_own),
