@@ -29,6 +29,11 @@ def compiled(function: Kernel) -> Kernel:
     return jit(function)
 
 
+def summing(function: Kernel) -> Kernel:
+    """Return a compiled function whose sums may be added up in any order: several terms are then worked on at once."""
+    return jit(function, fastmath={"reassoc", "contract"})
+
+
 def part(function: Kernel) -> Kernel:
     """Return a function that only compiled loops call: compiled with them, without the way in from Python."""
     return jit(function, no_cpython_wrapper=True)

@@ -8,9 +8,8 @@ import numpy as np
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.design import Encoding
 from synthdp.imputation.auto.levels import Levels
-from synthdp.imputation.auto.matching import Tilt, matched
+from synthdp.imputation.auto.matching import Matching
 from synthdp.imputation.auto.numbers import Linear
-from synthdp.imputation.auto.totals import Totals
 from synthdp.imputation.model import Task
 from synthdp.imputation.trees.binning import Binning, Bins
 from synthdp.imputation.trees.particles import Paths, choose_path
@@ -40,14 +39,14 @@ class AutoParameters:
     encodings: Mapping[str, Encoding]
     particles: int
     sweeps: int
-    totals: Totals | None = None
+    matching: Matching | None = None
 
     def __repr__(self) -> str:
         return f"AutoParameters({len(self.branches)} columns)"
 
     def of(self, rows: Codes) -> "AutoParameters":
         """Return the same θ for some of the records."""
-        return replace(self, codes=self.codes[:, rows], rows=self.rows[rows], totals=None)
+        return replace(self, codes=self.codes[:, rows], rows=self.rows[rows], matching=None)
 
     def unbounded(self, rows: Codes) -> "AutoParameters":
         """Return the same θ for some of the records, one path each (exact without evidence)."""
@@ -59,8 +58,7 @@ class AutoParameters:
         Cost O(n · paths · (leaf groups + predictors)) per column.
         """
         drawn = np.empty((len(self.branches), self.codes.shape[1]))
-        alone = len(self.branches) == 1 and self.totals is None
-        tilt: Tilt | None = None
+        alone = len(self.branches) == 1 and self.matching is None
         for rows in self._blocks():
             here = self.of(np.arange(self.codes.shape[1])[rows])
             heard = [_heard(evidence[branch.name][rows], branch.value) for branch in self.branches]
@@ -73,13 +71,19 @@ class AutoParameters:
                     values=np.concatenate([chosen.values[:, :, None], new.values], axis=2),
                     log_weight=np.concatenate([chosen.log_weight[:, None], new.log_weight], axis=1),
                 )
-            if self.totals is None:
+            if self.matching is None:
                 drawn[:, rows] = choose_path(paths, rng=rng).values
                 continue
             values = {branch.name: paths.values[j] for j, branch in enumerate(self.branches)}
-            taken, tilt = matched(self.totals, here.rows, values, paths.log_weight, tilt, rng=rng)
+            taken = self.matching.taken(here.rows, values, paths.log_weight, rng=rng)
             drawn[:, rows] = paths.values[:, np.arange(len(taken)), taken]
         return {branch.name: drawn[j] for j, branch in enumerate(self.branches)}
+
+    def unmasked(self, rows: Codes, count: int, *, rng: np.random.Generator) -> dict[str, Floats]:
+        """Return ``count`` paths of some of the records that know nothing of W."""
+        silent = [_silent(branch.value, len(rows)) for branch in self.branches]
+        values = self.of(rows).propose(silent, count, rng=rng).values
+        return {branch.name: values[j] for j, branch in enumerate(self.branches)}
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
         """Return the original's replaced columns with a draw where there is no value."""

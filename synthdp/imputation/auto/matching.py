@@ -12,271 +12,112 @@ functions of such totals (means, variances, tables, regressions with and without
 but for the draw, and the draw itself is balanced: it leaves a total off by a few records' worth.
 
 λ is estimated, not drawn: combining rules for partially synthetic copies hold all the same (Reiter and Kinney 2012).
-Which totals: those that are farthest off, in their standard errors, a few at a time; three for every forty records at
-most, and 180.
+Which totals, and from where the search for λ starts, is learnt once for all copies, from paths that know nothing of W:
+the tilt mends p(x | z), which is the same for all of them. Those that are farthest off, in their standard errors, are
+taken, a few at a time; three for every forty records at most, and 180.
 
 References
 ----------
 Reiter, Kinney (2012), Journal of Official Statistics 28(4), 583-590. Efron, Tibshirani (1996), Annals of Statistics
-24(6), 2431-2461 (tilts by exponential families). Alweiss, Liu, Sawhney (2021), STOC, 14-20 (the walk).
+24(6), 2431-2461 (tilts by exponential families).
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from synthdp.arrays import Codes, Floats, compiled
+from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.totals import Total, Totals
+from synthdp.imputation.auto.weighing import Weighing
 
-ROUNDS, STEPS = 2, 20
-# a gain of the log likelihood per total that ends the search
-ENOUGH = 0.003
+ROUNDS = 2
 # a total for so many records, at most so many in a round, and how far off in standard errors is near enough
 RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 20, 60, 0.1
-# the prior sd of λ, per sd of a total
-PRIOR_SD = 10.0
-# records that the curvature is taken from, at most, and that the walk takes at a time
-CURVED, STRIDE = 4_000, 4_096
-# records by which totals are chosen in files of more than twice as many
-SPACED = 8_000
-# what is added to the variances of totals in units of their sd, where all records tell, and where some do
-ALL, SOME = 1e-4, 0.05
-# how little the walk heeds what is off, per total
-SLACK = 4.0
-
-
-Tilt = tuple[list[Total], Floats]
-
-
-def matched(
-    totals: Totals,
-    rows: Codes,
-    values: Mapping[str, Floats],
-    log_weight: Floats,
-    before: Tilt | None = None,
-    *,
-    rng: np.random.Generator,
-) -> tuple[Codes, Tilt]:
-    """Return which path each record takes, and the totals with their λ.
-
-    Cost O(n · (paths · features + t²)) for each of some tens of steps, with t totals, and O(n · features · kept²) to
-    choose them.
-
-    Parameters
-    ----------
-    rows
-        The records, as places in the file.
-    values
-        The paths of every replaced column, records by paths.
-    before
-        What was found for another part of the file: its totals are matched here too.
-    """
-    allowed = np.isfinite(log_weight).any(axis=1, keepdims=True)
-    problem = Problem(totals.kept[rows], totals.records(rows), totals.paths(values), np.where(allowed, log_weight, 0.0))
-    if before is None or not before[0]:
-        chosen, tilt = _chosen(totals, rows, problem)
-    else:
-        chosen, tilt = before[0], problem.solve(*before)
-    return problem.walk(chosen, problem.shares(chosen, tilt), rng=rng), (chosen, tilt)
-
-
-def _chosen(totals: Totals, rows: Codes, problem: "Problem") -> Tilt:
-    """Return the totals that are matched, and λ; in large files both are first found by evenly spaced records."""
-    size = int(np.clip(len(rows) // (RECORDS_A_TOTAL * ROUNDS), 1, MOST_A_ROUND))
-    large = len(rows) > 2 * SPACED
-    part = np.arange(0, len(rows), len(rows) // SPACED) if large else np.arange(len(rows))
-    some = problem.of(part) if large else problem
-    chosen: list[Total] = []
-    tilt = np.empty(0)
-    # the last round is for bins, so that they take no place of what analysts estimate
-    for turn in range(ROUNDS + 1):
-        shares = some.shares(chosen, tilt)
-        means = some.means(shares)
-        reach = np.sqrt(some.variances(shares, means))
-        left, bins = some.seen - means, turn == ROUNDS
-        new = totals.farthest(rows[part], left, reach, taken=chosen, most=size, near=NEAR, bins=bins)
-        if new:
-            chosen += new
-            tilt = some.solve(chosen, np.concatenate([tilt, np.zeros(len(new))]))
-    return chosen, problem.solve(chosen, tilt) if large and chosen else tilt
+# records by which totals are chosen, at most, and the paths each of them has then; by so many their λ is found
+SPACED, PATHS = 4_000, 16
+REFINED, FEWER_PATHS = 32_000, 4
 
 
 @dataclass(frozen=True, repr=False)
-class Problem:
-    """The records whose paths are weighed.
+class Matching:
+    """The totals that copies keep, and where the search for λ starts.
 
     Parameters
     ----------
-    kept
-        The kept columns: n × p.
-    seen, drawn
-        The features of the records, n × q, and of their paths: q × n × paths.
-    base
-        The paths' log weights: n × paths.
+    totals
+        What could be matched.
+    chosen
+        What is, feature by feature.
+    tilt
+        λ of paths that know nothing of W.
     """
 
-    kept: Floats
-    seen: Floats
-    drawn: Floats
-    base: Floats
+    totals: Totals
+    chosen: tuple[Total, ...]
+    tilt: Floats
 
-    def of(self, rows: Codes) -> "Problem":
-        """Return the same for some of the records."""
-        return Problem(self.kept[rows], self.seen[rows], self.drawn[:, rows], self.base[rows])
+    @classmethod
+    def learn(cls, totals: Totals, rows: Codes, values: Mapping[str, Floats]) -> "Matching":
+        """Choose the totals by some records and their paths.
 
-    def products(self, chosen: list[Total], rows: Codes | slice = slice(None)) -> Floats:
-        """Return what each total multiplies its feature by: one column each."""
-        kept = self.kept[rows]
-        return kept[:, [total[1] for total in chosen]] * kept[:, [total[2] for total in chosen]]
+        Cost O(m · (features · (paths + kept²) + t²)) for m records and t totals.
 
-    def shares(self, chosen: list[Total], tilt: Floats) -> Floats:
-        """Return the probability of every path."""
-        return self._weighed(chosen, tilt, self.products(chosen))[0]
-
-    def means(self, shares: Floats) -> Floats:
-        """Return what is expected of every feature: n × q."""
-        found: Floats = np.einsum("qnk,nk->qn", self.drawn, shares).T
-        return found
-
-    def solve(self, chosen: list[Total], start: Floats) -> Floats:
-        """Return λ by Newton's method.
-
-        In large files the variances of the totals, which are the curvature, are those of all records, their
-        correlations those of some: in a direction that none of these tell of a step would be too long.
+        Parameters
+        ----------
+        rows
+            The records, as places in the file.
+        values
+            The paths of every replaced column, records by paths.
         """
-        of, products = [total[0] for total in chosen], self.products(chosen)
-        terms = self.seen[:, of] * products
-        aim = terms.sum(axis=0)
-        precision = (terms**2).mean(axis=0) / PRIOR_SD**2
-        tilt, damping, gain = start, ALL if len(self.seen) <= CURVED else SOME, 0.0
-        shares, norm = self._weighed(chosen, tilt, products)
-        value = float(aim @ tilt - norm - 0.5 * precision @ tilt**2)
-        for i in range(STEPS):
-            means = self.means(shares)
-            slope = aim - np.einsum("it,it->t", means[:, of], products) - precision * tilt
-            # the curvature costs most, and hardly changes where a step gained little, or in a large file
-            if i < 2 or (gain > len(chosen) / 10 and len(shares) <= CURVED):
-                spread = np.sqrt(np.einsum("it,it->t", self.variances(shares, means)[:, of], products**2) + precision)
-                # of a level that none of these records has there is nothing to match, and its λ stays
-                spread[spread == 0] = 1.0
-                root = cho_factor(self._correlation(chosen, shares) + damping * np.eye(len(chosen)))
-            step = cho_solve(root, slope / spread) / spread
-            length = 1.0
-            while length > 0.01:
-                further = tilt + length * step
-                new, norm = self._weighed(chosen, further, products)
-                gain = float(aim @ further - norm - 0.5 * precision @ further**2) - value
-                if gain > 0:
-                    tilt, shares, value = further, new, value + gain
-                    break
-                length /= 2
-            if gain < ENOUGH * len(chosen):
-                break
-        return tilt
-
-    def walk(self, chosen: list[Total], shares: Floats, *, rng: np.random.Generator) -> Codes:
-        """Choose one path per record, each with its share, so that totals come near to what is expected of them.
-
-        Records choose one after the other, in random order. What the totals are off so far, d, moves the shares of the
-        next record's paths against it, p_k (1 - d'u_k / c), where u is how far a path is from its record's mean, in
-        units of what is usual and c at least as large as any |d'u_k|. d is 0 in expectation, so every path keeps its
-        share; but it does not grow with n.
-        """
-        root, scale = self._usual(chosen, shares)
-        root = root.astype(np.float32)
-        off, found = np.zeros(len(chosen)), np.empty(len(shares), dtype=np.int64)
-        order = rng.permutation(len(shares))
-        for start in range(0, len(order), STRIDE):
-            rows = order[start : start + STRIDE]
-            # what is off is a matter of a few records, not of digits
-            apart = (self._apart(chosen, shares, rows) / scale[:, None, None]).astype(np.float32)
-            even = solve_triangular(root, apart.reshape(len(chosen), shares[rows].size), lower=True).reshape(
-                apart.shape
+        size = int(np.clip(len(totals.kept) // (RECORDS_A_TOTAL * ROUNDS), 1, MOST_A_ROUND))
+        seen, drawn = totals.records(rows), totals.paths(values)
+        shares = np.full(drawn.shape[:2], 1 / drawn.shape[1])
+        found = cls(totals, (), np.empty(0))
+        # the last round is for bins, so that they take no place of what analysts estimate
+        for turn in range(ROUNDS + 1):
+            means = np.einsum("nkq,nk->nq", drawn, shares)
+            reach = np.sqrt(np.einsum("nkq,nk->nq", (drawn - means[:, None, :]) ** 2, shares))
+            new = totals.farthest(
+                rows, seen - means, reach, taken=found.chosen, most=size, near=NEAR, bins=turn == ROUNDS
             )
-            steps = np.ascontiguousarray(even.transpose(1, 2, 0))
-            found[rows] = _walk(shares[rows], steps, off, rng.random(len(rows)), SLACK * max(len(chosen), 1))
+            if new:
+                found = found.beside(new)
+                problem = Weighing.of(totals.kept[rows], seen, drawn, np.zeros(shares.shape), found.chosen)
+                found = replace(found, tilt=problem.solve(found.tilt))
+                shares = problem.shares(found.tilt)
         return found
 
-    def _weighed(self, chosen: list[Total], tilt: Floats, products: Floats) -> tuple[Floats, float]:
-        """Return the shares, and the sum of the logs of what they were divided by."""
-        weights = self.base.copy()
-        for feature, places in _by_feature(chosen):
-            weights += self.drawn[feature] * (products[:, places] @ tilt[places])[:, None]
-        top = weights.max(axis=1, keepdims=True)
-        np.exp(weights - top, out=weights)
-        total = weights.sum(axis=1, keepdims=True)
-        return weights / total, float(top.sum() + np.log(total).sum())
+    def refined(self, rows: Codes, values: Mapping[str, Floats]) -> "Matching":
+        """Return the same with λ found by more records."""
+        problem = self._problem(rows, values, np.zeros(next(iter(values.values())).shape))
+        return replace(self, tilt=problem.solve(self.tilt))
 
-    def variances(self, shares: Floats, means: Floats) -> Floats:
-        """Return the variance of every feature over a record's paths: n × q."""
-        squares = np.einsum("qnk,qnk,nk->qn", self.drawn, self.drawn, shares).T
-        found: Floats = np.maximum(squares - means**2, 0.0)
-        return found
+    def beside(self, new: list[Total]) -> "Matching":
+        """Return the same with further totals, whose λ is 0 so far."""
+        chosen, tilt = (*self.chosen, *new), np.concatenate([self.tilt, np.zeros(len(new))])
+        order = sorted(range(len(chosen)), key=lambda place: chosen[place])
+        return replace(self, chosen=tuple(chosen[place] for place in order), tilt=tilt[order])
 
-    def _covariance(self, chosen: list[Total], shares: Floats) -> Floats:
-        """Return the covariance of the terms of one record, from evenly spaced ones where there are many."""
-        rows = np.arange(0, len(shares), -(-len(shares) // CURVED))
-        terms = self._apart(chosen, shares, rows)
-        terms *= np.sqrt(shares[rows])
-        terms = terms.reshape(len(chosen), shares[rows].size)
-        found: Floats = terms @ terms.T / len(rows)
-        return found
+    def taken(
+        self, rows: Codes, values: Mapping[str, Floats], log_weight: Floats, *, rng: np.random.Generator
+    ) -> Codes:
+        """Return which path each record takes.
 
-    def _correlation(self, chosen: list[Total], shares: Floats) -> Floats:
-        found = self._covariance(chosen, shares)
-        scale = np.sqrt(np.maximum(np.diag(found), 1e-300))
-        correlation: Floats = found / np.outer(scale, scale)
-        return correlation
+        Totals that these paths cannot reach, because W has settled them, are left alone.
 
-    def _usual(self, chosen: list[Total], shares: Floats) -> tuple[Floats, Floats]:
-        """Return the root of the correlations of one record's terms, and their sds."""
-        found = self._covariance(chosen, shares)
-        scale = np.sqrt(np.diag(found))
-        # a total that moves in none of the records looked at may still do so in others
-        scale[scale == 0] = 1.0
-        return np.linalg.cholesky(found / np.outer(scale, scale) + 1e-3 * np.eye(len(scale))), scale
+        Cost O(n · (paths · features + t)) for each of about ten steps, with t totals, and O(t²) a record for each of
+        about t / 16 records of the walk.
+        """
+        allowed = np.isfinite(log_weight).any(axis=1, keepdims=True)
+        base = np.where(allowed, log_weight, 0.0)
+        problem = self._problem(rows, values, base)
+        within = problem.within_reach(self.tilt)
+        problem = problem.some(within)
+        return problem.walk(problem.solve(self.tilt[within]), rng=rng)
 
-    def _apart(self, chosen: list[Total], shares: Floats, rows: Codes) -> Floats:
-        """Return how far every path's terms are from their record's mean: totals × records × paths."""
-        part, products = shares[rows], self.products(chosen, rows)
-        found = np.empty((len(chosen), *part.shape))
-        for feature, places in _by_feature(chosen):
-            paths = self.drawn[feature][rows]
-            centred = paths - np.einsum("nk,nk->n", paths, part)[:, None]
-            for place in places:
-                np.multiply(products[:, place, None], centred, out=found[place])
-        return found
-
-
-def _by_feature(chosen: list[Total]) -> Iterator[tuple[int, Codes]]:
-    of = np.asarray([total[0] for total in chosen], dtype=np.int64)
-    return ((int(feature), np.flatnonzero(of == feature)) for feature in np.unique(of))
-
-
-@compiled
-def _walk(shares: Floats, steps: Floats, off: Floats, chance: Floats, slack: float) -> Codes:
-    """Return the path of each record in turn; ``off`` is carried on in place."""
-    n, paths, totals = steps.shape
-    found, turn = np.zeros(n, dtype=np.int64), np.zeros(paths)
-    for i in range(n):
-        most = slack
-        for k in range(paths):
-            turn[k] = 0.0
-            for j in range(totals):
-                turn[k] += off[j] * steps[i, k, j]
-            most = max(most, abs(turn[k]))
-        # rounding may leave more than all shares took: the last path that has one is then taken, not one that has none
-        left, taken = chance[i], 0
-        for k in range(paths):
-            share = shares[i, k] * (1.0 - turn[k] / most)
-            if share > 0:
-                taken = k
-                left -= share
-                if left < 0:
-                    break
-        found[i] = taken
-        for j in range(totals):
-            off[j] += steps[i, taken, j]
-    return found
+    def _problem(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> Weighing:
+        used = sorted({total[0] for total in self.chosen})
+        seen, drawn = self.totals.records(rows, used), self.totals.paths(values, used)
+        renumbered = tuple((used.index(f), j, k) for f, j, k in self.chosen)
+        return Weighing.of(self.totals.kept[rows], seen, drawn, base, renumbered)

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synthdp.arrays import Codes, Floats, compiled
+from synthdp.arrays import Codes, Floats, compiled, summing
 from synthdp.imputation.families.normal import LinearPosterior
-from synthdp.imputation.trees import donors
-from synthdp.imputation.trees.donors import About, Donors
+from synthdp.imputation.trees.donors import Donors
 from synthdp.imputation.trees.tree import Tree
 
 GROUP = 5
@@ -33,6 +32,8 @@ STRATUM, MOST_STRATA = 150, 6
 SMALL = 1e-3
 # scores beyond are the column's last value anyway, but their squares would run away from column to column
 FARTHEST = 8.0
+# the log of a weight that is nothing beside the largest
+NOTHING = -25.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,12 +107,68 @@ class Linear:
         """
         mean, sd = shift[:, 0], np.exp(np.clip(shift[:, 1], -FARTHEST, FARTHEST))
         cells = leaves if not len(self.edges) else np.searchsorted(self.edges, mean)
-        about = About((center - mean) / sd, precision * sd**2, np.empty((len(leaves), 0)))
-        noise = rng.standard_normal((len(leaves), 1))
-        most = int(np.diff(self.donors.offsets).max())
-        e, norm = donors.draw(cells[:, None], self.donors, about, dealt(cells, rng=rng)[:, None], noise, most)
-        drawn = mean + sd * np.clip(e[:, 0], self.low[cells], self.high[cells])
-        return np.clip(drawn, -FARTHEST, FARTHEST), norm[:, 0]
+        e, norm = rng.standard_normal(len(leaves)), np.empty(len(leaves))
+        _choose(
+            cells,
+            self.donors.offsets,
+            self.donors.value,
+            self.donors.sd**2,
+            np.exp(self.donors.log_mass),
+            (center - mean) / sd,
+            precision * sd**2,
+            dealt(cells, rng=rng),
+            np.empty(int(np.diff(self.donors.offsets).max())),
+            e,
+            norm,
+        )
+        drawn = mean + sd * np.clip(e, self.low[cells], self.high[cells])
+        return np.clip(drawn, -FARTHEST, FARTHEST), norm
+
+
+@summing
+def _choose(
+    cells: Codes,
+    offsets: Codes,
+    value: Floats,
+    variance: Floats,
+    mass: Floats,
+    center: Floats,
+    precision: Floats,
+    chance: Floats,
+    room: Floats,
+    x: Floats,
+    norm: Floats,
+) -> None:
+    """Draw a value of each path's mixture given W, and the log of how well the mixture explains W.
+
+    ``x`` holds standard normal noise, and then the values. As ``trees.donors.draw``, its twin, does it for numbers, but
+    with one exponential a donor and no logarithm.
+    """
+    for i in range(len(cells)):
+        first, many = offsets[cells[i]], offsets[cells[i] + 1] - offsets[cells[i]]
+        told, where = precision[i], center[i]
+        top = -np.inf
+        for c in range(many):
+            gap = where - value[first + c]
+            room[c] = -0.5 * told * gap * gap / (1.0 + told * variance[first + c])
+            top = max(top, room[c])
+        total = 0.0
+        for c in range(many):
+            if room[c] - top > NOTHING:
+                weight = np.float64(np.exp(np.float32(room[c] - top)))
+                total += mass[first + c] * weight / np.sqrt(1.0 + told * variance[first + c])
+            room[c] = total
+        norm[i] = top + np.log(total)
+        low, high, wanted = 0, many - 1, chance[i] * total
+        while low < high:
+            middle = (low + high) // 2
+            if room[middle] > wanted:
+                high = middle
+            else:
+                low = middle + 1
+        spread = 1.0 + told * variance[first + low]
+        mean = (value[first + low] + told * variance[first + low] * where) / spread
+        x[i] = mean + x[i] * np.sqrt(variance[first + low] / spread)
 
 
 def dealt(cells: Codes, *, rng: np.random.Generator) -> Floats:

@@ -2,10 +2,10 @@
 
     Σ_i f(x_i) · z_ij · z_ik
 
-f is a value or its square, on the column's own scale, whether a record has a level, or a product of two such of
-different columns (these times one kept column only, and of the first few features of every column); or whether a number
-lies in one of eight bins (these alone). With them margins, means, variances, two-way tables and regressions with
-products of two columns are kept.
+f is a value or its square, on the column's own scale, whether a record has a level, or no value, or a product of two
+such of different columns (these times one kept column only, and of the first few features of every column); or whether
+a number lies in one of eight bins (these alone). With them margins, means, variances, two-way tables and regressions
+with products of two columns are kept.
 
 A total tells of those who make it up. Levels of few records have none, and a total that few records dominate is left
 alone: (Σ|t|)² / Σt², the number of equal records that would make it, must reach five. That alone would not do: copies
@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from synthdp.arrays import Codes, Floats
+from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.imputation.model import Task
 from synthdp.table.links import Link
 
@@ -35,6 +35,9 @@ LARGE, MOST_CROSSED_IN_LARGE = 5_000, 12
 BINS = 8
 # records that standard errors are taken from, at most
 ENOUGH = 4_000
+
+# records whose features are worked out at a time
+AT_A_TIME = 2_048
 
 # a feature and two kept columns
 Total = tuple[int, int, int]
@@ -56,6 +59,8 @@ class Feature:
         Of a number's bin: where it begins, and where the next one does.
     least, most
         What smaller and larger numbers count as.
+    absent
+        Whether it is missing values that are counted.
     """
 
     column: str
@@ -68,21 +73,26 @@ class Feature:
     high: float = np.inf
     least: float = -np.inf
     most: float = np.inf
+    absent: bool = False
 
-    def drawn(self, working: Floats) -> Floats:
-        """Return the feature of drawn values; of a missing one it is 0."""
+    def own(self, working: Floats) -> Floats:
+        """Return drawn values on the scale that is totalled: a number's own, and levels as they are."""
         if self.link is None:
-            return np.asarray(working == self.level, dtype=np.float64)
+            return working
         missing = np.isnan(working)
-        own = self.link.inverse(np.where(missing, 0.0, working).ravel()).reshape(working.shape)
-        return self.of(np.where(missing, np.nan, own))
+        found = self.link.inverse(np.where(missing, 0.0, working).ravel()).reshape(working.shape)
+        return np.where(missing, np.nan, found)
 
     def of(self, own: Floats) -> Floats:
-        """Return the feature of numbers on their own scale."""
+        """Return the feature of values on that scale; of a missing one it is 0, unless missing ones are counted."""
+        if self.absent:
+            return np.asarray(np.isnan(own), dtype=np.float64)
+        if self.link is None:
+            return np.asarray(own == self.level, dtype=np.float64)
         if self.low is not None:
             return np.asarray((own >= self.low) & (own < self.high), dtype=np.float64)
-        inner = np.clip(own, self.least, self.most)
-        return np.where(np.isnan(own), 0.0, ((inner - self.center) / self.spread) ** self.power)
+        inner = (np.clip(own, self.least, self.most) - self.center) / self.spread
+        return np.nan_to_num(inner if self.power == 1 else inner * inner, copy=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,24 +133,53 @@ class Totals:
         single = single[: MOST_CROSSED if n < LARGE else MOST_CROSSED_IN_LARGE]
         crossed = [(a, b) for i, a in enumerate(single) for b in single[i + 1 :]]
         original = [
-            feature.of(task.data.numbers(feature.column))
-            if feature.link is not None
-            else feature.drawn(task.working[feature.column][:n])
+            feature.of(task.working[feature.column][:n] if feature.link is None else task.data.numbers(feature.column))
             for feature in features
         ]
         pairs = tuple((a, b) for a, b in crossed if features[a].column != features[b].column)
         matrix, kept = np.column_stack(original), _kept(task, exclude)
         return cls(tuple(features), pairs, matrix, kept, _equal(matrix, pairs, kept))
 
-    def paths(self, values: Mapping[str, Floats]) -> Floats:
-        """Return the features of paths and their products: features × records × paths."""
-        single = [feature.drawn(values[feature.column]) for feature in self.features]
-        return np.stack(single + [single[a] * single[b] for a, b in self.crossed])
+    def paths(self, values: Mapping[str, Floats], used: Sequence[int] | None = None) -> Floats:
+        """Return the features of paths and their products, or the used ones of them: records × paths × features.
 
-    def records(self, rows: Codes) -> Floats:
+        Where missing values are too few to be counted, a path on which a value is missing has the mean of the record's
+        other paths: otherwise λ, which is not about them, would favour or avoid them.
+        """
+        used = range(len(self.features) + len(self.crossed)) if used is None else used
+        names = {self.features[part].column: part for feature in used for part in self._parts(feature)}
+        counted = {feature.column for feature in self.features if feature.absent}
+        shape = next(iter(values.values())).shape
+        found = np.empty((*shape, len(used)), dtype=np.float32)
+        # a few records at a time, so that what is written is still at hand when the next feature is written beside it
+        for start in range(0, len(found), AT_A_TIME):
+            rows = slice(start, start + AT_A_TIME)
+            own = {name: self.features[part].own(values[name][rows]) for name, part in names.items()}
+            gaps = {name: np.isnan(x) for name, x in own.items() if name not in counted and np.isnan(x).any()}
+            single = {part: self._filled(part, own, gaps) for part in {p for f in used for p in self._parts(f)}}
+            for place, feature in enumerate(used):
+                parts = self._parts(feature)
+                found[rows, :, place] = single[parts[0]] if len(parts) == 1 else single[parts[0]] * single[parts[1]]
+        return found
+
+    def _filled(self, feature: int, own: Mapping[str, Floats], gaps: Mapping[str, Booleans]) -> Floats:
+        column = self.features[feature].column
+        found = self.features[feature].of(own[column])
+        if column in gaps:
+            known = ~gaps[column]
+            mean = np.where(known, found, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+            found = np.where(known, found, mean[:, None])
+        return found
+
+    def records(self, rows: Codes, used: Sequence[int] | None = None) -> Floats:
         """Return the same of the file's records, one column each."""
+        used = range(len(self.features) + len(self.crossed)) if used is None else used
         found = self.original[rows]
-        return np.column_stack([found, *(found[:, a] * found[:, b] for a, b in self.crossed)])
+        terms = [found[:, list(self._parts(feature))].prod(axis=1) for feature in used]
+        return np.column_stack(terms) if terms else np.empty((len(rows), 0))
+
+    def _parts(self, feature: int) -> tuple[int, ...]:
+        return (feature,) if feature < len(self.features) else self.crossed[feature - len(self.features)]
 
     def farthest(
         self, rows: Codes, left: Floats, reach: Floats, *, taken: Sequence[Total], most: int, near: float, bins: bool
@@ -209,8 +248,13 @@ def _features(task: Task, name: str) -> list[Feature]:
         inner = np.clip(known, least, most)
         usual = Feature(name, task.links[name], float(inner.mean()), float(inner.std()), least=least, most=most)
         powers = [replace(usual, power=power) for power in (1, 2) if usual.spread > 0]
-        return [*powers, *_bins(name, task.links[name], known)]
-    return [Feature(name, level=level) for level in _frequent(task.working[name][: len(task.data)])]
+        return [*powers, *_bins(name, task.links[name], known), *_absent(name, task.links[name], own)]
+    codes = task.working[name][: len(task.data)]
+    return [*(Feature(name, level=level) for level in _frequent(codes)), *_absent(name, None, codes)]
+
+
+def _absent(name: str, link: Link | None, own: Floats) -> list[Feature]:
+    return [Feature(name, link, absent=True)] if np.isnan(own).sum() >= HAVE else []
 
 
 def _usual(known: Floats) -> tuple[float, float]:

@@ -403,3 +403,23 @@ def test_no_repr_shows_a_value():
     assert repr(posterior.draw(rng=np.random.default_rng(0))) == "AutoParameters(2 columns)"
     assert "array" not in repr(posterior.steps[0].value)
     assert isinstance(posterior.steps[0].value, ColumnFit)
+
+
+@pytest.mark.parametrize("told", [0.0, 0.3, 50.0])
+def test_numbers_are_drawn_as_the_twin_of_trees_draws_them(told):
+    from synthdp.imputation.auto.numbers import _choose
+    from synthdp.imputation.trees import donors
+
+    rng = np.random.default_rng(3)
+    n, log_mass = 400, np.log(rng.dirichlet(np.ones(6), size=2)).ravel()
+    mixtures = donors.Donors(np.array([0, 6, 12]), rng.normal(size=12), rng.uniform(0.1, 1, size=12), log_mass)
+    cells, center, chance = rng.integers(2, size=n), rng.normal(size=n), rng.random(n)
+    noise, precision = rng.standard_normal(n), np.full(n, told)
+    about = donors.About(center, precision, np.empty((n, 0)))
+    values, norms = donors.draw(cells[:, None], mixtures, about, chance[:, None], noise[:, None], 6)
+    mass, x, norm = np.exp(mixtures.log_mass), noise.copy(), np.empty(n)
+    variance = mixtures.sd**2
+    room = np.empty(6)
+    _choose(cells, mixtures.offsets, mixtures.value, variance, mass, center, precision, chance, room, x, norm)
+    np.testing.assert_allclose(norm, norms[:, 0], atol=1e-6)
+    np.testing.assert_allclose(x, values[:, 0], atol=1e-9)

@@ -1,0 +1,338 @@
+"""The paths of many records, weighed so that their expected totals are given ones, and then chosen.
+
+λ is found by quasi-Newton steps in coordinates in which the curvature at the start is about 1 in every direction. The
+choice is a balanced walk: every path keeps its probability, and what the totals are off does not grow with n.
+
+References
+----------
+Nocedal, Wright (2006), Numerical Optimization, 2nd ed., section 6.1 (BFGS). Alweiss, Liu, Sawhney (2021), STOC, 14-20
+(the walk).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from synthdp.arrays import Booleans, Codes, Floats, summing
+from synthdp.imputation.auto.totals import Total
+
+STEPS = 30
+# a gain of the log likelihood per total that ends the search
+ENOUGH = 0.003
+# the prior sd of λ, per sd of a total
+PRIOR_SD = 10.0
+# records that correlations are taken from, at most
+CURVED = 4_000
+# what is added to them where all records tell, and where some do
+ALL, SOME = 1e-3, 0.05
+# how little the walk heeds what is off, per total, and after so many records, per total, it looks again what that is
+SLACK, AGAIN = 4.0, 1 / 16
+
+
+@dataclass(frozen=True, repr=False)
+class Weighing:
+    """The records, their paths, and the totals that these should have.
+
+    Parameters
+    ----------
+    products
+        What each total multiplies its feature by: n × t.
+    first
+        Where the totals of each feature begin, and the end of the last: totals are in the order of their features.
+    drawn
+        The features of the paths: n × paths × features.
+    base
+        The paths' log weights: n × paths.
+    aim
+        The totals of the file.
+    precision
+        Of the prior of λ.
+    """
+
+    products: Floats
+    first: Codes
+    drawn: Floats
+    base: Floats
+    aim: Floats
+    precision: Floats
+
+    @classmethod
+    def of(cls, kept: Floats, seen: Floats, drawn: Floats, base: Floats, chosen: tuple[Total, ...]) -> "Weighing":
+        """Lay out the totals of records with these kept columns, features (n × q) and paths' features (n × paths × q).
+
+        Of features and products seven digits are kept: what is off is a matter of a few records, not of digits.
+        """
+        used = sorted({total[0] for total in chosen})
+        first = np.asarray([sum(total[0] < f for total in chosen) for f in used] + [len(chosen)], dtype=np.int64)
+        products = kept[:, [total[1] for total in chosen]]
+        products *= kept[:, [total[2] for total in chosen]]
+        terms = seen[:, [total[0] for total in chosen]] * products
+        return cls(
+            np.ascontiguousarray(products, dtype=np.float32),
+            first,
+            drawn if len(used) == drawn.shape[2] else np.ascontiguousarray(drawn[:, :, used]),
+            np.ascontiguousarray(base),
+            terms.sum(axis=0),
+            np.square(terms).mean(axis=0) / PRIOR_SD**2,
+        )
+
+    def some(self, which: Booleans) -> "Weighing":
+        """Return the same with some of the totals."""
+        if which.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(which)])
+        return Weighing(
+            np.ascontiguousarray(self.products[:, which]),
+            before[self.first],
+            self.drawn,
+            self.base,
+            self.aim[which],
+            self.precision[which],
+        )
+
+    def shares(self, tilt: Floats) -> Floats:
+        """Return the probability of every path."""
+        found = self.base.copy()
+        _weigh(self.products, self.first, self.drawn, found, tilt, np.zeros(len(tilt)), self._room())
+        return found
+
+    def slope(self, tilt: Floats) -> tuple[float, Floats]:
+        """Return the log likelihood of λ with its prior, and its gradient."""
+        expected = np.zeros(len(tilt))
+        norm = _weigh(self.products, self.first, self.drawn, self.base.copy(), tilt, expected, self._room())
+        value = self.aim @ tilt - norm - 0.5 * self.precision @ tilt**2
+        return float(value), self.aim - expected - self.precision * tilt
+
+    def spread(self, shares: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what is expected of every total, its variance, and how far all records' sds could move it."""
+        found = np.zeros((3, len(self.aim)))
+        _spread(self.products, self.first, self.drawn, shares, found, self._room(), self._room())
+        return found[0], found[1], found[2]
+
+    def within_reach(self, tilt: Floats) -> Booleans:
+        """Return which totals paths can reach: all records together, with an sd each, move them twice as far."""
+        expected, _, movable = self.spread(self.shares(tilt))
+        found: Booleans = 2 * np.abs(self.aim - expected) <= movable
+        return found
+
+    def solve(self, start: Floats) -> Floats:
+        """Return λ.
+
+        Correlations of the totals are those of some records, their variances those of all: in a direction that none of
+        these tell of a step would be too long.
+        """
+        if not len(start):
+            return start
+        shares = self.shares(start)
+        spread = np.sqrt(self.spread(shares)[1] + self.precision)
+        # of a level that none of these records has there is nothing to match, and its λ stays
+        spread[spread == 0] = 1.0
+        damping = ALL if len(shares) <= CURVED else SOME
+        root = np.linalg.cholesky(self.correlation(shares) + damping * np.eye(len(start)))
+
+        def down(vector: Floats) -> Floats:
+            found: Floats = solve_triangular(root, vector / spread, lower=True, check_finite=False)
+            return found
+
+        def up(vector: Floats) -> Floats:
+            found: Floats = solve_triangular(root, vector, lower=True, trans="T", check_finite=False) / spread
+            return found
+
+        tilt, inverse = start, np.eye(len(start))
+        value, slope = self.slope(tilt)
+        slope = down(slope)
+        for _ in range(STEPS):
+            step = inverse @ slope
+            if not slope @ step > 2 * ENOUGH * len(start):
+                break
+            promised, length = slope @ step, 1.0
+            while length > 1e-4:
+                further = tilt + up(length * step)
+                new, turned = self.slope(further)
+                if new - value > 0.05 * length * promised:
+                    break
+                # where the parabola through what is known has its top
+                top = 0.5 * length**2 * promised / (length * promised - (new - value))
+                length = float(np.clip(top, 0.05 * length, 0.5 * length))
+            else:
+                break
+            turned = down(turned)
+            moved, change = length * step, slope - turned
+            tilt, value, slope = further, new, turned
+            if (along := moved @ change) > 1e-12:
+                bent = inverse @ change
+                inverse += np.outer(moved, moved) * (1 + change @ bent / along) / along
+                inverse -= (np.outer(bent, moved) + np.outer(moved, bent)) / along
+        return tilt
+
+    def walk(self, tilt: Floats, *, rng: np.random.Generator) -> Codes:
+        """Choose one path per record, each with its share, so that totals come near to what is expected of them.
+
+        Records choose one after the other, in random order. What the totals are off so far, d, moves the shares of the
+        next record's paths against it, p_k (1 - d'Σ⁻¹u_k / c), where u is how far a path is from its record's mean, Σ
+        what is usual, and c at least as large as any |d'Σ⁻¹u_k|. d is 0 in expectation and known before the record
+        chooses, so every path keeps its share; but it does not grow with n.
+        """
+        shares = self.shares(tilt)
+        scale = np.sqrt(self.spread(shares)[1] / max(len(shares), 1))
+        scale[scale == 0] = 1.0
+        usual = self.correlation(shares) + ALL * np.eye(len(tilt))
+        inverse = np.linalg.inv(usual) / np.outer(scale, scale) if len(tilt) else usual
+        found = np.zeros(len(shares), dtype=np.int64)
+        _walk(
+            self.products,
+            self.first,
+            self.drawn,
+            shares,
+            rng.permutation(len(shares)),
+            rng.random(len(shares)),
+            inverse,
+            max(int(AGAIN * len(tilt)), 1),
+            SLACK * max(len(tilt), 1),
+            found,
+            np.zeros((2, len(tilt))),
+            np.zeros((2, len(self.first) - 1)),
+            np.zeros(shares.shape[1]),
+        )
+        return found
+
+    def correlation(self, shares: Floats) -> Floats:
+        """Return how the terms of one record's paths are correlated, from evenly spaced ones where there are many."""
+        rows = np.arange(0, len(shares), max(-(-len(shares) // CURVED), 1))
+        part, drawn = shares[rows].astype(np.float32), self.drawn[rows]
+        centred = drawn - np.einsum("nk,nkf->nf", part, drawn)[:, None, :]
+        centred *= np.sqrt(part)[:, :, None]
+        place = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+        terms = (centred[:, :, place] * self.products[rows][:, None, :]).reshape(part.size, len(place))
+        found: Floats = (terms.T @ terms).astype(np.float64)
+        scale = np.sqrt(np.diag(found))
+        # a total that moves in none of the records looked at may still do so in others
+        scale[scale == 0] = 1.0
+        found /= np.outer(scale, scale)
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    def _room(self) -> Floats:
+        return np.zeros(len(self.first) - 1)
+
+
+@summing
+def _weigh(
+    products: Floats, first: Codes, drawn: Floats, shares: Floats, tilt: Floats, expected: Floats, room: Floats
+) -> float:
+    """Turn log weights into shares, add up expected totals, and return the sum of the logs of what was divided by."""
+    n, paths, features = drawn.shape
+    norm = 0.0
+    for i in range(n):
+        for f in range(features):
+            pull = 0.0
+            for t in range(first[f], first[f + 1]):
+                pull += tilt[t] * products[i, t]
+            room[f] = pull
+        top = -np.inf
+        for k in range(paths):
+            weight = 0.0
+            for f in range(features):
+                weight += room[f] * drawn[i, k, f]
+            shares[i, k] += weight
+            top = max(top, shares[i, k])
+        total = 0.0
+        for k in range(paths):
+            shares[i, k] = np.exp(shares[i, k] - top)
+            total += shares[i, k]
+        norm += top + np.log(total)
+        for f in range(features):
+            room[f] = 0.0
+        for k in range(paths):
+            share = shares[i, k] / total
+            shares[i, k] = share
+            for f in range(features):
+                room[f] += share * drawn[i, k, f]
+        for f in range(features):
+            for t in range(first[f], first[f + 1]):
+                expected[t] += room[f] * products[i, t]
+    return norm
+
+
+@summing
+def _spread(
+    products: Floats, first: Codes, drawn: Floats, shares: Floats, found: Floats, mean: Floats, square: Floats
+) -> None:
+    """Add up, total by total, what is expected, the variance, and sds."""
+    n, paths, features = drawn.shape
+    for i in range(n):
+        for f in range(features):
+            mean[f] = 0.0
+            square[f] = 0.0
+        for k in range(paths):
+            for f in range(features):
+                mean[f] += shares[i, k] * drawn[i, k, f]
+        for k in range(paths):
+            for f in range(features):
+                square[f] += shares[i, k] * (drawn[i, k, f] - mean[f]) ** 2
+        for f in range(features):
+            sd = np.sqrt(square[f])
+            for t in range(first[f], first[f + 1]):
+                found[0, t] += mean[f] * products[i, t]
+                found[1, t] += square[f] * products[i, t] ** 2
+                found[2, t] += sd * abs(products[i, t])
+
+
+@summing
+def _walk(
+    products: Floats,
+    first: Codes,
+    drawn: Floats,
+    shares: Floats,
+    order: Codes,
+    chance: Floats,
+    inverse: Floats,
+    again: int,
+    slack: float,
+    found: Codes,
+    off: Floats,
+    room: Floats,
+    turn: Floats,
+) -> None:
+    """Choose the path of each record in turn; the first row of ``off`` is what totals are off, the second Σ⁻¹ that."""
+    paths, features = drawn.shape[1], drawn.shape[2]
+    totals = len(inverse)
+    for place in range(len(order)):
+        i = order[place]
+        if place % again == 0:
+            for t in range(totals):
+                moved = 0.0
+                for s in range(totals):
+                    moved += inverse[t, s] * off[0, s]
+                off[1, t] = moved
+        for f in range(features):
+            pull = 0.0
+            for t in range(first[f], first[f + 1]):
+                pull += off[1, t] * products[i, t]
+            room[0, f] = pull
+            room[1, f] = 0.0
+        for k in range(paths):
+            for f in range(features):
+                room[1, f] += shares[i, k] * drawn[i, k, f]
+        most = slack
+        for k in range(paths):
+            pull = 0.0
+            for f in range(features):
+                pull += room[0, f] * (drawn[i, k, f] - room[1, f])
+            turn[k] = pull
+            most = max(most, abs(pull))
+        # rounding may leave more than all shares took: the last path that has one is then taken, not one that has none
+        left, taken = chance[i], 0
+        for k in range(paths):
+            share = shares[i, k] * (1.0 - turn[k] / most)
+            if share > 0:
+                taken = k
+                left -= share
+                if left < 0:
+                    break
+        found[i] = taken
+        for f in range(features):
+            step = drawn[i, taken, f] - room[1, f]
+            for t in range(first[f], first[f + 1]):
+                off[0, t] += step * products[i, t]
