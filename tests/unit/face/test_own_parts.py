@@ -111,7 +111,9 @@ def test_a_model_of_ones_own_gives_the_copies_of_its_twin():
 
 
 def test_a_model_that_says_nothing_of_gaps_refuses_them():
-    with pytest.raises(InputError, match=r"variables\.age: model borrowed needs complete replaced columns, found 1 miss"):
+    with pytest.raises(
+        InputError, match=r"variables\.age: model borrowed needs complete replaced columns, found 1 miss"
+    ):
         synthdp.synthesize(
             FRAME.assign(age=FRAME["age"].where(FRAME.index > 0)),
             {"variables": VARIABLES, "masks": MASKS, "synthesis": {"model": Borrowed()}},
