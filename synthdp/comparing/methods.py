@@ -126,6 +126,8 @@ def contenders(config: Config, methods: Any, files: Mapping[str, Any] | None = N
             "methods: must be a mapping from names to methods, such as {'mi': {'method': 'mi'}}, found "
             f"{type(methods).__name__}."
         )
+    if methods and set(methods) <= set(Config.model_fields):
+        raise InputError("methods: these are blocks of settings; give them as settings, after the methods.")
     found: list[Contender] = []
     problems: list[str] = []
     pairs = [*methods.items(), *(files or {}).items()]
