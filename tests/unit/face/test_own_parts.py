@@ -137,6 +137,26 @@ def test_settings_with_objects_are_written_as_words():
     assert words["age"]["method"] == "gaussian"
 
 
+def test_a_study_goes_on_only_while_a_part_does_what_it_did(tmp_path):
+    def study(shift):
+        class Moved(Shifted):
+            method: Literal["moved"] = "moved"
+
+            def draw(self, x, levels, *, rng):
+                return self.alpha * x + shift + rng.standard_normal(len(x))
+
+        methods = {"own": {"synthesis": {"method": "da_mi"}, "masks": MASKS | {"sex": Moved(alpha=1.5)}}}
+        settings = {
+            "variables": VARIABLES,
+            "synthesis": {"copies": 2, "sweeps": 2},
+            "evaluation": {"utility": [], "risk": []},
+        }
+        synthdp.compare(FRAME, methods, settings, seeds=1, measures=[lambda frame, copies: 1.0], out=tmp_path)
+        return len(list((tmp_path / "cells").iterdir()))
+
+    assert [study(0.0), study(0.0), study(5.0)] == [1, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("blocks", "said"),
     [
