@@ -10,9 +10,9 @@ pyproject.toml because installed metadata are written once, on installing: a sou
 Nothing is imported before it is asked for, so that ``synthdp --help`` stays quick.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from importlib import metadata
 from importlib.metadata import EntryPoint
 from operator import or_
@@ -158,6 +158,12 @@ REQUIRED: Mapping[Kind, tuple[str, ...]] = {
     "commands": (),
 }
 
+# what an object of a class that is registered nowhere must have besides
+OWN: Mapping[tuple[Kind, str], tuple[str, ...]] = {
+    ("models", ""): ("fit", "scale"),
+    ("models", "sequential"): ("prepare",),
+}
+
 
 @cache
 def entries(kind: Kind) -> Mapping[str, EntryPoint]:
@@ -243,20 +249,41 @@ class Registry(Mapping[str, Any]):
 def union(kind: Kind, of: str = "", default: str | None = None) -> Any:
     """Return the type of a block of settings that names one of a kind in ``method:``; without it, the default.
 
-    Every class says in a ``Literal`` how it is called, so that YAML, Python and the JSON Schema have the same words.
+    Every class says in a ``Literal`` how it is called, so that YAML, Python and the JSON Schema have the same words. In
+    Python an object will do in place of a block, also one of a class that is registered nowhere.
     """
-    from pydantic import Discriminator, Field, Tag  # the foundation is imported by what must start quickly
+    from pydantic import Discriminator, Field, Tag, WrapSerializer, WrapValidator  # what must start quickly imports us
 
     classes = Registry(kind, of)
+    ways = WrapValidator(partial(_or_own, kind, of)), WrapSerializer(partial(_in_words, kind, of))
     if default is None:
-        return Annotated[reduce(or_, classes.values()), Field(discriminator="method")]
+        return Annotated[reduce(or_, classes.values()), Field(discriminator="method"), *ways]
 
     def choose(value: Any) -> str:
         found = value.get("method") if isinstance(value, Mapping) else getattr(value, "method", None)
         return default if found is None else str(found)
 
     tagged = [Annotated[one, Tag(name)] for name, one in classes.items()]
-    return Annotated[reduce(or_, tagged), Discriminator(choose)]
+    return Annotated[reduce(or_, tagged), Discriminator(choose), *ways]
+
+
+def _or_own(kind: Kind, of: str, value: Any, validate: Callable[[Any], Any]) -> Any:
+    """Return an object of a class of the user's own as it is, which needs no name; validate everything else."""
+    if not hasattr(type(value), "model_fields") or type(value) in Registry(kind, of).values():
+        return validate(value)
+    lacks = [name for name in (*REQUIRED[kind], *OWN.get((kind, of), ())) if not hasattr(type(value), name)]
+    if lacks or type(value) in (load(kind, name) for name in entries(kind)):
+        raise ValueError(
+            f"an object of class {type(value).__name__} does not belong here"
+            + (f": it lacks {', '.join(lacks)}" if lacks else "")
+        )
+    return value
+
+
+def _in_words(kind: Kind, of: str, value: Any, serialize: Callable[[Any], Any], info: Any) -> Any:
+    """Return the settings of an object: pydantic warns of classes that it has not been told of."""
+    known = not hasattr(value, "model_dump") or type(value) in Registry(kind, of).values()
+    return serialize(value) if known else value.model_dump(mode=info.mode)
 
 
 def origin(entry: EntryPoint) -> str:

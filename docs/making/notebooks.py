@@ -63,7 +63,14 @@ def _drawn(figure: Mapping[str, Any]) -> str:
 
     shown = {name: figure[name] for name in ("data", "layout")}
     name = f"plot-{crc32(json.dumps(shown, sort_keys=True).encode())}"
-    html: str = plotly.io.to_html(shown, include_plotlyjs=False, full_html=False, div_id=name, validate=False)
+    html: str = plotly.io.to_html(
+        shown,
+        config={"displayModeBar": False, "responsive": True},  # its buttons would lie on the heading
+        include_plotlyjs=False,
+        full_html=False,
+        div_id=name,
+        validate=False,
+    )
     return html
 
 

@@ -113,11 +113,16 @@ def _room(known: pd.DataFrame, side: str) -> dict[str, Any]:
 
 
 def _label_places(known: pd.DataFrame) -> list[str]:
-    """Return where each name goes: where it covers least of the marks and of the names that are placed already."""
+    """Return where each name goes: where it covers least of marks, bars, and names that are placed already."""
     if known.empty:
         return []
-    across, down = (_pixels(known, side, size) for side, size in (("risk", WIDE), ("utility", HIGH)))
+    (across, left, right), (down, low, high) = (
+        [_pixels(known, side, size, end) for end in ("", "_low", "_high")]
+        for side, size in (("risk", WIDE), ("utility", HIGH))
+    )
     taken = [_Box(x - 7, x + 7, y - 7, y + 7) for x, y in zip(across, down, strict=True)]
+    taken += [_Box(one, two, y - 2, y + 2) for one, two, y in zip(left, right, down, strict=True)]
+    taken += [_Box(x - 2, x + 2, one, two) for one, two, x in zip(low, high, across, strict=True)]
     chosen: list[str] = []
     for row, name in enumerate(known["method"]):
         length = LETTER * min(len(str(name)), LABEL)
@@ -128,9 +133,9 @@ def _label_places(known: pd.DataFrame) -> list[str]:
     return chosen
 
 
-def _pixels(known: pd.DataFrame, side: str, size: float) -> list[float]:
+def _pixels(known: pd.DataFrame, side: str, size: float, end: str) -> list[float]:
     low, high = _room(known, side)["range"]
-    return [float((value - low) / (high - low) * size) for value in known[side]]
+    return [float((value - low) / (high - low) * size) for value in known[f"{side}{end}"].fillna(known[side])]
 
 
 @dataclass(frozen=True)

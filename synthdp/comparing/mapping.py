@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("method", "seed", "measure", "target", "value", "low", "high", "seconds", "memory", "reason")
 
+HEADING = 56
+
 
 @dataclass(frozen=True, repr=False)
 class Plots:
@@ -36,7 +38,9 @@ class Plots:
         from synthdp.comparing.drawing import drawn_map
 
         found = drawn_map(self.of.lines, self.of.methods, *self.of.axes(risk, utility))
-        return Figure(data=found.data, layout=found.layout | {"height": found.height, "title": {"text": found.title}})
+        # the page has its heading above the map, a figure on its own needs room for it
+        room = {"height": found.height + HEADING, "margin": found.layout["margin"] | {"t": HEADING}}
+        return Figure(data=found.data, layout=found.layout | room | {"title": {"text": found.title}})
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from synthdp.comparing.fingerprints import of_frame, of_function, of_object
+from synthdp.comparing.fingerprints import of_frame, of_function, of_object, of_part
 from synthdp.config import Config, variant
 from synthdp.config.settings import METHODS
 from synthdp.errors import InputError
@@ -36,6 +36,8 @@ class Configured:
     def key(self) -> Any:
         """Return what its copies depend on, beside data and seed."""
         own = None if self.synthesizer is None else of_object(self.synthesizer)
+        # settings tell nothing of what a class does that was written beside the study
+        own = [own, *map(of_part, parts)] if (parts := _from_outside(self.config)) else own
         return [self.config.model_dump(mode="json", exclude={"seed", "methods", "evaluation", "analyses"}), own]
 
     def cautions(self) -> tuple[str, ...]:
@@ -106,6 +108,13 @@ class Given:
 Contender = Configured | Called | Given
 
 
+def _from_outside(config: Config) -> list[Any]:
+    """Return the masks, the model and the synthesizer of a config that are not of this package."""
+    masks = [*config.masks.values(), *(mask for group in config.masks_by_group.values() for mask in group.values())]
+    parts = [*masks, config.synthesis, getattr(config.synthesis, "model", None)]
+    return [one for one in parts if one is not None and not type(one).__module__.startswith("synthdp.")]
+
+
 def contenders(config: Config, methods: Any, files: Mapping[str, Any] | None = None) -> tuple[Contender, ...]:
     """Return everything that is compared, or list what is wrong with it.
 
@@ -126,6 +135,8 @@ def contenders(config: Config, methods: Any, files: Mapping[str, Any] | None = N
             "methods: must be a mapping from names to methods, such as {'mi': {'method': 'mi'}}, found "
             f"{type(methods).__name__}."
         )
+    if methods and set(methods) <= set(Config.model_fields):
+        raise InputError("methods: these are blocks of settings; give them as settings, after the methods.")
     found: list[Contender] = []
     problems: list[str] = []
     pairs = [*methods.items(), *(files or {}).items()]

@@ -45,7 +45,7 @@ class Budget:
     def __post_init__(self) -> None:
         problems = []
         if not _number(self.epsilon) or not self.epsilon > 0 or math.isinf(self.epsilon):
-            problems.append(f"epsilon: must be a number above 0, found {self.epsilon}.")
+            problems.append(f"epsilon: must be a number above 0, found {self.epsilon!r}.")
         if not _number(self.delta) or not 0 <= self.delta < 1:
             problems.append(f"delta: must be at least 0 and under 1, found {self.delta}; 0 asks for Laplace noise.")
         if self.adjacency not in ADJACENCIES:

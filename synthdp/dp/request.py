@@ -309,6 +309,9 @@ class Request:
         ``what`` is released, in words for the ledger, of the column that ``values`` names.
         """
         chosen = self._source or Secure()
+        if not hasattr(chosen, "gaussian"):
+            found = type(chosen).__name__
+            raise InputError(f"source: must be one of noise, such as synthdp.privacy.Simulated(rng), found {found}.")
         if self._ledger is None:
             return cast(Source, chosen)
         name = name_of(values)

@@ -35,6 +35,10 @@ class Pooled(combining.Pooled):
         """Return the same estimates, which draw themselves."""
         return cls(**{field.name: getattr(found, field.name) for field in fields(found)})
 
+    def __repr__(self) -> str:
+        # whoever asks for it at a prompt wants to read it
+        return str(self)
+
     @property
     def plot(self) -> "PooledPlots":
         """The estimates as a figure."""

@@ -33,7 +33,7 @@ from synthdp.parallel import Advance
 from synthdp.table.applies import holds, needs
 from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
-from synthdp.table.schema import Column, Settings
+from synthdp.table.schema import Column, Kind, Settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +142,7 @@ class Association(Settings):
 
     method: str
     exclude: tuple[str, ...] = ()
-    if TYPE_CHECKING:  # a field of models that take splines, a property of those that need none
+    if TYPE_CHECKING:  # a field of models that take splines, a property of those that need none; 0 where neither
 
         @property
         def splines(self) -> int:
@@ -170,8 +170,10 @@ class Association(Settings):
         return self.model_copy(update={"exclude": exclude})
 
     def problems(self, data: Microdata) -> list[str]:
-        """Return why this model cannot replace the columns the schema asks for."""
-        raise NotImplementedError
+        """Return why this model cannot replace the columns the schema asks for: dates, and what is not complete."""
+        unfit = [column for column in data.schema.replaced() if column.kind is Kind.DATE or column.applies_when]
+        found = [f"variables.{column.name}: model {self.method} cannot replace it; set role: keep." for column in unfit]
+        return found + gap_problems(data, f"model {self.method} needs")
 
     def fit(self, task: Task, *, rng: np.random.Generator) -> Posterior:
         """Return the posterior of the parameters."""

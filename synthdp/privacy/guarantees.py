@@ -17,8 +17,15 @@ Adjacency = Literal["replace", "add_remove"]
 ADJACENCIES: tuple[Adjacency, ...] = ("replace", "add_remove")
 
 
+def number(value: object, where: str) -> None:
+    """Refuse what is no number, before a library does."""
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise InputError(f"{where}: must be a number, found {type(value).__name__}.")
+
+
 def positive(value: float, where: str) -> float:
     """Return the value as a float if it is a finite number above 0."""
+    number(value, where)
     if not math.isfinite(value) or value <= 0:
         raise InputError(f"{where}: must be a finite number above 0, found {value:g}.")
     return float(value)
@@ -26,6 +33,7 @@ def positive(value: float, where: str) -> float:
 
 def not_negative(value: float, name: str) -> float:
     """Return the value if it is a finite number of at least zero."""
+    number(value, name)
     if not (math.isfinite(value) and value >= 0):
         raise InputError(f"{name}: must be a finite number of at least 0, found {value:g}.")
     return float(value)

@@ -273,7 +273,9 @@ def _of_completed(
     complete, rows = completer(
         settings.model,
         plan.data,
-        lambda data, exclude: predictors_of(plan, masks, data, exclude, settings.model.splines, ruled=unseen),
+        lambda data, exclude: predictors_of(
+            plan, masks, data, exclude, getattr(settings.model, "splines", 0), ruled=unseen
+        ),
         plan.constraints,
         rng=streams.generator("complete"),
         jobs=jobs,

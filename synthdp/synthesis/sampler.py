@@ -42,7 +42,7 @@ def prepare(plan: Plan, model: Association, sweeps: int) -> tuple[Task, dict[str
     replaced = data.schema.replaced()
     values = {c.name: working(data.coded, c, links.get(c.name)) for c in replaced}
     applies = {c.name: holds(c, data.frame) for c in replaced if c.applies_when is not None}
-    seen = predictors_of(plan, masks, data, model.exclude, model.splines, ruled=ruled(plan, model))
+    seen = predictors_of(plan, masks, data, model.exclude, getattr(model, "splines", 0), ruled=ruled(plan, model))
     return Task(data, seen, values, links, sweeps, applies), masks
 
 

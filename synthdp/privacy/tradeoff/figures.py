@@ -154,6 +154,8 @@ def window(
 def _traces(shown: Sequence[Region], selected: str | None) -> list[object]:
     from plotly import graph_objects as go
 
+    if strange := next((one for one in shown if not isinstance(one, Region)), None):
+        raise InputError(f"shown: must be regions, such as Region('ε = 1', curve), found {type(strange).__name__}.")
     names = [region.name for region in shown]
     if selected is not None and selected not in names:
         raise InputError(f"selected: no region is called {selected}; there are {', '.join(names)}.")

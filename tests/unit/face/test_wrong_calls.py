@@ -9,6 +9,7 @@ import pytest
 
 import synthdp
 from synthdp.errors import InputError
+from synthdp.privacy.tradeoff.figures import regions
 
 SETTINGS = {
     "variables": {"age": {"role": "replace", "key": True, "tolerance": 2}},
@@ -77,6 +78,26 @@ CALLS = {
         r"settings: blocks are named by text, found int\.",
     ),
     "settings that are nowhere": (lambda: synthdp.synthesize(FRAME, "nowhere.yaml"), r"nowhere\.yaml: no such"),
+    "settings for methods": (
+        lambda: synthdp.compare(FRAME, SETTINGS),
+        r"methods: these are blocks of settings; give them as settings, after the methods\.",
+    ),
+    "a generator for a source": (
+        lambda: synthdp.dp.mean(FRAME["age"], bounds=(0, 100), epsilon=1, source=np.random.default_rng(1)),
+        r"source: must be one of noise, such as synthdp\.privacy\.Simulated\(rng\), found Generator\.",
+    ),
+    "text for ε": (
+        lambda: synthdp.dp.mean(FRAME["age"], bounds=(0, 100), epsilon="1"),
+        r"epsilon: must be a number above 0, found '1'\.",
+    ),
+    "text for the ε of a curve": (
+        lambda: synthdp.privacy.tradeoff.pure("1"),
+        r"epsilon: must be a number, found str\.",
+    ),
+    "a curve for a region": (
+        lambda: regions([synthdp.privacy.tradeoff.pure(1.0)]),
+        r"shown: must be regions, such as Region\('ε = 1', curve\), found Pair\.",
+    ),
     "a misspelt block": (
         lambda: synthdp.synthesize(FRAME, settled(mask={})),
         r"mask: unknown key; did you mean 'masks'\?",
