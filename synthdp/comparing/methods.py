@@ -37,8 +37,8 @@ class Configured:
         """Return what its copies depend on, beside data and seed."""
         own = None if self.synthesizer is None else of_object(self.synthesizer)
         # settings tell nothing of what a class does that was written beside the study
-        own = [own, *map(of_part, parts)] if (parts := _from_outside(self.config)) else own
-        return [self.config.model_dump(mode="json", exclude={"seed", "methods", "evaluation", "analyses"}), own]
+        parts = [of_part(one) for one in _from_outside(self.config)]
+        return [self.config.model_dump(mode="json", exclude={"seed", "methods", "evaluation", "analyses"}), own, *parts]
 
     def cautions(self) -> tuple[str, ...]:
         """Return what a reader of its numbers should know."""
