@@ -8,7 +8,7 @@ from shared_data import SHARED
 
 from synthdp import dp
 from synthdp.dp.declarations import Budget
-from synthdp.dp.regression import _sds, _unit
+from synthdp.dp.gram_noise import noise_of, unit_sd
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.privacy.mechanisms.additive import exact_delta
@@ -76,7 +76,7 @@ class TestSensitivity:
 
     @pytest.mark.parametrize(("adjacency", "moves"), [("add_remove", (4, 6)), ("replace", (4 * np.sqrt(2), 12))])
     def test_they_scale_with_the_bounds(self, adjacency, moves):
-        found = _sds(Budget(1.0, 1e-6, adjacency), "analytic", 2.0, 3.0, parts=3)
+        found = noise_of(Budget(1.0, 1e-6, adjacency), "analytic", 2.0, 3.0, parts=3)
         assert found.moves == pytest.approx(moves)
         assert found.eigenvalue / found.gram == pytest.approx(4 / moves[0])
 
@@ -84,13 +84,13 @@ class TestSensitivity:
 class TestCalibration:
     def test_formulas(self):
         budget = Budget(0.9, 1e-6)
-        assert _unit(budget, "original", 3) == pytest.approx(np.sqrt(np.log(6 / 1e-6)) / 0.3)
-        assert _unit(budget, "fixed", 3) == pytest.approx(np.sqrt(2 * np.log(3.75 / 1e-6)) / 0.3)
+        assert unit_sd(budget, "original", 3) == pytest.approx(np.sqrt(np.log(6 / 1e-6)) / 0.3)
+        assert unit_sd(budget, "fixed", 3) == pytest.approx(np.sqrt(2 * np.log(3.75 / 1e-6)) / 0.3)
 
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.9])
     def test_less_noise_from_step_to_step_and_still_private(self, epsilon):
         budget = Budget(epsilon, 1e-6)
-        fixed, analytic, joint = (_unit(budget, kind, 3) for kind in ("fixed", "analytic", "joint"))
+        fixed, analytic, joint = (unit_sd(budget, kind, 3) for kind in ("fixed", "analytic", "joint"))
         assert joint < analytic < fixed
         assert exact_delta(analytic, epsilon / 3) <= 1e-6 / 3
         assert exact_delta(joint / np.sqrt(3), epsilon) <= 1e-6
@@ -98,7 +98,7 @@ class TestCalibration:
 
     def test_original_is_less_than_the_mechanism_needs(self):
         # at large epsilon the published constant misses delta outright, so no epsilon may be shown for it
-        assert exact_delta(_unit(Budget(9.0, 1e-6), "original", 3), 3.0) > 1e-6 / 3
+        assert exact_delta(unit_sd(Budget(9.0, 1e-6), "original", 3), 3.0) > 1e-6 / 3
         x, y = rows()
         fit = dp.adassp(x, y, x_norm=1, y_bound=1, epsilon=1, delta=1e-6, calibration="original", source=source(1))
         assert fit.epsilon is None
