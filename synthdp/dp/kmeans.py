@@ -56,11 +56,10 @@ class Clusters(Priced):
 
     def table(self) -> pd.DataFrame:
         """Return one row per cluster: its centre, column by column, and its noisy size."""
-        columns = {name: self.centres[:, j] for j, name in enumerate(self.names)}
-        index = pd.RangeIndex(1, len(self.centres) + 1, name="cluster")
-        # a column may be called size, too
-        found = pd.concat([pd.DataFrame(columns, index=index), pd.Series(self.sizes, index=index, name="size")], axis=1)
-        return found.rename_axis("cluster")
+        # columns may be called cluster or size, too
+        number, size = (b if a in self.names else a for a, b in (("cluster", "number"), ("size", "noisy size")))
+        index = pd.RangeIndex(1, len(self.centres) + 1, name=number)
+        return pd.DataFrame(self.centres, index=index, columns=list(self.names)).assign(**{size: self.sizes})
 
     def _headline(self) -> str:
         return self.statistic

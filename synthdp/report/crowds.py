@@ -83,6 +83,7 @@ def crowded(chart: Crowds) -> tuple[Figure]:
 
 def scattered(counts: Sequence[Sequence[int]], total: int) -> tuple[list[float], list[float]]:
     """Return where the dots are: in their tile at a place that depends on the counts alone."""
+    # no secret and no estimate hangs on it: the same counts give the same page
     rng = np.random.default_rng(0)
     share = min(1.0, MOST_DOTS / max(total, 1))
     dots = np.ceil(np.asarray(counts, dtype=np.float64) * share).astype(np.int64)

@@ -1,11 +1,12 @@
 """Where the risk groups lie on two keys: who is in the crowd, and who is at its edges.
 
 Jiang (2025) draws every person at their own age and disease duration, all together and in the commonest cells of the
-categorical keys. A report must not hold anybody's values, so here records are counted in the tiles of a coarse grid; its
-outermost tiles hold everybody beyond the 5% and 95% points, and where the tiles lie is not told.
+categorical keys. A report must not hold anybody's values, so here records are counted in the tiles of a coarse grid;
+its outermost tiles hold everybody beyond the 5% and 95% points, and where the tiles lie is not told.
 """
 
 import numpy as np
+import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.evaluation.blocks import Crowds, counted, listing
@@ -32,8 +33,10 @@ def crowds(files: Comparison) -> tuple[Crowds, ...]:
     if known.sum() < FEWEST:
         return ()
     across, up = (tiles(column, known) for column in values)
-    labels = files.groups.to_numpy()
-    groups = tuple(str(name) for name in files.groups.cat.categories if (labels == name).any())
+    # as text, since groups of the user's own may be plain
+    labels = files.groups.astype(str).to_numpy()
+    named = files.groups.cat.categories if isinstance(files.groups.dtype, pd.CategoricalDtype) else np.unique(labels)
+    groups = tuple(str(name) for name in named if (labels == str(name)).any())
 
     def count(rows: Booleans) -> dict[str, list[list[int]]]:
         return {group: grid(across, up, rows & (labels == group)) for group in groups}

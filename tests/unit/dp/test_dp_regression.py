@@ -267,3 +267,43 @@ def test_study_says_which_file_is_missing(tmp_path):
 
     with pytest.raises(InputError, match=r"uci/wine.csv.gz is not there"):
         load(tmp_path, "wine")
+
+
+class TestColumns:
+    """AdaSSP of columns in their own units."""
+
+    OWN = {"bounds_x": [(0, 10), (-5, 5)], "bounds_y": (0, 100), "epsilon": 1, "delta": 1e-6}  # noqa: RUF012
+
+    def test_it_is_the_fit_of_scaled_rows_taken_back(self):
+        rng = np.random.default_rng(3)
+        x = np.column_stack([rng.uniform(0, 10, 400), rng.uniform(-5, 5, 400)])
+        y = 20 + 4 * x[:, 0] - 2 * x[:, 1] + rng.normal(0, 1, 400)
+        found = dp.adassp(x, y, **self.OWN, source=source(7))
+        ready = dp.declared(self.OWN["bounds_x"], self.OWN["bounds_y"], intercept=True)
+        price = {"x_norm": ready.x_norm, "y_bound": 1.0, "epsilon": 1, "delta": 1e-6}
+        plain = dp.adassp(ready.rows(x), ready.response(x, y), **price, source=source(7))
+        np.testing.assert_array_equal(found.theta, plain.theta)
+        first, slopes = ready.coefficients(plain.theta)
+        np.testing.assert_allclose(found.coefficients, [first, *slopes], rtol=1e-12)
+        assert found.names == ("Intercept", "x1", "x2")
+        np.testing.assert_allclose(found.table()["estimate"], found.coefficients)
+
+    def test_without_noise_it_is_a_ridge_regression_by_hand(self):
+        rng = np.random.default_rng(4)
+        x, y = rng.uniform(0, 10, (300, 1)), rng.uniform(0, 100, 300)
+        found = dp.adassp(x, y, bounds_x=[(0, 10)], bounds_y=(0, 100), epsilon=1, delta=1e-6, source=Silent())
+        rows = np.column_stack([np.ones(300), (x[:, 0] - 5) / 5])
+        theta = np.linalg.solve(rows.T @ rows + found.ridge * np.eye(2), rows.T @ ((y - 50) / 50))
+        slope = theta[1] * 50 / 5
+        np.testing.assert_allclose(found.coefficients, [50 + 50 * theta[0] - slope * 5, slope], rtol=1e-9)
+
+    def test_bounds_from_the_data_void_the_promise(self):
+        x = np.linspace(0, 1, 50)[:, None]
+        found = dp.adassp(x, x[:, 0], bounds_x=["data"], bounds_y=(0, 1), epsilon=1, delta=1e-6, source=source(1))
+        assert found.epsilon is None
+        assert "NonPrivate: the bounds were taken from the data" in found.text()
+
+    @pytest.mark.parametrize("given", [{}, {"x_norm": 1}, {"x_norm": 1, "y_bound": 1, "bounds_y": (0, 1)}])
+    def test_one_way_of_saying_what_is_possible(self, given):
+        with pytest.raises(InputError, match="give x_norm and y_bound for rows in a ball, or bounds_x and bounds_y"):
+            dp.adassp(np.zeros((9, 1)), np.zeros(9), **given, epsilon=1, delta=1e-6)
