@@ -100,17 +100,18 @@ def verdict(rows: list[dict[str, Any]], best: dict[str, Any], cart: dict[str, An
     named = "; ".join(f"*{row['method']}*: {told(row)}" for row in by_matching)
     return f"""Risks are shares of people found by matching each copy / by averaging first / by the nearest row.
 
-* By every intruder: **{"yes" if best["overlap"] >= BAR else "no"}.** Of all DA-MI with less risk than CART by all three,
-  *{best["method"]}* is the most useful: {told(best)}. *{cart["method"]}*: {told(cart)}.
+* By every intruder: **{"yes" if best["overlap"] >= BAR else "no"}.** Of all DA-MI with less risk than CART by all
+  three, *{best["method"]}* is the most useful: {told(best)}. *{cart["method"]}*: {told(cart)}.
 * By matching each copy alone, the course's own measure of risk: **{"yes" if by_matching else "no"}.** {named or "–"}.
 * DA-MI at or above .955, at any risk: {"; ".join(row["method"] for row in enough) or "none"}.
 * At M = 15 only a mask that hides nobody reaches it: averages of 15 draws are too noisy, and the overlap rises with the
   copies for every method. Copies are what buys overlap at low risk here, not what the mask lets through.
-* Of all lines without a mask *{other["method"]}* is the most useful: {told(other)}. Work disability is in every model, so
-  the model is nearly the analyst's, and a mask has little to add: the case favours plain models, and the file, itself
-  simulated, may do so more than the registry.
+* Of all lines without a mask *{other["method"]}* is the most useful: {told(other)}. Work disability is in every model,
+  so the model is nearly the analyst's, and a mask has little to add: the case favours plain models, and the file,
+  itself simulated, may do so more than the registry.
 * With masks by group overlap falls at M = 60 as regressions are told more (t = 8 to 1); with one mask for everybody it
-  rises. Groups depend on the values, and so do their masks; the fall is what one sees if the model follows that in part.
+  rises. Groups depend on the values, and so do their masks; the fall is what one sees if a model follows that in part.
+* M = 60 and *one mask* were added after the lines at M = 15 with masks by group had been seen; nothing was left out.
 """
 
 
