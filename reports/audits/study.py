@@ -192,8 +192,9 @@ Regenerate: `python -m reports audits`.
 
 ## Algorithms: {refuted["algorithms"]} of {len(results["algorithms"])} refuted
 
-Several releases each, of which the auditor sees the outcome only: the sizes and centres of the last round, or θ and the
-ridge. Most of what is spent inside stays there, so *at_least* is far below what is promised.
+Several releases each, of which the auditor sees the outcome only: sizes and centres of the last round, or θ and the
+ridge. What is spent inside stays there in part, so *at_least* is below what is promised, and far below it where there
+are three rounds and for AdaSSP: their audits would find a gross mistake only.
 
 {table_of(results["algorithms"])}
 
