@@ -16,6 +16,7 @@ from reports.adassp.sets import DELTA, SETS, load, normalised, split, squared_er
 from reports.figures import COLOURS, MARKERS, panels, save
 from reports.markdown import table
 from synthdp import dp
+from synthdp.dp.gram_noise import Calibration
 from synthdp.dp.preparing import Strategy
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
@@ -25,6 +26,7 @@ from synthdp.table.microdata import Floats
 SSP_EPSILONS = (0.1, 0.3, 1.0, 1.99)
 ADASSP_EPSILONS = (0.1, 0.3, 1.0, 2.0, 2.99)
 NOT_SYMMETRIC, SYMMETRIC, FIXED = "Wang's program", "Wang's noise, symmetric", "classical noise, symmetric"
+SSPS: dict[str, Calibration] = {SYMMETRIC: "original", FIXED: "fixed"}
 MAPPINGS: dict[str, Strategy] = {"max norm": "max_norm", "row norm": "row_norm"}
 
 
@@ -34,10 +36,10 @@ def instability(r: int, *, name: str, data: Path, seed: int) -> dict[str, float]
     x, y = normalised(*load(data, name))
     train, test = split(len(y), streams.generator("split", name, r))
     trivial = squared_error(y[test], np.zeros(len(test)))
-    errors = {}
+    errors: dict[str, float] = {}
     for epsilon in SSP_EPSILONS:
         thetas = {NOT_SYMMETRIC: not_symmetric(x[train], y[train], epsilon, _source(streams, name, r, epsilon))}
-        for label, calibration in ((SYMMETRIC, "original"), (FIXED, "fixed")):
+        for label, calibration in SSPS.items():
             fit = dp.ssp(
                 x[train],
                 y[train],

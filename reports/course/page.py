@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from reports import figures
 from reports.course.printed import CONDITIONS, PRINTED, TERMS
@@ -33,11 +32,10 @@ def printed_overlaps() -> dict[tuple[str, str], dict[str, float]]:
 
 def estimates(results: dict[str, Any], part: str, outcome: str) -> str:
     """Return one of the course's tables, one line per method; an effect shown by its interval is marked."""
-    frame = pd.DataFrame(results["first"]).query("part == @part and outcome == @outcome")
-    frame = frame.set_index(["method", "term"])
+    lines = _by_key(results)
 
     def cell(method: str, term: str) -> str:
-        one = frame.loc[(method, TERMS[term])]
+        one = lines[part, outcome, method, TERMS[term]]
         said = f"{one['estimate']:.3f} ({one['low']:.3f}, {one['high']:.3f})"
         return f"**{said}**" if one["low"] > 0 or one["high"] < 0 else said
 
@@ -105,21 +103,26 @@ Regenerate: `python -m reports course --data FOLDER`.
 """
 
 
+def _by_key(results: dict[str, Any]) -> dict[tuple[str, str, str, str], dict[str, Any]]:
+    return {(row["part"], row["outcome"], row["method"], row["term"]): row for row in results["first"]}
+
+
 def _three(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
 def _conclusions(results: dict[str, Any]) -> str:
     rows = {(row["part"], row["outcome"], row["method"]): row for row in results["summary"]}
-    first = pd.DataFrame(results["first"]).query("outcome == 'ild' and term == 'Age_raw'").set_index(["part", "method"])
+    first = _by_key(results)
     lines = []
     for part, suffix in (("complete", ", M = 20"), ("imputed", "")):
         shown = {
-            name: first.loc[(part, name + suffix)] for name in ("CART", "norm+logit", "mi", "DA-MI", "DA-MI per copy")
+            name: first[part, "ild", name + suffix, "Age_raw"]
+            for name in ("CART", "norm+logit", "mi", "DA-MI", "DA-MI per copy")
         }
         seen = [name for name, one in shown.items() if one["low"] > 0]
         shares = ", ".join(f"{name} {rows[part, 'ild', name + suffix]['age_kept']:.0%}" for name in shown)
-        original = first.loc[(part, "unperturbed")]
+        original = first[part, "ild", "unperturbed", "Age_raw"]
         lines.append(
             f"* ILD on age, {part}: unperturbed {original['estimate']:.3f} "
             f"({original['low']:.3f}, {original['high']:.3f}); shown in the first draw by {', '.join(seen) or 'none'}. "
@@ -143,7 +146,7 @@ def _conclusions(results: dict[str, Any]) -> str:
 
 def draw(results: dict[str, Any], out: Path) -> None:
     """Draw the intervals of four coefficients, outcomes and data in rows, one mark per method."""
-    frame = pd.DataFrame(results["first"]).set_index(["part", "outcome", "method", "term"])
+    lines = _by_key(results)
     axes, figure = figures.panels(4, 4, (13, 13))
     panels = iter(axes)
     names = ("unperturbed", "CART", "norm+logit", "mi", "DA-MI", "DA-MI per copy")
@@ -151,11 +154,11 @@ def draw(results: dict[str, Any], out: Path) -> None:
         for outcome in TITLES:
             for term in CONDITIONS:
                 ax = next(panels)
-                base = frame.loc[(part, outcome, "unperturbed", TERMS[term])]
+                base = lines[part, outcome, "unperturbed", TERMS[term]]
                 ax.axvspan(base["low"], base["high"], color="#999999", alpha=0.2)
                 ax.axvline(0, color="#555555", linewidth=0.8)
                 for place, method in enumerate(ORDER[part][::-1]):
-                    one = frame.loc[(part, outcome, method, TERMS[term])]
+                    one = lines[part, outcome, method, TERMS[term]]
                     colour = (*figures.COLOURS, "#000000")[names.index(method.split(",")[0]) - 1]
                     ax.plot([one["low"], one["high"]], [place, place], color=colour)
                     ax.plot(one["estimate"], place, "o", color=colour, markersize=4)

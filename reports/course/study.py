@@ -31,6 +31,7 @@ from synthdp.table.microdata import Microdata
 SEEDS = 10
 COPIES = (3, 20)
 TERMS = (*REPLACED, *OTHERS)
+FAR = 1e6
 KEY = {"role": "replace", "key": True}
 SETTINGS: dict[str, Any] = {
     "variables": {
@@ -168,17 +169,20 @@ def gathered(lines: list[Line]) -> Results:
     found = found[found["term"] != "Intercept"].drop(columns=["numbers", "target", "measure"])
     truth = found[found["seed"] == 0].drop(columns=["seed", "method"])
     both = found[found["seed"] > 0].merge(truth, on=["part", "outcome", "term"], suffixes=("", "_original"))
-    both["overlap"] = ci_overlap(*(both[name].to_numpy() for name in ("low_original", "high_original", "low", "high")))
+    # Reiter's (2004) degrees of freedom can fall to nothing where T does: an interval without end overlaps by half
+    far = FAR * (both["high_original"] - both["low_original"])
+    low = np.maximum(both["low"], both["low_original"] - far)
+    high = np.minimum(both["high"], both["high_original"] + far)
+    ends = (both["low_original"], both["high_original"], low, high)
+    both["overlap"] = ci_overlap(*(np.asarray(end, dtype=np.float64) for end in ends))
     both["kept"] = conclusion(both["low"], both["high"]) == conclusion(both["low_original"], both["high_original"])
-    risk = rows[rows["measure"].str.startswith("identity")].pivot_table(
-        index=["part", "method", "seed"], columns="measure", values="estimate"
-    )
+    risk = rows[rows["measure"].str.startswith("identity")].groupby(["part", "method", "measure"])["estimate"].mean()
+    share = {key: float(value) for key, value in risk.items()}
     draws = both.groupby(["part", "method", "outcome", "seed"], sort=False)
     each = draws["overlap"].agg(["mean", "min"]).join(draws["kept"].mean()).reset_index()
     names = {c: g["kept"].mean() for c, g in both[both["term"] == "Age_raw"].groupby(["part", "method", "outcome"])}
     summary = []
     for (part, method, outcome), one in each.groupby(["part", "method", "outcome"], sort=False):
-        match = risk.loc[(part, method)]
         summary.append(
             {
                 "part": part,
@@ -189,8 +193,8 @@ def gathered(lines: list[Line]) -> Results:
                 "lowest": round(float(one["min"].mean()), 4),
                 "kept": round(float(one["kept"].mean()), 4),
                 "age_kept": round(float(names[part, method, outcome]), 4),
-                "found": round(float(match["identity.rate"].mean()), 5),
-                "found_averaged": round(float(match["identity_averaged.rate"].mean()), 5),
+                "found": round(share[part, method, "identity.rate"], 5),
+                "found_averaged": round(share[part, method, "identity_averaged.rate"], 5),
             }
         )
     first = pd.concat([found[found["seed"] == 0], found[found["seed"] == 1]]).drop(columns="seed")

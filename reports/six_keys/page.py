@@ -1,5 +1,6 @@
 """The page and the map of the six-key case."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
     rows = results["rows"]
     counts = sorted({copies_of(row) for row in rows}, key=int)
     axes, figure = figures.panels(len(counts), len(RISKS), (13, 4.2 * len(counts)))
-    curves = {
+    curves: dict[str, Callable[[str], bool]] = {
         "copula, masks by group": lambda name: name.startswith("copula, t"),
         "regressions, masks by group": lambda name: name.startswith("regressions, t"),
         "regressions, one mask": lambda name: name.startswith("one mask, regressions"),

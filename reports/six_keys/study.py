@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import synthdp
 from reports.cells import Cell, Line
@@ -157,7 +156,7 @@ def gathered(lines: list[Line]) -> Results:
         far = FAR * ends[:, 3]
         low, high = np.maximum(made[:, :, 1], ends[:, 0] - far), np.minimum(made[:, :, 2], ends[:, 0] + far)
         shares = ci_overlap(ends[:, 1], ends[:, 2], low, high)
-        risks = pd.DataFrame([line["risks"] for line in drawn])
+        risks = {risk: [line["risks"][risk] for line in drawn] for risk in RISKS}
         rows.append(
             {
                 "method": name,
@@ -173,8 +172,8 @@ def gathered(lines: list[Line]) -> Results:
                     }
                     for k, term in enumerate(TERMS)
                 },
-                **{risk: round(float(risks[risk].mean()), 5) for risk in risks},
-                **{f"{risk}_error": round(_error(risks[risk].to_numpy()), 5) for risk in risks},
+                **{risk: round(float(np.mean(values)), 5) for risk, values in risks.items()},
+                **{f"{risk}_error": round(_error(values), 5) for risk, values in risks.items()},
             }
         )
     return {"original": first["terms"], "in_original": first["risks"]["identity"], "rows": rows}

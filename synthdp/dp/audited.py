@@ -79,6 +79,8 @@ def algorithms(source: Source | None = None) -> tuple[Case, ...]:
     # the one record that says anything of the slope, and its reverse; or is not there
     quiet = np.zeros((OTHERS, 2))
     rising, falling = np.vstack([quiet, [1.0, 1.0]]), np.vstack([quiet, [1.0, -1.0]])
+    added: tuple[tuple[Adjacency, Any], ...] = (("replace", falling), ("add_remove", quiet))
+    calibrations: tuple[Calibration, ...] = ("analytic", "joint")
     promise, approximately = pure(EPSILON), approximate(EPSILON, DELTA)
     return (
         Case("k-means, 1 round", clustered(source, rounds=1, adjacency="replace"), left, right, promise, cost=COST),
@@ -96,7 +98,7 @@ def algorithms(source: Source | None = None) -> tuple[Case, ...]:
                 DELTA,
                 cost=COST,
             )
-            for calibration in ("analytic", "joint")
-            for adjacency, first in (("replace", falling), ("add_remove", quiet))
+            for calibration in calibrations
+            for adjacency, first in added
         ),
     )

@@ -5,6 +5,8 @@ categorical keys. A report must not hold anybody's values, so here records are c
 its outermost tiles hold everybody beyond the 5% and 95% points, and where the tiles lie is not told.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -13,6 +15,7 @@ from synthdp.evaluation.blocks import Crowds, counted, listing
 from synthdp.evaluation.comparison import Comparison
 from synthdp.table.coded import coded
 from synthdp.table.microdata import Codes, Floats
+from synthdp.table.schema import Column
 
 TILES = 8
 EDGES = (0.05, 0.95)
@@ -29,7 +32,7 @@ def crowds(files: Comparison) -> tuple[Crowds, ...]:
         return ()
     table = coded(files.original)
     values = [table.numbers(key) for key in numeric]
-    known = np.isfinite(values).all(axis=0)
+    known: Booleans = np.asarray(np.isfinite(np.stack(values)).all(axis=0))
     if known.sum() < FEWEST:
         return ()
     across, up = (tiles(column, known) for column in values)
@@ -49,7 +52,7 @@ def crowds(files: Comparison) -> tuple[Crowds, ...]:
         cell = np.asarray(cell).reshape(-1)
         for number, place in enumerate(np.argsort(-sizes, kind="stable")[:CELLS], start=1):
             if sizes[place] >= FEWEST:
-                rows = np.zeros(len(known), dtype=bool)
+                rows = np.zeros(len(known), dtype=np.bool_)
                 rows[np.flatnonzero(known)[cell == place]] = True
                 panels[f"Cell {number}: {counted(int(sizes[place]), 'record')}"] = count(rows)
     first, second = (key.name for key in numeric)
@@ -71,13 +74,13 @@ def grid(across: Codes, up: Codes, rows: Booleans) -> list[list[int]]:
     return [[int(count) for count in row] for row in found]
 
 
-def _caption(categorical: list[object], known: Booleans) -> str:
+def _caption(categorical: Sequence[Column], known: Booleans) -> str:
     said = (
         "Records are counted in tiles and each is drawn somewhere in its tile: no dot is where a person's values are, "
         "and the axes have no numbers. The outermost tiles hold everybody beyond the 5% and 95% points."
     )
     if categorical:
-        names = listing([str(getattr(key, "name", "")) for key in categorical])
+        names = listing([key.name for key in categorical])
         said += f" Cells are the commonest combinations of {names}."
     missing = int((~known).sum())
     return said + (f" {counted(missing, 'record')} without one of the two values are not drawn." if missing else "")
