@@ -188,6 +188,9 @@ def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str]
         if len(limits) != len(column):
             raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
         given = {"names": column, **price, **common}
+        twice = [name for name in column if column.count(name) > 1]
+        if twice and statistic in ("adassp", "kmeans"):
+            raise InputError(f"--column {twice[0]}: is given twice.")
         if statistic == "cov":
             return dp.cov(values, bounds=limits, **given)
         if statistic == "kmeans":

@@ -211,6 +211,7 @@ def test_bad_input_costs_nothing(survey):
             ("adassp", *AGE, "--column", "income", "--delta", "1e-6"),
             "--bounds: give one LOW,HIGH for each of 2 columns",
         ),
+        (("kmeans", *AGE, *AGE[:4], "--clusters", "2"), "--column age: is given twice."),
         (("kmeans", *AGE, "--clusters", "0"), "kmeans: needs a column, a cluster and a round, found 1, 0, 5."),
         (("kmeans", *AGE, "--clusters", "2", "--rounds", "0"), "kmeans: needs a column, a cluster and a round"),
         (("kmeans", *AGE, "--column", "agee", "--bounds", "0,1", "--clusters", "2"), "did you mean age?"),
