@@ -62,7 +62,7 @@ class Clusters(Priced):
         return pd.DataFrame(self.centres, index=index, columns=list(self.names)).assign(**{size: self.sizes})
 
     def _headline(self) -> str:
-        return self.statistic
+        return f"Clusters, {self.statistic}"
 
 
 @priced(Price)

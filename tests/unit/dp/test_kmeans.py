@@ -69,7 +69,7 @@ def test_names_and_absence_are_told():
         [ages], 2, bounds=[(18, 90)], names=["cluster"], epsilon=5, source=Simulated(np.random.default_rng(1))
     )
     assert both.table().reset_index().columns.tolist() == ["number", "cluster", "size"]
-    assert found.text().startswith("2 means\n")
+    assert found.text().startswith("Clusters, 2 means\n")
     assert "no interval: centres depend on where the rounds began" in found.text()
     with pytest.raises(InputError, match="names: must be 1, one for each column, found 2"):
         dp.kmeans([ages], 2, bounds=[(18, 90)], names=["a", "b"], epsilon=1)
