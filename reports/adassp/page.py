@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.adassp.thesis import section
 from reports.figures import COLOURS, MARKERS, panels, save
 from reports.markdown import table
 
@@ -107,6 +108,7 @@ the published value. ± is one standard error over splits.
 
 ![calibrations](calibrations.svg)
 
+{section(results, sets)}
 ## By preparation
 
 Statistics of the training part only, analytic AdaSSP, errors in units of the error of θ = 0 (1 = trivial). Every way

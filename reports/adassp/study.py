@@ -9,24 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reports.adassp.page import draw, page
+from reports.adassp.sets import DELTA, HELD_OUT, SETS, THINNED, load, normalised, split, varying
+from reports.adassp.thesis import beside, draw_thesis, instability, unstable, when_prepared
 from reports.cells import Cell, Line
 from reports.study import Results, Study
 from synthdp import dp
-from synthdp.dp.preparing import CONSTANT, Preparation, Strategy, Tails
-from synthdp.dp.regression import Calibration
-from synthdp.errors import InputError
+from synthdp.dp.gram_noise import Calibration
+from synthdp.dp.preparing import Preparation, Strategy, Tails
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats
 
-SETS = ("bike", "autompg", "energy", "wine", "elevators", "protein")
-# two predictors of elevators vary in 2 and 3 of its records only; what they do to a largest norm is shown by leaving
-# them out
-THINNED = "elevators, 16 columns"
-RARE = (14, 16)
 EPSILONS = (0.1, 0.3, 1.0, 2.0, 2.99)
-DELTA = 1e-6
-HELD_OUT = 0.1
 CALIBRATIONS: tuple[Calibration, ...] = ("original", "fixed", "analytic", "joint")
 BOUNDS_SHARE = 0.2
 WIDE = 10.0
@@ -55,30 +49,6 @@ WAYS = {
     "clip 1.6, test too": Way("max_norm", clip=1.6, clip_test=True),
 }
 BOUGHT = "bounds bought with ε/5"
-
-
-def load(data: Path, name: str) -> tuple[Floats, Floats]:
-    """Return predictors and response of a UCI set."""
-    stored = name.split(",")[0]
-    file = data / "uci" / f"{stored}.csv.gz"
-    if not file.exists():
-        raise InputError(f"--data {data}: uci/{stored}.csv.gz is not there.")
-    found = np.loadtxt(file, delimiter=",")
-    x = np.delete(found[:, :-1], RARE, axis=1) if name == THINNED else found[:, :-1]
-    return x, found[:, -1]
-
-
-def normalised(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return the published preparation, made on all records before they are split: z-scores, unit rows, y/max|y|."""
-    z = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
-    return z / np.linalg.norm(z, axis=1, keepdims=True), y / np.abs(y).max()
-
-
-def split(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Return training and held-out positions."""
-    order = rng.permutation(n)
-    held = max(int(HELD_OUT * n), 1)
-    return order[held:], order[:held]
 
 
 def as_published(r: int, *, name: str, data: Path, seed: int) -> dict[str, float]:
@@ -118,7 +88,7 @@ def by_preparation(r: int, *, name: str, data: Path, seed: int) -> dict[str, flo
     streams = Streams(seed)
     x, y = load(data, name)
     train, test = split(len(y), streams.generator("split", name, r))
-    x = x[:, x[train].std(axis=0) > CONSTANT * np.abs(x[train]).max(axis=0)]
+    x = varying(x, train)
     trivial = float(np.mean(y[test] ** 2))
     errors = {}
     for label, way in WAYS.items():
@@ -174,8 +144,19 @@ def summarise(errors: list[float]) -> dict[str, float]:
     return {"mean": float(np.mean(errors)), "error": float(np.std(errors, ddof=1) / np.sqrt(len(errors)))}
 
 
-WORK = {"as_published": as_published, "by_preparation": by_preparation}
-PARTS = [(part, name) for name in SETS for part in WORK] + [("by_preparation", THINNED)]
+def each(found: list[dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Return mean and standard error of every error."""
+    return {key: summarise([row[key] for row in found]) for key in found[0]}
+
+
+WORK = {
+    "as_published": as_published,
+    "instability": instability,
+    "when_prepared": when_prepared,
+    "by_preparation": by_preparation,
+}
+PARTS = [(part, name) for part in WORK for name in SETS] + [("by_preparation", THINNED)]
+SUMMARIES = {"instability": unstable, "when_prepared": beside}
 
 
 def cells(count: int | None) -> Iterator[Cell]:
@@ -194,11 +175,17 @@ def one_cell(part: str, name: str = "", r: int = 0, *, data: Path, seed: int) ->
 
 def gathered(lines: list[Line]) -> Results:
     """Return mean errors by part and set, beside the published ones."""
-    results: Results = {"as_published": {}, "by_preparation": {}}
+    results: Results = {part: {} for part in WORK}
     for part, name in PARTS:
         found = [line["found"] for line in lines if (line["part"], line.get("name")) == (part, name)]
-        results[part][name] = {key: summarise([row[key] for row in found]) for key in found[0]}
+        results[part][name] = SUMMARIES[part](found) if part in SUMMARIES else each(found)
     return results | {"published": lines[0]["found"]}
+
+
+def pictures(results: Results, out: Path) -> None:
+    """Draw every figure."""
+    draw(results, SETS, EPSILONS, out)
+    draw_thesis(results, out)
 
 
 SEED = 20268
@@ -210,6 +197,6 @@ STUDY = Study(
     page=partial(page, sets=SETS),
     settings={"delta": DELTA, "held_out": HELD_OUT, "seed": SEED, "noise": "simulated"},
     counts=lambda lines: {"replications": (len(lines) - 1) // len(PARTS)},
-    draw=lambda results, out: draw(results, SETS, EPSILONS, out),
+    draw=pictures,
     reads_data=True,
 )

@@ -95,8 +95,8 @@ def estimates(frame: pd.DataFrame, original: pd.DataFrame, analysis: str) -> Est
     return probit(y, design(seen, *TERMS), ("Intercept", *TERMS), ridge=RIDGE)
 
 
-def benchmark(people: Microdata, *, seed: int) -> dict[str, Pooled]:
-    """Return both analyses of completed originals, by Rubin's rule."""
+def completed_originals(people: Microdata, count: int, *, seed: int) -> list[pd.DataFrame]:
+    """Return originals whose missing values the copula has drawn; nothing is masked or replaced."""
     plan = Plan(people, tag(people, Neighbours()))
     model = Copula(exclude=UNSEEN)
     masks = planned_masks(plan, links_of(people, model))
@@ -108,7 +108,12 @@ def benchmark(people: Microdata, *, seed: int) -> dict[str, Pooled]:
         (),
         rng=streams.generator("benchmark"),
     )
-    frames = [complete(streams.within("benchmark", number), number).frame for number in range(1, BENCHMARK + 1)]
+    return [complete(streams.within("benchmark", number), number).frame for number in range(1, count + 1)]
+
+
+def benchmark(people: Microdata, *, seed: int) -> dict[str, Pooled]:
+    """Return both analyses of completed originals, by Rubin's rule."""
+    frames = completed_originals(people, BENCHMARK, seed=seed)
     return {
         analysis: combine([estimates(frame, people.frame, analysis) for frame in frames], rule="rubin1987")
         for analysis in ("work", "ild")

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from synthdp import __version__
 from synthdp.cli import terminal
 from synthdp.cli.command import INTERRUPTED, command, is_interruption
-from synthdp.cli.private import UNCHARGED, ledger_of
+from synthdp.cli.paying import UNCHARGED, ledger_of
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, Quiet, option
 from synthdp.errors import GateRefused, InputError
 

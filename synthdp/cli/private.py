@@ -4,7 +4,8 @@ Only typer is imported here, so that ``--help`` answers at once.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +13,13 @@ import typer
 
 from synthdp.cli import terminal
 from synthdp.cli.command import guarded
+from synthdp.cli.paying import account_lines, conclude, open_ledger
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
 from synthdp.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from synthdp.dp import Released, ReleasedTable
-    from synthdp.privacy.ledger import Account, Entry, Ledger
-
-UNCHARGED = "not charged to any ledger; --ledger FILE keeps track of what was spent."
 app = typer.Typer(
     name="dp",
     no_args_is_help=True,
@@ -33,14 +31,32 @@ Examples:
   synthdp dp quantile survey.csv --column income --probability 0.9 --bounds 0,200000 --epsilon 1
   synthdp dp histogram survey.csv --column region --levels north,south --epsilon 0.2
   synthdp dp ols survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 --epsilon 1
+  synthdp dp adassp survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 --epsilon 1 --delta 1e-6
+  synthdp dp kmeans survey.csv --column age --bounds 18,90 --column income --bounds 0,200000 --clusters 3 --epsilon 1
   synthdp dp mean survey.csv --column age --bounds 18,90 --epsilon 0.5 --ledger survey.ledger --cap 3
   synthdp dp ledger survey.csv --ledger survey.ledger            what was spent, what is left""",
 )
+
+EXAMPLES = {
+    "adassp": """\b
+Examples:
+  synthdp dp adassp survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 \\
+      --epsilon 1 --delta 1e-6
+  synthdp dp adassp survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 \\
+      --epsilon 1 --delta 1e-6 --calibration joint --ledger survey.ledger --cap 3 --cap-delta 1e-5""",
+    "kmeans": """\b
+Examples:
+  synthdp dp kmeans survey.csv --column age --bounds 18,90 --column income --bounds 0,200000 \\
+      --clusters 3 --epsilon 1
+  synthdp dp kmeans survey.csv --column age --bounds 18,90 --clusters 2 --rounds 3 --epsilon 0.5 \\
+      --ledger survey.ledger --cap 3 --out centres.json""",
+}
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file.")]
 OneColumn = Annotated[str, option("NAME", "The column.")]
 Columns = Annotated[list[str], option("NAME", "A column (repeat; the response comes first).")]
 Bounds = Annotated[str | None, option("LOW,HIGH", "Lowest and highest possible value, known without the data.")]
+AnyColumns = Annotated[list[str], option("NAME", "A column of numbers (repeat).")]
 ManyBounds = Annotated[list[str] | None, option("LOW,HIGH", "Bounds of each column, in the same order.")]
 Epsilon = Annotated[float, option("E", "Privacy budget of the release.")]
 Delta = Annotated[float, typer.Option(metavar="D", help="0 for Laplace noise, above 0 for Gaussian noise.")]
@@ -53,23 +69,38 @@ Equals = Annotated[str | None, option("VALUE", "Count this value. [default: ever
 Probability = Annotated[float, option("P", "Which quantile.")]
 Edges = Annotated[str | None, option("NUMBERS", "Edges of the bins: 0,10,20.")]
 Levels = Annotated[str | None, option("LEVELS", "Or the levels: north,south.")]
+PositiveDelta = Annotated[float, option("D", "Above 0: the noise is Gaussian.")]
+CalibrationName = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="How noise is set: analytic, joint (less), fixed (ε < 3), original (not DP)."),
+]
+ClusterCount = Annotated[int, option("K", "How many clusters.")]
+Rounds = Annotated[int, typer.Option(metavar="T", help="Rounds of Lloyd's algorithm, which share ε.")]
 Release = Callable[..., Any]
 
 
 def _shared(
     adjacency: AdjacencyName = "replace",
-    level: Level = 0.95,
     ledger: LedgerFile = None,
     cap: Cap = None,
     cap_delta: CapDelta = 0.0,
     out: Out = None,
     log: Log = None,
 ) -> None:
-    """Hold the options that every statistic has."""
+    """Hold the options that every release has."""
+
+
+def _with_level(level: Level = 0.95) -> None:
+    """Hold the option that a release with an interval has."""
 
 
 def _statistic(make: Callable[..., Release]) -> Callable[..., Release]:
-    """Register a statistic: its own options, those that all have, and paying.
+    """Register a statistic with an interval, see `_released`."""
+    return _released(make, inspect.signature(_with_level).parameters)
+
+
+def _released(make: Callable[..., Release], more: Mapping[str, inspect.Parameter]) -> Callable[..., Release]:
+    """Register a release: its own options, ``more`` of the price, those that all have, and paying.
 
     The function takes its own options and returns how to make the release; its first line is the help.
     """
@@ -77,14 +108,16 @@ def _statistic(make: Callable[..., Release]) -> Callable[..., Release]:
 
     def command(**given: Any) -> None:
         common = {name: given[name] for name in shared.parameters if name != "log"}
-        conclude(make(**{name: given[name] for name in own.parameters}), given["file"], **common)
+        price = {name: given[name] for name in more}
+        conclude(partial(make(**{name: given[name] for name in own.parameters}), **price), given["file"], **common)
 
-    options = [*own.parameters.values(), *shared.parameters.values()]
+    first, *rest = shared.parameters.values()
+    options = [*own.parameters.values(), first, *more.values(), *rest]
     options.sort(key=lambda option: option.default is not inspect.Parameter.empty)
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     command.__annotations__ = {option.name: option.annotation for option in options}
     command.__name__, command.__doc__ = make.__name__, make.__doc__
-    app.command(name=make.__name__)(guarded(command))
+    app.command(name=make.__name__, epilog=EXAMPLES.get(make.__name__))(guarded(command))
     return make
 
 
@@ -154,10 +187,22 @@ def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str]
         limits = [pair(text) for text in bounds or ()]
         if len(limits) != len(column):
             raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
+        given = {"names": column, **price, **common}
+        twice = [name for name in column if column.count(name) > 1]
+        if twice and statistic in ("adassp", "kmeans"):
+            raise InputError(f"--column {twice[0]}: is given twice.")
         if statistic == "cov":
-            return dp.cov(values, bounds=limits, names=column, **price, **common)
+            return dp.cov(values, bounds=limits, **given)
+        if statistic == "kmeans":
+            return dp.kmeans(values, bounds=limits, **given)
         (y, *x), (bounds_y, *bounds_x) = values, limits
-        return dp.ols(y, x, bounds_y=bounds_y, bounds_x=bounds_x, names=column, **price, **common)
+        if statistic == "ols":
+            return dp.ols(y, x, bounds_y=bounds_y, bounds_x=bounds_x, **given)
+        import pandas as pd
+
+        # beside y, so that no predictor at all is refused by the function itself
+        table = pd.concat([y, *x], axis=1).iloc[:, 1:]
+        return dp.adassp(table, y, bounds_y=bounds_y, bounds_x=bounds_x, **given)
 
     return release
 
@@ -174,6 +219,37 @@ def ols(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None
     return _of_columns("ols", file, column, bounds, epsilon=epsilon, delta=delta)
 
 
+def _without_interval(make: Callable[..., Release]) -> Callable[..., Release]:
+    """Register a release that never has an interval, so no level is asked for; see `_released`."""
+    return _released(make, {})
+
+
+@_without_interval
+def adassp(
+    file: File,
+    column: Columns,
+    epsilon: Epsilon,
+    delta: PositiveDelta,
+    bounds: ManyBounds = None,
+    calibration: CalibrationName = "analytic",
+) -> Release:
+    """Regress the first column on the others, to predict it."""
+    return _of_columns("adassp", file, column, bounds, epsilon=epsilon, delta=delta, calibration=calibration)
+
+
+@_without_interval
+def kmeans(
+    file: File,
+    column: AnyColumns,
+    clusters: ClusterCount,
+    epsilon: Epsilon,
+    bounds: ManyBounds = None,
+    rounds: Rounds = 5,
+) -> Release:
+    """Release the centres and sizes of clusters."""
+    return _of_columns("kmeans", file, column, bounds, k=clusters, rounds=rounds, epsilon=epsilon)
+
+
 @app.command(name="ledger")
 @guarded
 def show_ledger(
@@ -188,105 +264,6 @@ def show_ledger(
     book = open_ledger(file, ledger, cap, cap_delta, adjacency)
     for line in account_lines(book.account()):
         terminal.show(line)
-
-
-class Payment:
-    """The ledger of these data, and the charge that was made."""
-
-    def __init__(self, ledger: "Ledger") -> None:
-        self._ledger = ledger
-        self.entry: Entry | None = None
-
-    def charge(self, what: str, **price: Any) -> "Entry":
-        """Charge the ledger, and remember the charge."""
-        self.entry = self._ledger.charge(what, **price)
-        return self.entry
-
-    def attach(self, file: Path) -> None:
-        """Write the hash of the released file beside its charge."""
-        if self.entry is not None:
-            self._ledger.attach(self.entry, file)
-
-
-def account_lines(account: "Account") -> list[str]:
-    """Return the charges, what was spent and what is left."""
-    (epsilon, delta), (left, left_delta) = account.spent(), account.left()
-    lines = [
-        f"{entry.number:>4}  {entry.when}  ε {entry.epsilon:g}, δ {entry.delta:g}  {entry.what}"
-        f"{'' if entry.source == 'secure' else f' ({entry.source})'}"
-        for entry in account.entries
-    ]
-    return [
-        *lines,
-        f"spent: ε {epsilon:g}, δ {delta:g} of ε {account.epsilon:g}, δ {account.delta:g} ({account.adjacency})",
-        f"left:  ε {left:g}, δ {left_delta:g}",
-    ]
-
-
-def conclude(
-    release: Callable[..., "Released | ReleasedTable"],
-    file: Path,
-    adjacency: str,
-    level: float,
-    ledger: Path | None,
-    cap: float | None,
-    cap_delta: float,
-    out: Path | None,
-) -> None:
-    """Make the release, show it, and say to the curator alone what it must not say."""
-    terminal.check_ending(out, ".json")
-    book = ledger_of(file, ledger, cap, cap_delta, adjacency)
-    payment = None if book is None else Payment(book)
-    result = release(adjacency=adjacency, level=level, ledger=payment)
-    terminal.show(repr(result))
-    for line in result.confidential:
-        terminal.say(f"confidential, not covered by ε: {line}.")
-    if payment is None and result.epsilon is not None:
-        terminal.say(UNCHARGED)
-    if out is not None:
-        _write(result, out)
-        if payment is not None:
-            payment.attach(out)
-
-
-def _write(result: "Released | ReleasedTable", out: Path) -> None:
-    import json
-
-    content = {
-        "statistic": result.statistic,
-        "terms": result.table().reset_index().to_dict(orient="records"),
-        "level": result.level,
-        "epsilon": result.epsilon,
-        "delta": result.delta,
-        "adjacency": result.adjacency,
-        "guarantee": result.guarantee(),
-        "notes": list(result.notes),
-    }
-    terminal.write(out, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
-
-
-def ledger_of(file: Path, ledger: Path | None, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger | None":
-    """Return the ledger that was asked for, if one was."""
-    if ledger is not None:
-        return open_ledger(file, ledger, cap, cap_delta, adjacency)
-    if cap is not None:
-        raise InputError("--cap: belongs to a ledger; add --ledger FILE.")
-    return None
-
-
-def open_ledger(file: Path, path: Path, cap: float | None, cap_delta: float, adjacency: str) -> "Ledger":
-    """Return the ledger of a file, started where a cap is given."""
-    from synthdp.privacy.guarantees import adjacency_of
-    from synthdp.privacy.ledger import Ledger, fingerprint
-
-    try:
-        book = Ledger(path, fingerprint(file))
-    except OSError:
-        raise InputError(f"{file}: the file cannot be read.") from None
-    if cap is not None:
-        book.create(epsilon=cap, delta=cap_delta, adjacency=adjacency_of(adjacency))
-    book.account()
-    return book
 
 
 def read_columns(file: Path, names: Sequence[str]) -> "list[pd.Series]":

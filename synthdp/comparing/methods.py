@@ -172,6 +172,8 @@ def _contender(config: Config, name: str, what: Any) -> Contender:
         unknown = sorted(set(what) - FILES)
         if unknown or what.get("rows") not in (None, "aligned", "none"):
             raise InputError(f"methods.{name}: files take rows (aligned or none) and design besides, and nothing else.")
+        if not isinstance(what.get("design"), Design | None):
+            raise InputError(f"methods.{name}.design: must be a synthdp.synthesis.design.Design, found something else.")
         return _given(name, what["files"], what.get("rows"), what.get("design"))
     if isinstance(what, str | Path | pd.DataFrame) or (isinstance(what, Sequence) and what):
         return _given(name, what, None, None)

@@ -18,11 +18,12 @@ from synthdp.dp.least_squares import cov, ols
 from synthdp.dp.moments import mean, variance
 from synthdp.dp.preparing import Preparation, declared, paid_bounds, prepare
 from synthdp.dp.quantiles import median, quantile
-from synthdp.dp.regression import Fit, adassp, ssp
+from synthdp.dp.regression import Coefficients, Fit, adassp, ssp
 from synthdp.dp.request import Released, ReleasedTable
 
 __all__ = [
     "Clusters",
+    "Coefficients",
     "Fit",
     "Preparation",
     "Released",

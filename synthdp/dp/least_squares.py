@@ -108,7 +108,7 @@ def cov(
     request = Request(**price)
     if len(columns) < 2:
         raise InputError(f"cov: at least 2 columns are needed, found {len(columns)}.")
-    names = _named(names, [f"x{k + 1}" for k in range(len(columns))])
+    names = named(names, [f"x{k + 1}" for k in range(len(columns))])
     inside = request.columns(columns, bounds, names)
     source = request.source(f"covariance of {', '.join(names)}")
     products = release_products(inside, request.budget, source)
@@ -166,7 +166,7 @@ def ols(
     request = Request(**price)
     if not len(x):
         raise InputError("ols: at least 1 predictor is needed, found 0.")
-    names = _named(names, ["y", *(f"x{k + 1}" for k in range(len(x)))])
+    names = named(names, ["y", *(f"x{k + 1}" for k in range(len(x)))])
     inside = request.columns([y, *x], [bounds_y, *bounds_x], names)
     source = request.source(f"ols of {', '.join(names)}")
     products = release_products([*inside[1:], inside[0]], request.budget, source)
@@ -229,7 +229,8 @@ def _wishart(covariance: Floats, df: int, draws: int, rng: np.random.Generator) 
     return np.asarray(root @ np.swapaxes(root, 1, 2))
 
 
-def _named(given: Sequence[str] | None, default: list[str]) -> list[str]:
+def named(given: Sequence[str] | None, default: list[str]) -> list[str]:
+    """Return the names of columns as given, or by default; refused where their number is another."""
     if given is None:
         return default
     if len(given) != len(default):

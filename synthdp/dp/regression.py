@@ -5,22 +5,7 @@ X'y + e; AdaSSP first releases the smallest eigenvalue and adds the ridge that i
 
     λ̃_min = max(λ_min + σ_λ Z − c σ_λ, 0),   λ = max(0, √(d log(2d²/ρ)) σ_G − λ̃_min),   θ = (X'X + E + λI)⁻¹(X'y + e).
 
-What neighbours move: add_remove X², X², XY for λ_min, X'X and X'y. Replace: |Δλ_min| ≤ X² still (a difference of two
-rank-one matrices has its eigenvalues in [−X², X²]), ‖xx' − zz'‖_F ≤ √2·X² (not 2X²: its square is ‖x‖⁴ + ‖z‖⁴ −
-2(x'z)²), and 2XY for X'y.
-
-How much noise, by `Calibration`:
-
-``original``
-    Wang's: σ = √log(6/δ)/(ε/3)·Δ, c = √log(6/δ). **Not shown to be (ε, δ)-DP**: the classical Gaussian mechanism at
-    (ε/3, δ/3) needs √(2 log(3.75/δ)), which is larger. Labelled NonPrivate; here to compare with what was published.
-``fixed``
-    Kalaja (2020), Algorithm 3: log(6/δ) becomes 2 log(3.75/δ). Proved for ε/3 < 1 only, and refused above.
-``analytic``
-    The analytic Gaussian mechanism at (ε/3, δ/3) for each release: every ε, less noise than fixed.
-``joint``
-    The three releases together are one Gaussian mechanism with μ = √3·(Δ/σ) (Dong, Roth & Su 2022, Corollary 3.3),
-    calibrated once at (ε, δ): less noise again, nothing lost to composition.
+What neighbours move and how much noise that takes, by calibration, is in `gram_noise`.
 
 References
 ----------
@@ -30,24 +15,23 @@ Algorithm 1 (symmetric Gaussian noise on X'X). Balle, Wang (2018), ICML, Theorem
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, Required, Unpack, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Required, Unpack
 
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.declarations import Budget
-from synthdp.dp.least_squares import symmetric
-from synthdp.dp.noise import Noise
+from synthdp.dp.declarations import Budget, Limits
+from synthdp.dp.gram_noise import NOT_SHOWN, Calibration, Sds, checked, noise_of
+from synthdp.dp.least_squares import named, symmetric
+from synthdp.dp.preparing import declared
 from synthdp.dp.request import Price, Priced, Request, below_noise, priced
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
 
-Calibration = Literal["original", "fixed", "analytic", "joint"]
-CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
 FAILURE = 0.05
-NOT_SHOWN = "the noise of Wang (2018) is less than the Gaussian mechanism at (ε/3, δ/3) needs"
 
 
 class RegressionPrice(Price, total=False):
@@ -83,6 +67,33 @@ class Fit(Priced):
         return f"{self.method}, ridge {self.ridge:.4g}"
 
 
+@dataclass(frozen=True, repr=False)
+class Coefficients(Fit):
+    """A released fit in the columns' own units: ``coefficients`` by ``names``, the intercept first.
+
+    ``theta`` is what was released, on rows scaled from the bounds; the rest is arithmetic. ``confidential`` is what the
+    curator should know and must not publish.
+    """
+
+    names: tuple[str, ...] = field(default=(), kw_only=True)
+    coefficients: Floats = field(default_factory=lambda: np.empty(0), kw_only=True)
+    confidential: tuple[str, ...] = field(default=(), kw_only=True)
+
+    without_interval = "the ridge that holds the noise down also pulls coefficients towards 0; ols has intervals"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    @property
+    def statistic(self) -> str:
+        """What was released."""
+        return self.method
+
+    def table(self) -> pd.DataFrame:
+        """Return the coefficients as a table; they have no intervals."""
+        return pd.DataFrame({"estimate": self.coefficients}, index=pd.Index(self.names, name="term"))
+
+
 @priced(RegressionPrice, adjacency="add_remove")
 def ssp(
     x: Floats,
@@ -94,16 +105,19 @@ def ssp(
     **price: Unpack[RegressionPrice],
 ) -> Fit:
     """Return (X'X + E)⁻¹(X'y + e), half of the budget each; arbitrarily bad where X'X + E is nearly singular."""
-    return _fitted("SSP", x, y, x_norm, y_bound, calibration, price)
+    return _fitted("SSP", x, y, x_norm, y_bound, calibration, Request(**price))
 
 
 @priced(RegressionPrice, adjacency="add_remove")
 def adassp(
-    x: Floats,
-    y: Floats,
+    x: Any,
+    y: Any,
     *,
-    x_norm: float,
-    y_bound: float,
+    x_norm: float | None = None,
+    y_bound: float | None = None,
+    bounds_x: Sequence[Limits] | None = None,
+    bounds_y: Limits | None = None,
+    names: Sequence[str] | None = None,
     calibration: Calibration = "analytic",
     **price: Unpack[RegressionPrice],
 ) -> Fit:
@@ -112,7 +126,14 @@ def adassp(
     Parameters
     ----------
     x, y
-        Rows with ‖x_i‖ ≤ ``x_norm`` and |y_i| ≤ ``y_bound``; longer rows are refused (`prepare` shortens them).
+        Records × predictors, and one response for each record.
+    x_norm, y_bound
+        For rows that are in a ball already, ‖x_i‖ ≤ ``x_norm`` and |y_i| ≤ ``y_bound``, without an intercept; longer
+        rows are refused (`prepare` shortens them).
+    bounds_x, bounds_y, names
+        Instead of those: the bounds of every predictor and of the response, to which values are clipped. Rows are
+        scaled from them, an intercept is added, and what is returned (`Coefficients`) is in the columns' own units.
+        ``names`` are those of the response and of each predictor.
     epsilon, delta
         The price of everything together.
     calibration
@@ -131,8 +152,55 @@ def adassp(
     >>> fit = adassp(x, x @ [0.6, 0.2], x_norm=1, y_bound=1, epsilon=1, delta=1e-6, source=Simulated(rng))
     >>> bool(abs(fit.theta[0] - 0.6) < 0.2)
     True
+    >>> ages = rng.uniform(18, 90, (20000, 1))
+    >>> own = {"bounds_x": [(18, 90)], "bounds_y": (0, 100), "names": ("score", "age")}
+    >>> fit = adassp(ages, 10 + 0.5 * ages[:, 0], **own, epsilon=1, delta=1e-6, source=Simulated(rng))
+    >>> fit.names, bool(abs(fit.coefficients[1] - 0.5) < 0.1)
+    (('Intercept', 'age'), True)
     """
-    return _fitted("AdaSSP", x, y, x_norm, y_bound, calibration, price)
+    request = Request(**price)
+    balls, columns = (x_norm, y_bound), (bounds_x, bounds_y)
+    if None not in balls and columns == (None, None) and names is None:
+        return _fitted("AdaSSP", x, y, *balls, calibration, request)  # type: ignore[arg-type]
+    if None in columns or balls != (None, None):
+        raise InputError("adassp: give x_norm and y_bound for rows in a ball, or bounds_x and bounds_y for columns.")
+    return _of_columns(x, y, *columns, names, calibration, request)  # type: ignore[arg-type]
+
+
+def _of_columns(
+    x: Any,
+    y: Any,
+    bounds_x: Sequence[Limits],
+    bounds_y: Limits,
+    names: Sequence[str] | None,
+    calibration: Calibration,
+    request: Request,
+) -> Coefficients:
+    """Fit rows scaled from their bounds, with an intercept, and return to the columns' own units."""
+    table = pd.DataFrame(x)
+    if not table.shape[1]:
+        raise InputError("adassp: at least 1 predictor is needed, found 0.")
+    names = named(names, ["y", *(f"x{j + 1}" for j in range(table.shape[1]))])
+    columns = [y, *(table.iloc[:, j] for j in range(table.shape[1]))]
+    response, *inside = request.columns(columns, [bounds_y, *bounds_x], names)
+    ready = declared([(one.low, one.high) for one in inside], (response.low, response.high), intercept=True)
+    plain = np.column_stack([one.values for one in inside])
+    what = f"AdaSSP of {', '.join(names)}"
+    rows, scaled = ready.rows(plain), ready.response(plain, response.values)
+    fit = _fitted("AdaSSP", rows, scaled, ready.x_norm, 1.0, calibration, request, what)
+    first, slopes = ready.coefficients(fit.theta)
+    clipped = "for prediction; slopes of the columns as clipped to their bounds"
+    return Coefficients(
+        fit.method,
+        fit.theta,
+        fit.ridge,
+        fit.budget,
+        fit.reason,
+        (clipped, *fit.notes),
+        names=("Intercept", *names[1:]),
+        coefficients=np.array([first, *slopes]),
+        confidential=request.confidential,
+    )
 
 
 def _fitted(
@@ -142,17 +210,17 @@ def _fitted(
     x_norm: float,
     y_bound: float,
     calibration: Calibration,
-    price: RegressionPrice,
+    request: Request,
+    what: str | None = None,
 ) -> Fit:
     """Release the sums; AdaSSP releases the smallest eigenvalue before, and shares the budget by three, not two."""
-    request = Request(**price)
     adaptive = method == "AdaSSP"
     parts = 3 if adaptive else 2
-    budget = _checked_budget(request.budget, calibration, parts=parts)
+    budget = checked(request.budget, calibration, parts=parts)
     x, y = _checked(x, y, x_norm, y_bound)
-    sd = _sds(budget, calibration, x_norm, y_bound, parts=parts)
-    reason = NOT_SHOWN if calibration == "original" else None
-    source = request.source(method, reason=reason)
+    sd = noise_of(budget, calibration, x_norm, y_bound, parts=parts)
+    reason = request.reason or (NOT_SHOWN if calibration == "original" else None)
+    source = request.source(what or method, reason=reason)
     d, ridge = x.shape[1], 0.0
     if adaptive:
         smallest = float(np.linalg.eigvalsh(x.T @ x)[0])
@@ -167,56 +235,10 @@ def _fitted(
     return Fit(f"{method} {calibration}", theta, ridge, budget, reason, notes)
 
 
-@dataclass(frozen=True)
-class _Sds:
-    """Noise of the three releases, their sensitivities, and how many sds the eigenvalue is taken down."""
-
-    eigenvalue: float
-    gram: float
-    cross: float
-    moves: tuple[float, float]
-    caution: float
-
-
-def _sds(budget: Budget, calibration: Calibration, x_norm: float, y_bound: float, *, parts: int) -> _Sds:
-    unit = _unit(budget, calibration, parts)
-    replacing = budget.replacing
-    moves = (x_norm**2 * (math.sqrt(2) if replacing else 1.0), x_norm * y_bound * (2.0 if replacing else 1.0))
-    classical = 2 * math.log(1.25 * parts / budget.delta)
-    caution = math.sqrt(classical if calibration == "fixed" else math.log(2 * parts / budget.delta))
-    return _Sds(unit * x_norm**2, unit * moves[0], unit * moves[1], moves, caution)
-
-
-def _unit(budget: Budget, calibration: Calibration, parts: int) -> float:
-    """Return σ/Δ of each of so many releases."""
-    each = budget.part(1 / parts)
-    if calibration == "original":
-        return math.sqrt(math.log(2 / each.delta)) / each.epsilon
-    if calibration == "fixed":
-        return math.sqrt(2 * math.log(1.25 / each.delta)) / each.epsilon
-    if calibration == "analytic":
-        return Noise.of(each, 1.0).sd
-    # the product is rounded, and must not be rounded towards less noise
-    return math.sqrt(parts) * Noise.of(budget, 1.0).sd * (1 + 1e-12)
-
-
-def _release(x: Floats, y: Floats, sd: _Sds, source: Source) -> tuple[Floats, Floats]:
+def _release(x: Floats, y: Floats, sd: Sds, source: Source) -> tuple[Floats, Floats]:
     upper = np.triu_indices(x.shape[1])
     gram = symmetric(source.gaussian((x.T @ x)[upper], sd=sd.gram, sensitivity=sd.moves[0]))
     return gram, source.gaussian(x.T @ y, sd=sd.cross, sensitivity=sd.moves[1])
-
-
-def _checked_budget(budget: Budget, calibration: str, *, parts: int) -> Budget:
-    if budget.pure:
-        raise InputError("delta: must be between 0 and 1 for Gaussian noise, found 0.")
-    if calibration not in CALIBRATIONS:
-        raise InputError(f"calibration: must be one of {', '.join(CALIBRATIONS)}, found {calibration!r}.")
-    if calibration == "fixed" and budget.epsilon >= parts:
-        raise InputError(
-            f"epsilon: must be under {parts} with calibration fixed, found {budget.epsilon:g}; "
-            "the classical Gaussian mechanism is proved for parts under 1. Use calibration analytic."
-        )
-    return budget
 
 
 def _checked(x: Floats, y: Floats, x_norm: float, y_bound: float) -> tuple[Floats, Floats]:

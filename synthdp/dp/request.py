@@ -135,6 +135,8 @@ class Priced:
     budget: Budget
     reason: str | None
     notes: tuple[str, ...]
+    without_interval: str | None = None
+    """Why there is no interval, where a release never has one."""
 
     @property
     def epsilon(self) -> float | None:
@@ -172,6 +174,16 @@ class Priced:
         """Return what was released as a table."""
         raise NotImplementedError
 
+    def text(self) -> str:
+        """Return everything that may be published: what was released, its price, and what to know about it."""
+        body = self.table().to_string(float_format=lambda number: f"{number:.6g}", index_names=False)
+        absent = [f"  no interval: {self.without_interval}"] if self.without_interval else []
+        price, *notes = self._tail()
+        return "\n".join([self._headline(), *(f"  {line}" for line in body.splitlines()), price, *absent, *notes])
+
+    def _tail(self) -> list[str]:
+        return [f"  {self.guarantee()}", *(f"  note: {note}" for note in self.notes)]
+
     def _headline(self) -> str:
         return type(self).__name__
 
@@ -198,9 +210,6 @@ class _Result(Priced):
 
     def _headline(self) -> str:
         return f"{self.statistic}, {self.level:.0%} interval"
-
-    def _tail(self) -> list[str]:
-        return [f"  {self.guarantee()}", *(f"  note: {note}" for note in self.notes)]
 
 
 @dataclass(frozen=True, repr=False)

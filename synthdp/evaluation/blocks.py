@@ -125,7 +125,28 @@ class Curves:
     points: Mapping[str, Sequence[Sequence[float]]]
 
 
-Chart = Dots | Pairs | Forest | Outlines | Bars | Curves
+@dataclass(frozen=True)
+class Crowds:
+    """How many records of each group lie in each tile of a coarse grid over two keys, panel by panel.
+
+    Parameters
+    ----------
+    axes
+        The two keys; what values the tiles stand for is not part of it.
+    groups
+        The risk groups, those with the most look-alikes first.
+    panels
+        By the panel's name, of every group the counts of tiles, a row for each step of the second key.
+    """
+
+    title: str
+    axes: tuple[str, str]
+    groups: tuple[str, ...]
+    panels: Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
+    caption: str
+
+
+Chart = Dots | Pairs | Forest | Outlines | Bars | Curves | Crowds
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from synthdp.evaluation.blocks import (
     Bars,
+    Crowds,
     Curves,
     Dots,
     Forest,
@@ -17,7 +18,7 @@ from synthdp.evaluation.blocks import (
     number,
     percent,
 )
-from synthdp.report import plots
+from synthdp.report import crowds, plots
 from synthdp.report.plots import Figure
 
 ROW_LABEL = 26
@@ -42,6 +43,7 @@ def draw(chart: object) -> tuple[Figure, ...]:
 
 draw.register(Forest, plots.forest)
 draw.register(Bars, plots.bars)
+draw.register(Crowds, crowds.crowded)
 
 
 @draw.register

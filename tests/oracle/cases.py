@@ -349,9 +349,10 @@ def _ledger() -> dict[str, Any]:
     """Return what the ``dp`` commands say apart from their numbers, whose noise is secure and cannot be repeated."""
     found: dict[str, Any] = {}
     age = ("--column", "age", "--bounds", "18,90")
+    kids = ("--column", "kids", "--bounds", "0,20")
     book = ("--ledger", "book.ledger")
     asked = {
-        "mean": (*age, "--epsilon", "0.5", *book, "--cap", "12"),
+        "mean": (*age, "--epsilon", "0.5", *book, "--cap", "12", "--cap-delta", "1e-5"),
         "sum": (*age, "--epsilon", "0.5", *book),
         "variance": (*age, "--epsilon", "0.5", *book),
         "count": ("--column", "sex", "--epsilon", "0.5", *book, "--equals", "F"),
@@ -360,6 +361,8 @@ def _ledger() -> dict[str, Any]:
         "histogram": ("--column", "sex", "--levels", "F,M", "--epsilon", "0.5", *book),
         "cov": (*age, "--column", "kids", "--bounds", "0,20", "--epsilon", "0.5", *book),
         "ols": (*age, "--column", "kids", "--bounds", "0,20", "--epsilon", "0.5", *book),
+        "adassp": (*age, *kids, "--epsilon", "0.5", "--delta", "1e-6", *book),
+        "kmeans": (*age, *kids, "--clusters", "2", "--epsilon", "0.5", *book),
     }
     for name, options in asked.items():
         said = synthdp("dp", name, "survey.csv", *options, "--out", f"{name}.json")

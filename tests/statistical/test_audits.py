@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from reports.audits import study
-from reports.audits.study import planted
+from reports.audits.study import misused, planted
+from synthdp.dp.audited import algorithms
 from synthdp.privacy import mechanisms
 from synthdp.privacy.audit import judge
 from synthdp.privacy.audit.cases import shipped
@@ -35,6 +36,20 @@ def test_every_planted_mistake_is_found():
     assert not [verdict.name for verdict in verdicts if not verdict.broken]
 
 
+@pytest.mark.slow
+def test_algorithms_keep_their_promises_and_a_misused_one_does_not():
+    rng = np.random.default_rng(7)
+    assert not [verdict.name for verdict in judge(algorithms(), runs=8_000, rng=rng) if verdict.broken]
+    (verdict,) = judge(misused(), runs=12_000, rng=rng)
+    assert verdict.broken
+
+
+def test_algorithms_are_audited_with_safe_noise_too():
+    for case in algorithms(Secure()):
+        one, two = (case.mechanism(data, 2, np.random.default_rng(1)) for data in (case.first, case.second))
+        assert np.isfinite([*one, *two]).all()
+
+
 def test_secure_noise_leaves_out_what_it_refuses():
     missing = {case.name for case in shipped()} - {case.name for case in shipped(Secure())}
     assert missing == {"gamma (l2 noise)", "KNorm, l1 ball", "KNorm, linf ball"}
@@ -44,6 +59,7 @@ def test_secure_noise_leaves_out_what_it_refuses():
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "SECURE_SHARE", 4)
     monkeypatch.setattr(study, "planted", lambda: planted()[:2])
+    monkeypatch.setitem(study.TABLES, "algorithms", lambda: algorithms()[:1])
     results = study.STUDY.run(out=tmp_path, replications=4000, jobs=1)
     assert len(results["planted"]) == 2
     assert not any(row["refuted"] for row in results["simulated"] + results["secure"])

@@ -22,6 +22,7 @@ from synthdp.evaluation.blocks import (
 )
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measures import GATE, known, measure, pointing
+from synthdp.evaluation.risk.crowding import crowds
 from synthdp.evaluation.risk.intruders import Intruder
 
 Section = Mapping[str, Any]
@@ -157,7 +158,7 @@ def pointing_blocks(risk: Section | None, files: Comparison, *, before: Section)
         tables=(*_own_table(risk), *_likelihood(risk)),
         charts=_overview(risk, shown, len(files.original)),
     )
-    return beside, _by_group(shown, len(files.original)), overall, *_together(risk)
+    return beside, _by_group(shown, files), overall, *_together(risk)
 
 
 def _in_order() -> tuple[Any, ...]:
@@ -286,10 +287,11 @@ def _together(risk: Section | None) -> tuple[Block, ...]:
     return (Block("Together with earlier releases", words, tables=tables),)
 
 
-def _by_group(shown: Sections, records: int) -> Block:
-    """Return the charts by risk group and the table that holds the same figures."""
+def _by_group(shown: Sections, files: Comparison) -> Block:
+    """Return the charts by risk group and the table that holds the same figures, and where the groups lie."""
     if not shown:
         return Block("By risk group", "", absent="no identity attack was computed")
+    records = len(files.original)
     groups = _groups(shown)
     lines = {title: [_line(section, group, records) for group in groups] for title, section in shown.items()}
     charts = tuple(
@@ -303,7 +305,7 @@ def _by_group(shown: Sections, records: int) -> Block:
     )
     head = ("Risk group", "Attack", "Records", "Expected matches", "True matches", "Average chance")
     table = Table("Risk by group, before and after", head, rows, "llrrrr")
-    return Block("By risk group", "", tables=(table,), notes=(TIES,), charts=charts)
+    return Block("By risk group", "", tables=(table,), notes=(TIES,), charts=(*charts, *crowds(files)))
 
 
 def _groups(shown: Sections) -> list[str]:

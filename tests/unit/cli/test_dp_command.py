@@ -1,6 +1,7 @@
 """``synthdp dp``: releases by command, paid before they are made; what is refused costs nothing."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,76 @@ def test_every_statistic_releases_with_safe_noise(survey, args):
     assert "95% interval" in found.stdout
     assert "ε = 2" in found.stdout
     assert "not charged to any ledger" in found.stderr
+
+
+PAIR = ("--column", "income", "--bounds", "0,200000", *AGE)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("adassp", *PAIR, "--delta", "1e-6"), "AdaSSP analytic"),
+        (("adassp", *PAIR, "--delta", "1e-6", "--calibration", "joint", "--adjacency", "add_remove"), "AdaSSP joint"),
+        (("kmeans", *PAIR, "--clusters", "3"), "3 means"),
+        (("kmeans", *AGE, "--clusters", "2", "--rounds", "2", "--adjacency", "add_remove"), "2 means"),
+    ],
+)
+def test_what_has_no_interval_says_so_and_is_charged_once(survey, args, said):
+    book, out = survey.with_name("survey.ledger"), survey.with_name("released.json")
+    adjacency = args[args.index("--adjacency") + 1] if "--adjacency" in args else "replace"
+    terms = ("--ledger", book, "--cap", "3", "--cap-delta", "1e-5", "--out", out)
+    found = invoke(args[0], survey, *args[1:], *terms)
+    assert found.exit_code == 0, found.stderr
+    assert said in found.stdout.splitlines()[0]
+    assert "no interval: " in found.stdout
+    assert "% interval" not in found.stdout
+    assert f"ε = 2{', δ = 1e-06' if args[0] == 'adassp' else ''}, adjacency {adjacency}" in found.stdout
+    content = json.loads(out.read_text(encoding="utf-8"))
+    assert content["statistic"].startswith(said)
+    assert content["epsilon"] == 2
+    assert content["no_interval"]
+    assert "level" not in content
+    (entry,) = Ledger(book, fingerprint(survey)).account().entries
+    assert (entry.epsilon, entry.delta) == (2, 1e-6 if args[0] == "adassp" else 0)
+    assert entry.what == ("AdaSSP of income, age" if args[0] == "adassp" else f"{said} of {content_columns(content)}")
+
+
+def content_columns(content):
+    return ", ".join(name for name in content["terms"][0] if name not in ("cluster", "size"))
+
+
+def test_the_commands_give_what_the_python_calls_give(survey, monkeypatch):
+    frame = pd.read_csv(survey)
+    source = partial(Simulated, np.random.default_rng(5))
+    monkeypatch.setattr("synthdp.dp.request.Secure", lambda: Simulated(np.random.default_rng(5)))
+    common = {"bounds_x": [(18, 90)], "bounds_y": (0, 200000), "names": ["income", "age"], "adjacency": "replace"}
+    fit = dp.adassp(frame[["age"]], frame["income"], **common, epsilon=2.0, delta=1e-6, source=source())
+    assert invoke("adassp", survey, *PAIR, "--delta", "1e-6").stdout.strip() == fit.text()
+    limits, names = [(0, 200000), (18, 90)], ["income", "age"]
+    monkeypatch.setattr("synthdp.dp.request.Secure", lambda: Simulated(np.random.default_rng(5)))
+    again = Simulated(np.random.default_rng(5))
+    found = dp.kmeans([frame["income"], frame["age"]], 3, bounds=limits, names=names, epsilon=2.0, source=again)
+    assert invoke("kmeans", survey, *PAIR, "--clusters", "3").stdout.strip() == found.text()
+
+
+def test_help_has_examples():
+    for name in ("adassp", "kmeans"):
+        found = invoke(name, "--help")
+        assert found.exit_code == 0
+        assert f"synthdp dp {name} survey.csv" in found.stdout
+        assert "--level" not in found.stdout
+
+
+def test_noise_that_is_not_shown_to_be_enough_is_labelled_and_not_charged(survey):
+    original = ("adassp", survey, *PAIR, "--delta", "1e-6", "--calibration", "original")
+    found = invoke(*original)
+    assert "NonPrivate: the noise of Wang (2018) is less" in found.stdout
+    assert "ε = " not in found.stdout
+    book = survey.with_name("survey.ledger")
+    refused = invoke(*original, "--ledger", book, "--cap", "3", "--cap-delta", "1e-5")
+    assert refused.exit_code == 2
+    assert "cannot be charged to a ledger" in refused.stderr
+    assert Ledger(book, fingerprint(survey)).account().entries == ()
 
 
 def test_clipping_is_said_to_the_curator_only(survey):
@@ -132,6 +203,18 @@ def test_bad_input_costs_nothing(survey):
         (("cov", *AGE, "--column", "income"), "--bounds: give one LOW,HIGH for each of 2 columns, found 1."),
         (("histogram", "--column", "age", "--edges", "1,x", "--epsilon", "1"), "--edges: must be numbers separated"),
         (("mean", "--column", "sex", "--bounds", "0,1", "--epsilon", "1"), "sex: must be numbers."),
+        (("adassp", *PAIR, "--delta", "0"), "delta: must be between 0 and 1 for Gaussian noise, found 0."),
+        (("adassp", *AGE, "--delta", "1e-6"), "adassp: at least 1 predictor is needed, found 0."),
+        (("adassp", *PAIR, "--delta", "1e-6", "--calibration", "own"), "calibration: must be one of original, fixed"),
+        (("adassp", *AGE, "--column", "sex", "--bounds", "0,1", "--delta", "1e-6"), "sex: must be numbers."),
+        (
+            ("adassp", *AGE, "--column", "income", "--delta", "1e-6"),
+            "--bounds: give one LOW,HIGH for each of 2 columns",
+        ),
+        (("kmeans", *AGE, *AGE[:4], "--clusters", "2"), "--column age: is given twice."),
+        (("kmeans", *AGE, "--clusters", "0"), "kmeans: needs a column, a cluster and a round, found 1, 0, 5."),
+        (("kmeans", *AGE, "--clusters", "2", "--rounds", "0"), "kmeans: needs a column, a cluster and a round"),
+        (("kmeans", *AGE, "--column", "agee", "--bounds", "0,1", "--clusters", "2"), "did you mean age?"),
     ],
 )
 def test_refusals(survey, args, sentence):

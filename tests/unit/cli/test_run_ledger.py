@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from synthdp import pipeline, release
 from synthdp.cli import app
-from synthdp.cli.private import UNCHARGED
+from synthdp.cli.paying import UNCHARGED
 from synthdp.config import load
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds

@@ -308,6 +308,7 @@ def test_a_synthesizer_may_be_any_object():
         ({"a": "nothing/*.csv"}, {}, r"methods\.a: no file matches nothing/\*\.csv"),
         ({"a": ["x.csv", 3]}, {}, r"methods\.a: files must be paths or tables"),
         ({"a": {"files": "x", "kind": 1}}, {}, r"methods\.a: files take rows \(aligned or none\) and design"),
+        ({"a": {"files": "x", "design": {"proper": True}}}, {}, r"methods\.a\.design: must be a synthdp\.synthesis"),
         ({"": "mi"}, {}, "methods: a name must be printable text"),
         ({"a": "mi"}, {"seeds": 0}, "seeds: must be how many"),
         ({"a": "mi"}, {"seeds": [1, 1]}, "seeds: must be how many"),

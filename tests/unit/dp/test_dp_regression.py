@@ -8,7 +8,7 @@ from shared_data import SHARED
 
 from synthdp import dp
 from synthdp.dp.declarations import Budget
-from synthdp.dp.regression import _sds, _unit
+from synthdp.dp.gram_noise import noise_of, unit_sd
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.privacy.mechanisms.additive import exact_delta
@@ -76,7 +76,7 @@ class TestSensitivity:
 
     @pytest.mark.parametrize(("adjacency", "moves"), [("add_remove", (4, 6)), ("replace", (4 * np.sqrt(2), 12))])
     def test_they_scale_with_the_bounds(self, adjacency, moves):
-        found = _sds(Budget(1.0, 1e-6, adjacency), "analytic", 2.0, 3.0, parts=3)
+        found = noise_of(Budget(1.0, 1e-6, adjacency), "analytic", 2.0, 3.0, parts=3)
         assert found.moves == pytest.approx(moves)
         assert found.eigenvalue / found.gram == pytest.approx(4 / moves[0])
 
@@ -84,13 +84,13 @@ class TestSensitivity:
 class TestCalibration:
     def test_formulas(self):
         budget = Budget(0.9, 1e-6)
-        assert _unit(budget, "original", 3) == pytest.approx(np.sqrt(np.log(6 / 1e-6)) / 0.3)
-        assert _unit(budget, "fixed", 3) == pytest.approx(np.sqrt(2 * np.log(3.75 / 1e-6)) / 0.3)
+        assert unit_sd(budget, "original", 3) == pytest.approx(np.sqrt(np.log(6 / 1e-6)) / 0.3)
+        assert unit_sd(budget, "fixed", 3) == pytest.approx(np.sqrt(2 * np.log(3.75 / 1e-6)) / 0.3)
 
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.9])
     def test_less_noise_from_step_to_step_and_still_private(self, epsilon):
         budget = Budget(epsilon, 1e-6)
-        fixed, analytic, joint = (_unit(budget, kind, 3) for kind in ("fixed", "analytic", "joint"))
+        fixed, analytic, joint = (unit_sd(budget, kind, 3) for kind in ("fixed", "analytic", "joint"))
         assert joint < analytic < fixed
         assert exact_delta(analytic, epsilon / 3) <= 1e-6 / 3
         assert exact_delta(joint / np.sqrt(3), epsilon) <= 1e-6
@@ -98,7 +98,7 @@ class TestCalibration:
 
     def test_original_is_less_than_the_mechanism_needs(self):
         # at large epsilon the published constant misses delta outright, so no epsilon may be shown for it
-        assert exact_delta(_unit(Budget(9.0, 1e-6), "original", 3), 3.0) > 1e-6 / 3
+        assert exact_delta(unit_sd(Budget(9.0, 1e-6), "original", 3), 3.0) > 1e-6 / 3
         x, y = rows()
         fit = dp.adassp(x, y, x_norm=1, y_bound=1, epsilon=1, delta=1e-6, calibration="original", source=source(1))
         assert fit.epsilon is None
@@ -267,3 +267,43 @@ def test_study_says_which_file_is_missing(tmp_path):
 
     with pytest.raises(InputError, match=r"uci/wine.csv.gz is not there"):
         load(tmp_path, "wine")
+
+
+class TestColumns:
+    """AdaSSP of columns in their own units."""
+
+    OWN = {"bounds_x": [(0, 10), (-5, 5)], "bounds_y": (0, 100), "epsilon": 1, "delta": 1e-6}  # noqa: RUF012
+
+    def test_it_is_the_fit_of_scaled_rows_taken_back(self):
+        rng = np.random.default_rng(3)
+        x = np.column_stack([rng.uniform(0, 10, 400), rng.uniform(-5, 5, 400)])
+        y = 20 + 4 * x[:, 0] - 2 * x[:, 1] + rng.normal(0, 1, 400)
+        found = dp.adassp(x, y, **self.OWN, source=source(7))
+        ready = dp.declared(self.OWN["bounds_x"], self.OWN["bounds_y"], intercept=True)
+        price = {"x_norm": ready.x_norm, "y_bound": 1.0, "epsilon": 1, "delta": 1e-6}
+        plain = dp.adassp(ready.rows(x), ready.response(x, y), **price, source=source(7))
+        np.testing.assert_array_equal(found.theta, plain.theta)
+        first, slopes = ready.coefficients(plain.theta)
+        np.testing.assert_allclose(found.coefficients, [first, *slopes], rtol=1e-12)
+        assert found.names == ("Intercept", "x1", "x2")
+        np.testing.assert_allclose(found.table()["estimate"], found.coefficients)
+
+    def test_without_noise_it_is_a_ridge_regression_by_hand(self):
+        rng = np.random.default_rng(4)
+        x, y = rng.uniform(0, 10, (300, 1)), rng.uniform(0, 100, 300)
+        found = dp.adassp(x, y, bounds_x=[(0, 10)], bounds_y=(0, 100), epsilon=1, delta=1e-6, source=Silent())
+        rows = np.column_stack([np.ones(300), (x[:, 0] - 5) / 5])
+        theta = np.linalg.solve(rows.T @ rows + found.ridge * np.eye(2), rows.T @ ((y - 50) / 50))
+        slope = theta[1] * 50 / 5
+        np.testing.assert_allclose(found.coefficients, [50 + 50 * theta[0] - slope * 5, slope], rtol=1e-9)
+
+    def test_bounds_from_the_data_void_the_promise(self):
+        x = np.linspace(0, 1, 50)[:, None]
+        found = dp.adassp(x, x[:, 0], bounds_x=["data"], bounds_y=(0, 1), epsilon=1, delta=1e-6, source=source(1))
+        assert found.epsilon is None
+        assert "NonPrivate: the bounds were taken from the data" in found.text()
+
+    @pytest.mark.parametrize("given", [{}, {"x_norm": 1}, {"x_norm": 1, "y_bound": 1, "bounds_y": (0, 1)}])
+    def test_one_way_of_saying_what_is_possible(self, given):
+        with pytest.raises(InputError, match="give x_norm and y_bound for rows in a ball, or bounds_x and bounds_y"):
+            dp.adassp(np.zeros((9, 1)), np.zeros(9), **given, epsilon=1, delta=1e-6)

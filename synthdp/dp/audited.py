@@ -1,0 +1,104 @@
+"""Cases for the auditor: whole algorithms, k-means and AdaSSP, on neighbouring files that are hard for them.
+
+Mechanisms have theirs in `synthdp.privacy.audit.cases`. What an algorithm adds is that it releases several times and
+chooses what to ask next by what it was told, so that the sum of its parts is what has to be audited.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from synthdp.dp.gram_noise import Calibration
+from synthdp.dp.kmeans import kmeans
+from synthdp.dp.regression import adassp
+from synthdp.privacy.audit.cases import Case
+from synthdp.privacy.audit.runs import Sampler, repeated
+from synthdp.privacy.guarantees import Adjacency
+from synthdp.privacy.mechanisms import Simulated, Source
+from synthdp.privacy.tradeoff.curves import approximate, pure
+
+EPSILON = 1.0
+DELTA = 1e-3
+OTHERS = 60
+# one call per run, and each draws many times
+COST = 8.0
+
+
+def clustered(source: Source | None, *, rounds: int, adjacency: Adjacency, epsilon: float = EPSILON) -> Sampler:
+    """Return k-means on one column in [−1, 1], told by the one number that speaks most for the record on the right.
+
+    The auditor knows both files, and so what sizes and sums would be without noise. The logarithm of the ratio of two
+    Laplace densities is linear between their centres and flat beyond: sizes and sums are clipped there, and added.
+    """
+
+    def once(data: Any, rng: np.random.Generator) -> Any:
+        found = kmeans(
+            [data],
+            2,
+            bounds=[(-1, 1)],
+            rounds=rounds,
+            epsilon=epsilon,
+            adjacency=adjacency,
+            source=source if source is not None else Simulated(rng),
+        )
+        left, right = np.argsort(found.centres[:, 0])
+        sizes, sums = found.sizes, found.sizes * found.centres[:, 0]
+        half = OTHERS / 2
+        more = np.clip(sizes[right] - half, 0, 1) - np.clip(sizes[left] - half, 0, 1)
+        return float(more + np.clip(sums[right] - half / 2, 0, 1) + np.clip(sums[left] + half / 2, -1, 0))
+
+    return repeated(once)
+
+
+def regressed(source: Source | None, *, calibration: Calibration, adjacency: Adjacency) -> Sampler:
+    """Return AdaSSP on one predictor, with its ridge."""
+
+    def once(data: Any, rng: np.random.Generator) -> Any:
+        x, y = np.asarray(data, dtype=np.float64).T
+        fit = adassp(
+            x[:, None],
+            y,
+            x_norm=1.0,
+            y_bound=1.0,
+            epsilon=EPSILON,
+            delta=DELTA,
+            calibration=calibration,
+            adjacency=adjacency,
+            source=source if source is not None else Simulated(rng),
+        )
+        return [*fit.theta, fit.ridge]
+
+    return repeated(once)
+
+
+def algorithms(source: Source | None = None) -> tuple[Case, ...]:
+    """Return the cases; noise comes from ``source``, seeded numpy noise from the auditor's generator when absent."""
+    # one record crosses from one cluster to the other, as far as the bounds allow
+    sides = np.repeat([-0.5, 0.5], OTHERS // 2)
+    left, right = np.append(sides, -1.0), np.append(sides, 1.0)
+    # the one record that says anything of the slope, and its reverse; or is not there
+    quiet = np.zeros((OTHERS, 2))
+    rising, falling = np.vstack([quiet, [1.0, 1.0]]), np.vstack([quiet, [1.0, -1.0]])
+    added: tuple[tuple[Adjacency, Any], ...] = (("replace", falling), ("add_remove", quiet))
+    calibrations: tuple[Calibration, ...] = ("analytic", "joint")
+    promise, approximately = pure(EPSILON), approximate(EPSILON, DELTA)
+    return (
+        Case("k-means, 1 round", clustered(source, rounds=1, adjacency="replace"), left, right, promise, cost=COST),
+        Case("k-means, 3 rounds", clustered(source, rounds=3, adjacency="replace"), left, right, promise, cost=COST),
+        Case(
+            "k-means, add_remove", clustered(source, rounds=1, adjacency="add_remove"), sides, right, promise, cost=COST
+        ),
+        *(
+            Case(
+                f"AdaSSP {calibration}, {adjacency}",
+                regressed(source, calibration=calibration, adjacency=adjacency),
+                first,
+                rising,
+                approximately,
+                DELTA,
+                cost=COST,
+            )
+            for calibration in calibrations
+            for adjacency, first in added
+        ),
+    )
