@@ -30,7 +30,12 @@ REPLACED: Mapping[Method, tuple[int, int]] = {
 MANY_LONELY = 0.01
 LITTLE = 50  # values of the source for each of the function: what is told is lost among them
 COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
-UNITS = {"household": "households", "person": "people with several records", "institution": "schools, clinics or firms"}
+UNITS = {
+    "household": "households",
+    "person": "people with several records",
+    "institution": "schools, clinics or firms",
+    "group": "groups of records",
+}
 
 
 def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:

@@ -23,6 +23,7 @@ ACCOUNT_DIGITS = 8
 MANY_RECORDS = 200
 FEW_NAMES = 5
 MOST_SIZES = 30
+MOST_SEXES = 6  # more are the answers to a question about it
 LAST_GRADE = (14, 25)
 MOMENT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 DAY = r"^\d{4}-\d{2}-\d{2}$"
@@ -40,6 +41,10 @@ def why(series: pd.Series, name: str, label: str = "") -> str | None:
     named = names.is_identifier(name, label)
     if named and distinct >= NEARLY_UNIQUE and _discrete(present):
         return f"the name says so, and {distinct:.0%} of its values are distinct"
+    if names.is_number_of_person(name) and present.nunique() > FEWEST_RECORDS and _discrete(present):
+        return f"the name says that it numbers people, {present.nunique()} of them"
+    if names.means(name, vocabulary.PERSONS) and len(present) >= FEWEST_RECORDS and distinct >= UNIQUE:
+        return f"the name says so, and {distinct:.0%} of its values are distinct" if _discrete(present) else None
     if pd.api.types.is_bool_dtype(present) or pd.api.types.is_datetime64_any_dtype(present):
         return None
     if names.is_person_name(name) and present.nunique() > FEW_NAMES:
@@ -127,9 +132,11 @@ def find_keys(
     topics = {name: topic for name, topic in topics.items() if name not in items}
     topics |= {name: "education" for name in candidates if name not in topics and _years_of_school(frame[name], name)}
     topics |= families.siblings([name for name in candidates if name not in items], topics)
+    topics |= families.indicators(frame[list(candidates)], topics)
     topics |= {name: "birth" for name in candidates if name not in topics and _day(frame[name])}
     topics |= {name: "household" for name in candidates if name not in topics and _size(frame, name, topics)}
     topics = {name: topic for name, topic in topics.items() if topic != "place" or not _measured(frame[name], name)}
+    topics = {name: topic for name, topic in topics.items() if topic != "sex" or frame[name].nunique() <= MOST_SEXES}
     known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
     if known:
         by = {name: "label" if not said[name] and labels.get(name) else "name" for name in known}
