@@ -33,7 +33,7 @@ def example(columns: Sequence[Guess]) -> list[str]:
 
 
 def _usable(guess: Guess) -> bool:
-    """Return whether a column may stand in a formula: released, no part of the design, with a name that can be quoted."""
+    """Return whether a column may stand in a formula: released, no part of the design, with a name to quote."""
     released = guess.role in (Role.REPLACE, Role.KEEP) and not guess.technical
     named = guess.name.isprintable() and not set(guess.name) & QUOTES
     return released and named and not guess.constant and guess.kind not in (None, Kind.DATE)
