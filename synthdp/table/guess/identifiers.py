@@ -25,6 +25,8 @@ FEW_NAMES = 5
 MOST_SIZES = 30
 MOST_SEXES = 6  # more are the answers to a question about it
 LAST_GRADE = (14, 25)
+LOWER_GRADE = 8
+TUMOUR_GRADES = 5
 MOMENT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 DAY = r"^\d{4}-\d{2}-\d{2}$"
 
@@ -160,10 +162,18 @@ def _day(series: pd.Series) -> bool:
 
 
 def _years_of_school(series: pd.Series, name: str) -> bool:
-    """Return whether ``grade`` is the highest one reached: of tumours and of exams there are fewer."""
-    if names.plain(name) not in ("grade", "grades", "hgc") or not pd.api.types.is_numeric_dtype(series):
+    """Return whether ``grade`` is one of a school, reached or attended: of tumours and of exams there are fewer."""
+    if names.plain(name) not in ("grade", "grades", "hgc"):
         return False
-    return bool((series.dropna() % 1 == 0).all()) and LAST_GRADE[0] <= float(series.max()) <= LAST_GRADE[1]
+    found = pd.to_numeric(pd.Series(series.dropna().unique()), errors="coerce").dropna()
+    if not pd.api.types.is_numeric_dtype(series):
+        # beside numbers of classes a word or two may stand: other, ungraded
+        few = len(found) >= series.nunique() - 2 and len(found) > 1
+        return few and LOWER_GRADE <= float(found.max()) <= LAST_GRADE[1]
+    whole = bool((found % 1 == 0).all()) and len(found) > 1
+    reached = LAST_GRADE[0] <= float(found.max()) <= LAST_GRADE[1]
+    attended = float(found.min()) > TUMOUR_GRADES and LOWER_GRADE <= float(found.max()) < LAST_GRADE[0]
+    return whole and (reached or attended)
 
 
 def _size(frame: pd.DataFrame, name: str, topics: Mapping[str, str]) -> bool:

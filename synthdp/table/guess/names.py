@@ -59,6 +59,8 @@ def topic(name: str, label: str = "") -> str | None:
     of_pieces = next((topic for topic in known.KEYS if any(known.STEMS.get(part) == topic for part in found)), None)
     if (of_words or of_pieces) == "birth" and set(found) & known.AT_BIRTH:
         return None
+    if (of_words or of_pieces) in known.SPENT and set(words(name)) & known.SPANS:
+        return None
     if of_words or of_pieces:
         return of_words or of_pieces
     halves = [(together[:size], together[size:]) for size in range(1, len(together))]
@@ -118,11 +120,16 @@ def _split(word: str, most: int, before: str = "") -> tuple[str, ...] | None:
         if size == 1:
             # a letter stands in front (xage), or after a stem that is none by chance (educb)
             after = before in known.STEMS and (len(before) >= LONG_STEM or before in known.LETTERS_AFTER)
-            fits = not before or (len(word) == 1 and after)
+            fits = not before or (len(word) == 1 and after) or (len(before) == 1 and _stands(word[1:]))
         rest = _split(word[size:], most - 1, part) if fits else None
         if rest is not None:
             return (part, *rest)
     return None
+
+
+def _stands(rest: str) -> bool:
+    """Return whether two letters may stand before a piece: dykids, a dummy for young kids."""
+    return rest in known.STEMS and len(rest) >= LONG_STEM
 
 
 def _topic_of_label(label: str) -> str | None:
@@ -150,7 +157,7 @@ def is_identifier(name: str, label: str = "") -> bool:
 def is_number_of_person(name: str) -> bool:
     """Return whether a name says that people are numbered: ``id`` or ``person_id``, not ``school_id``."""
     some = words(name)
-    return bool(some) and some[-1] in known.PERSON_NUMBERS and not is_institution(name, numbered=False)
+    return bool(some) and some[-1] in known.PERSON_NUMBERS and set(some[:-1]) <= known.PERSONS
 
 
 def is_unordered(name: str, label: str = "") -> bool:

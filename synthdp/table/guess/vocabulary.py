@@ -142,7 +142,8 @@ VETOES = _set(
 # a name with one of these is an opinion about it, a score or a price
 NAME_VETOES = _set(
     "satisfaction satisfied satisf attitude attitudes opinion ideal desired expected preferred trust involvement score "
-    "scores test cost costs price prices quality zufriedenheit gpa hike raise"
+    "scores test cost costs price prices quality zufriedenheit gpa hike raise "
+    "pct percent percentage prop proportion ratio avg mean median"
 )
 # in labels these mean too many other things
 VAGUE = _set(
@@ -171,6 +172,9 @@ PERSON_NAMES = _set(
 PERSON_NUMBERS = _set("id ids uid pid caseid respid respondentid subjectid studyid recordid patientid personid idnr")
 # what is measured at a birth tells less of somebody than when it was
 AT_BIRTH = _set("weight wt wgt wght gm oz lbs grams control defect defects length outcome")
+# hours of television on a school day are not about the school
+SPENT = frozenset({"education", "place", "occupation", "household"})
+SPANS = _set("hours hrs minutes mins per night nights days")
 WHOSE_NAME = _set("first last given family middle maiden full patient person respondent student")
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # how long something has lasted has an order, whatever it is (yrsmarr)
@@ -231,7 +235,8 @@ HOUSEHOLDS = _set(
 # where people are together: with a number, these are clusters
 INSTITUTIONS = _set(
     "school class classroom teacher hospital clinic doctor physician firm company enterprise employer plant village "
-    "site center centre ward interviewer practice provider litter schule klasse betrieb ecole escuela scuola"
+    "site center centre ward sch schl hosp dept course team store branch "
+    "professor prof interviewer practice provider litter schule klasse betrieb ecole escuela scuola"
 )
 NUMBERS = _set("nr no num number id code idnr nummer numero")
 PERSONS = _set(
