@@ -17,6 +17,7 @@ NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
 # what makes a column coarser before anything else happens, in the order it is done
 COARSENINGS = ("recode", "bottomcode", "topcode", "round", "rare")
 NUMERIC_COARSENINGS = ("bottomcode", "topcode", "round")
+MOST_EXCEPTIONS = 0.05  # of the records to which a column does not apply: more are no slips
 NOT_DERIVED = ("bounds", "bounds_from", "keep_anyway", "applies_when", *COARSENINGS)
 
 
@@ -88,6 +89,9 @@ class Variable(Settings):
     applies_when
         A condition over other released columns, such as ``employed == 'YES'``, without which the column has no value
         (a question that was not asked). True of the data, as they are after coarsening, and of every copy.
+    applies_exceptions
+        Which share of the records to which the column does not apply may have a value all the same; those values are
+        taken for missing before anything else happens, and a larger share is an error.
     keep_anyway
         Keeps a column although it gives a replaced one away (see ``synthdp.table.relations``).
 
@@ -113,6 +117,7 @@ class Variable(Settings):
     round: Step | None = None
     rare: int | None = Field(default=None, ge=2)
     applies_when: str | None = None
+    applies_exceptions: FiniteFloat = Field(default=0.0, ge=0, le=MOST_EXCEPTIONS)
     keep_anyway: bool = False
 
     @field_validator("round", mode="before")
@@ -142,6 +147,12 @@ class Variable(Settings):
                 raise ValueError("transform is not for derived columns; they follow from their formula")
             if self.kind is Kind.DATE:
                 raise ValueError("a derived column has numbers or levels, not dates")
+        return self
+
+    @model_validator(mode="after")
+    def _excepted(self) -> Self:
+        if self.applies_exceptions and self.applies_when is None:
+            raise ValueError("applies_exceptions are those to applies_when; write that too")
         return self
 
     @model_validator(mode="after")
@@ -219,6 +230,7 @@ class Column(Settings):
     coarsened: tuple[str, ...] = ()
     period: Period | None = None
     applies_when: str | None = None
+    applies_exceptions: float = 0.0
     applies_through: tuple["Column", ...] = ()
     keep_anyway: bool = False
     design: Design | None = None

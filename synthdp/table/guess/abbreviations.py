@@ -19,7 +19,7 @@ SHORTENED: Mapping[str, str] = {
         "neighborhood metropolitan",
         "education": "education schooling qualification university college",
         "marital": "marital married divorced widowed separated",
-        "occupation": "occupation occupational industry industrial profession manufacturing employer",
+        "occupation": "occupation occupational industry industrial profession manufacturing",
         "household": "household children siblings dependents family",
         "income": "income earnings salary wages",
         "disability": "disability disabled",

@@ -95,7 +95,7 @@ def _of_numbers(values: Floats, name: str, label: str) -> Nature:
         and not (_years(found) or _falling(found, counts))
     ):
         return Nature(Kind.NOMINAL, f"{len(found)} whole numbers, taken for codes without an order because of the name")
-    if whole and _digits_of_codes(found, counts):
+    if whole and not names.is_amount(name) and _digits_of_codes(found, counts):
         why = "of many digits, heaped on a few that are not round: taken for codes without an order"
         return Nature(
             Kind.NOMINAL, f"{len(found)} whole numbers {why}", doubt="codes, or amounts? Say kind: continuous."

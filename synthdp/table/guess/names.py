@@ -109,7 +109,7 @@ def pieces(word: str) -> tuple[str, ...]:
     return ()
 
 
-def _split(word: str, most: int, before: str = "") -> tuple[str, ...] | None:
+def _split(word: str, most: int, before: str = "", *, first: bool = True) -> tuple[str, ...] | None:
     if not word:
         return ()
     if most == 0:
@@ -119,9 +119,10 @@ def _split(word: str, most: int, before: str = "") -> tuple[str, ...] | None:
         fits = part in known.STEMS or part in known.BESIDE
         if size == 1:
             # a letter stands in front (xage), or after a stem that is none by chance (educb)
-            after = before in known.STEMS and (len(before) >= LONG_STEM or before in known.LETTERS_AFTER)
+            long = len(before) >= LONG_STEM or before in known.LETTERS_AFTER or not first
+            after = before in known.STEMS and long
             fits = not before or (len(word) == 1 and after) or (len(before) == 1 and _stands(word[1:]))
-        rest = _split(word[size:], most - 1, part) if fits else None
+        rest = _split(word[size:], most - 1, part, first=not before) if fits else None
         if rest is not None:
             return (part, *rest)
     return None
@@ -142,6 +143,8 @@ def _topic_of_label(label: str) -> str | None:
     if telling & known.PLACES:
         return "place"
     spelled = next((topic for topic, some in known.KEYS.items() if some & telling), None)
+    if spelled == "birth" and telling & known.AT_BIRTH:
+        return None
     return spelled or abbreviations.of_label(label)
 
 
@@ -214,6 +217,11 @@ def is_institution(name: str, *, numbered: bool) -> bool:
     beside = beside or any(word.endswith(("id", "nr")) for word in whole)
     stems = {word.removesuffix(end) for word in whole for end in ("id", "nr", "no", "num", "code")} | set(some)
     return bool(stems & known.INSTITUTIONS) and (bool(beside) or not numbered)
+
+
+def is_amount(name: str) -> bool:
+    """Return whether a name says that its numbers count or measure: a size, a level."""
+    return bool(set(words(name)) & (known.ORDERED | known.SIZES | known.AMOUNTS))
 
 
 def is_month(name: str, label: str = "") -> bool:

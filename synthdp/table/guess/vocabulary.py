@@ -118,7 +118,9 @@ BESIDE = _set(
     "quint quintile perc pct ntile band bracket brk class range fthr mthr grand step own self respondent nev never coll"
 )
 # whose something is, and what is then short enough to mean other things by itself (momed, husemp)
-RELATIVES = _set("mom mum moth mother mthr dad fath father fthr hus husb husband wife wif sp spouse par parent fam")
+RELATIVES = _set(
+    "college mom mum moth mother mthr dad fath father fthr hus husb husband wife wif sp spouse par parent fam"
+)
 OF_RELATIVES: Mapping[str, str] = _by_word(
     {"education": "ed edu educ hgc coll hs", "income": "i inc y", "household": "size sz siz", "birth": "yob born"}
 )
@@ -186,7 +188,8 @@ MEASURES = _set(
     "length size count type status date time rate rating age year years score amount total balance plan service use "
     "usage level category class group change source kind mode method frequency"
 )
-COORDINATES = _set("latitude longitude lat lon lng")
+COORDINATES = _set("latitude longitude lat lon lng long")
+LATITUDES, LONGITUDES = _set("lat latitude"), _set("long lon lng longitude")
 # how many live in a place has an order, though it is a key as the place is
 SIZES = _set("population popul placesize inhabitants einwohner latitude longitude")
 UNORDERED_WORDS = _set(
@@ -197,6 +200,7 @@ UNORDERED_WORDS = _set(
 )
 # numbers of these have an order, whatever stands beside (JobLevel)
 ORDERED = _set("level rank rating prestige score stufe niveau nivel prestg")
+AMOUNTS = _set("size count amount total enrollment enrolment balance limit sum days hours minutes")
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
 # a label with one of these says that numbers are codes
 CODE_LABELS = _set("code codes digit type category classification industry occupation nationality relationship")
