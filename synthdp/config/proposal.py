@@ -240,7 +240,7 @@ def _without_codes(
 
 
 def _condition(guesses: dict[str, Guess], data: Microdata, skip: Skip) -> None:
-    """Let a column apply only where its skip says so, if that is true of nearly every record and ``check`` accepts it."""
+    """Let a column apply only where its skip says so, if that is nearly always true and ``check`` accepts it."""
     if guesses[skip.column].role not in (Role.KEEP, Role.REPLACE):
         return
     slips = missing.MOST_EXCEPTIONS if skip.exceptions else 0.0

@@ -401,7 +401,14 @@ def test_a_skip_with_exceptions_is_told_with_their_number():
     skip = missing.find_skips(frame, ["asked"])["x"]
     assert (skip.records, skip.exceptions) == (1000, 2)
     text = to_yaml(propose(frame), "x.csv")
-    assert "# once those are corrected: applies_when: \"asked != 'NO'\"" in text
+    assert "the values of those 2 records are taken for missing, as slips are" in text
+    written = yaml.load(text, Loader)["variables"]["x"]
+    assert (written["applies_when"], written["applies_exceptions"]) == ("asked != 'NO'", missing.MOST_EXCEPTIONS)
+    # sex is replaced, so that a kept column cannot depend on it, and the skip stays a comment
+    many = np.where(np.isfinite(values), RNG.normal(size=1300), np.nan)
+    told = pd.DataFrame({"sex": np.where(asked == "NO", "M", "F"), "x": many, "age": frame["age"]})
+    text = to_yaml(propose(told), "x.csv")
+    assert "# once those are corrected: applies_when: \"sex != 'M'\"" in text
     assert "applies_when" not in yaml.load(text, Loader)["variables"]["x"]
 
 
