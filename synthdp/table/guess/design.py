@@ -226,5 +226,13 @@ def _alike(frame: pd.DataFrame, name: str, codes: Codes) -> int:
         changes = values[1:] != values[:-1]
         if other == name or (same & changes).any() or frame[other].nunique() < 2:
             continue
-        found += int(_runs(values)) > BACK_AND_FORTH * frame[other].nunique()
+        found += not _follows(frame[other].iloc[order], values)
     return found
+
+
+def _follows(series: pd.Series, codes: Codes) -> bool:
+    """Return whether values only rise or only fall; texts, whether hardly one comes back."""
+    if not pd.api.types.is_numeric_dtype(series):
+        return _runs(codes) <= BACK_AND_FORTH * series.nunique()
+    steps = np.diff(series.dropna().to_numpy(np.float64))
+    return bool((steps >= 0).all() or (steps <= 0).all())

@@ -26,7 +26,8 @@ def guess_of(proposal: Proposal, name: str):
     ("name", "topic"),
     [
         ("mrtl", "marital"), ("ethn", "origin"), ("momed", "education"), ("husEd", "education"),
-        ("dykids", "household"), ("famincr", "income"), ("collegeed", "education"), ("afam", "origin"), ("area_code", "place"),
+        ("dykids", "household"), ("famincr", "income"), ("collegeed", "education"), ("afam", "origin"),
+        ("area_code", "place"),
         ("BirthWeightGm", None), ("birth_year", "birth"), ("hours_tv_per_school_day", None), ("deduct", None),
         ("pct_black", None), ("count", None), ("mean_income", None),
     ],
