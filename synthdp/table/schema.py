@@ -5,7 +5,16 @@ from enum import StrEnum
 from math import inf
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 Level = bool | int | float | str
 Transform = Literal["none", "log"] | Annotated[float, Field(gt=0)]
@@ -174,6 +183,14 @@ class Variable(Settings):
         if self.rare is not None and self.kind not in (None, Kind.NOMINAL, Kind.ORDINAL):
             raise ValueError(f"rare is for nominal and ordinal columns, this one is {self.kind}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Return the settings without exceptions where there are none: manifests are as they were before."""
+        found: dict[str, object] = write(self)
+        if not self.applies_exceptions:
+            found.pop("applies_exceptions", None)
+        return found
 
     @property
     def period(self) -> Period | None:

@@ -557,7 +557,8 @@ def test_sd2011():
     assert by["ymarr"] == "marital"
     assert proposal.skips["wkabintdur"].exceptions == 0
     assert found["wkabintdur"].applies_when == "wkabint != 'NO' or isnull(wkabint)"
-    assert found["nociga"].applies_when is None
+    assert found["nociga"].applies_when == "smoke != 'NO'"
+    assert found["nociga"].applies_exceptions == missing.MOST_EXCEPTIONS
     assert {guess.name for guess in proposal.having(Role.REPLACE)} == {"sex", "age", "placesize", "region"}
     assert all(found[name].key for name in ("edu", "socprof", "income", "marital"))
     assert {"weight", "height"} <= set(proposal.asked)
