@@ -32,6 +32,7 @@ _SCALES = (
     "no|no opinion;don't know;not sure;unsure;maybe|yes",
     "small|medium|large|very large",
     "first|second|third|fourth|fifth",
+    "i|ii|iii|iv|v",
     "trifft nicht zu;stimme nicht zu|trifft eher nicht zu;stimme eher nicht zu|teils teils;teils/teils|"
     "trifft eher zu;stimme eher zu|trifft zu;stimme zu",
     "nie|selten|manchmal|oft;häufig|immer",

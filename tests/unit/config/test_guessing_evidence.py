@@ -111,6 +111,7 @@ def test_years_of_two_digits_have_no_missing_code():
         ["1", "2-3", "4-6", "7+"],
         ["Below_College", "College", "Bachelor", "Master", "Doctor"],
         ["poor", "average", "excellent"],
+        ["I", "II", "III"],
     ],
 )
 def test_more_ordered_scales(ordered):
