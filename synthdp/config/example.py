@@ -51,7 +51,7 @@ def _model(outcome: Guess) -> tuple[str, str]:
 def _outcomes(usable: Sequence[Guess]) -> Iterator[Guess]:
     """Yield outcomes, the likeliest first: by name, then numbers that nobody would know, then the rest.
 
-    A year, the number of a wave or of a person is no outcome, whatever its values.
+    A year, a place, the number of a wave or of a person is no outcome, whatever its values; nor is a scale of texts.
     """
     about = {guess.name: names.topic(guess.name) for guess in usable}
     fit = [guess for guess in usable if about[guess.name] not in GIVEN and _outcome(guess)]
@@ -64,12 +64,15 @@ def _outcomes(usable: Sequence[Guess]) -> Iterator[Guess]:
 
 def _outcome(guess: Guess) -> bool:
     when = names.is_time(guess.name) and not names.means(guess.name, vocabulary.OUTCOMES[2])
-    if when or names.is_identifier(guess.name) or names.means(guess.name, vocabulary.PERSONS):
+    where = vocabulary.PERSONS | vocabulary.COORDINATES
+    if when or names.is_identifier(guess.name) or names.means(guess.name, where):
         return False
     plain = all(
         not isinstance(level, str) or (level.isprintable() and not set(level) & QUOTES) for level in guess.levels
     )
-    return guess.kind in (*NUMBERS, Kind.ORDINAL) or (guess.kind is Kind.BINARY and bool(guess.levels) and plain)
+    if guess.kind is Kind.ORDINAL:
+        return not any(isinstance(level, str) for level in guess.levels)
+    return guess.kind in NUMBERS or (guess.kind is Kind.BINARY and bool(guess.levels) and plain)
 
 
 def _predictors(usable: Sequence[Guess], outcome: Guess) -> list[str]:

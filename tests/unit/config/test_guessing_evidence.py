@@ -141,6 +141,9 @@ def test_the_example_explains_no_year_and_no_number_and_takes_two_texts():
             "age": RNG.integers(18, 80, N),
             "year": RNG.integers(1980, 2000, N),
             "student": RNG.integers(0, 300, N),
+            "lat": 45 + RNG.normal(size=N),
+            "long": RNG.normal(size=N),
+            "hours": RNG.choice(["<5", "5-8", "9+"], N),
             "died": RNG.choice(["no", "yes"], N),
         }
     )
