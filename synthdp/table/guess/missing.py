@@ -65,6 +65,8 @@ def text_codes(series: pd.Series) -> tuple[tuple[str, int], ...]:
     """Return the few recurring texts of a column that otherwise holds numbers, with their counts."""
     counts = series.value_counts()
     words = [text for text in counts.index if not _is_number(text)]
+    if any(letter.isdigit() for word in words for letter in str(word)):
+        return ()  # 10+ and <5 are answers
     rest = int(counts.sum() - counts[words].sum())
     if not words or len(words) > MOST_CODES or rest < 0.5 * counts.sum() or counts[words].min() < 10:
         return ()

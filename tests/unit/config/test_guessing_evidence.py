@@ -118,6 +118,13 @@ def test_more_ordered_scales(ordered):
     assert scales.in_order(sorted(ordered)) == ordered
 
 
+def test_open_ends_of_a_scale_are_answers_and_no_missing_codes():
+    hours = pd.Series(np.array(["<5", "5", "6", "7", "10+"])[np.arange(N) % 5])
+    assert missing.text_codes(hours) == ()
+    assert missing.text_codes(hours.replace({"<5": "refused", "10+": "refused"})) == (("refused", 240),)
+    assert kinds.nature(hours, "sleep").levels == ("<5", "5", "6", "7", "10+")
+
+
 def test_plain_numbers_are_no_ranges():
     assert scales.in_order(["1", "2", "3"]) is None
 
