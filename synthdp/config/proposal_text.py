@@ -187,8 +187,11 @@ def _variable(guess: Guess, proposal: Proposal) -> list[str]:
             f"  # skip: missing {exactly} when {one_line(skip.condition())} ({skip.records} records, "
             f"{skip.explained:.0%} of its missing values)"
         )
-        if skip.exceptions:
+        if skip.exceptions and guess.applies_when is None:
             comments.append(f"  # once those are corrected: applies_when: {scalar(one_line(skip.applies_when()))}")
+        elif skip.exceptions:
+            what = f"the values of those {skip.exceptions} records are taken for missing, as slips are (at most"
+            comments += _comment(f"{what} {guess.applies_exceptions:.1%} of those it does not apply to); see to them.")
     asked = [guess.question] if guess.question is not None else []
     comments += [line for sentence in (*guess.decide, *asked) for line in _comment(f"DECIDE: {sentence}")]
     settings = ", ".join(f"{name}: {value}" for name, value in _settings(guess))
@@ -225,6 +228,8 @@ def _settings(guess: Guess) -> Iterable[tuple[str, str]]:
         yield "keep_anyway", "true"
     if guess.applies_when is not None:
         yield "applies_when", scalar(guess.applies_when)
+    if guess.applies_exceptions:
+        yield "applies_exceptions", f"{guess.applies_exceptions:g}"
 
 
 def _method(proposal: Proposal) -> list[str]:

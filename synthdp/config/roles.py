@@ -11,8 +11,8 @@ from synthdp.config.decisions import Guess
 from synthdp.imputation.copula.coding import MOST_UTILITIES
 from synthdp.imputation.regression.association import MOST_COUNT, MOST_LEVELS
 from synthdp.table import expressions
-from synthdp.table.guess import identifiers, kinds, missing, names, relatives
-from synthdp.table.guess.identifiers import Key
+from synthdp.table.guess import identifiers, keys, kinds, missing, names, relatives
+from synthdp.table.guess.keys import Key
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.relations import Relation
 from synthdp.table.schema import Design, Kind, Role
@@ -30,7 +30,12 @@ REPLACED: Mapping[Method, tuple[int, int]] = {
 MANY_LONELY = 0.01
 LITTLE = 50  # values of the source for each of the function: what is told is lost among them
 COARSER = "drop it, make it coarser (topcode, round, recode, rare)"
-UNITS = {"household": "households", "person": "people with several records", "institution": "schools, clinics or firms"}
+UNITS = {
+    "household": "households",
+    "person": "people with several records",
+    "institution": "schools, clinics or firms",
+    "group": "groups of records",
+}
 
 
 def kept(series: pd.Series, name: str, nature: kinds.Nature) -> Guess:
@@ -96,7 +101,7 @@ def known(guess: Guess, series: pd.Series, evidence: str) -> Guess:
 def following(guess: Guess, series: pd.Series, sources: Sequence[str]) -> Guess:
     """Return a kept column that follows from others as the key that its name makes it."""
     topic = names.topic(guess.name)
-    if guess.role is not Role.KEEP or guess.key or topic is None:
+    if guess.role is not Role.KEEP or guess.key or topic is None or not keys.believable(series, guess.name, topic):
         return guess
     if guess.kind is Kind.DATE and topic == "birth":
         why = f"a date of birth that follows from {' and '.join(sources)}, and is not kept."

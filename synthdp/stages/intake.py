@@ -135,6 +135,7 @@ def _with_derived(data: Microdata, given: pd.DataFrame) -> Microdata:
 
 def _with_conditions(data: Microdata) -> Microdata:
     """Return the records after checking when columns apply, which is said of the columns as they are released."""
+    data = applies.without_exceptions(data)
     problems = applies.problems(data)
     if problems:
         raise InputError(*problems)

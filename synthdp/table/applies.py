@@ -118,6 +118,37 @@ def settled(schema: Schema) -> Schema:
     return Schema(columns=tuple(columns))
 
 
+def without_exceptions(data: Microdata) -> Microdata:
+    """Return records whose values that stand where a column does not apply are missing, where they are few enough.
+
+    What is few is said by ``applies_exceptions``; conditions that :func:`problems` finds fault with are left alone.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"job": ["YES", "NO", "NO"], "income": [900.0, None, 100.0]})
+    >>> job = Column(name="job", kind="binary", role="keep", key=False, levels=("YES", "NO"))
+    >>> income = Column(name="income", kind="continuous", role="keep", key=False, applies_when="job == 'YES'")
+    >>> rare = income.model_copy(update={"applies_exceptions": 0.5})
+    >>> without_exceptions(Microdata(frame, Schema(columns=(job, rare)))).frame["income"].notna().sum()
+    1
+    """
+    lenient = [column for column in data.schema.columns if column.applies_exceptions > 0]
+    if not lenient or any(_wording(column, data.schema) for column in lenient) or _ring(data.schema):
+        return data
+    frame, schema = data.frame, settled(data.schema)
+    for column in conditional(schema):
+        if column.applies_exceptions == 0:
+            continue
+        try:
+            applies = holds(column, frame)
+        except (InputError, TypeError, ValueError):
+            return data
+        wrong = frame[column.name].notna().to_numpy(dtype=bool) & ~applies
+        if wrong.sum() <= column.applies_exceptions * np.count_nonzero(~applies):
+            frame = frame.assign(**{column.name: without(frame[column.name], wrong)})
+    return Microdata(frame, data.schema)
+
+
 def problems(data: Microdata) -> list[str]:
     """Return what is wrong with the conditions, one sentence each; counts and rows, no value."""
     declared = [column for column in data.schema.columns if column.applies_when is not None]
@@ -197,7 +228,7 @@ def _difference(column: Column, frame: pd.DataFrame) -> str | None:
     wrong = present & ~applies
     if wrong.any():
         return (
-            f"{int(wrong.sum())} records have a value where the condition is false; first at row "
+            f"{int(wrong.sum())} records have a value where the condition is false{_allowed(column)}; first at row "
             f"{first_row(wrong)}. Correct the condition, or the data."
         )
     known = int((present & applies).sum())
@@ -206,3 +237,9 @@ def _difference(column: Column, frame: pd.DataFrame) -> str | None:
             f"at least {FEWEST_RECORDS} records with a value are required to learn from, found {known}; set role: drop."
         )
     return None
+
+
+def _allowed(column: Column) -> str:
+    """Return how many exceptions would be taken for slips, where some are."""
+    share = column.applies_exceptions
+    return f", more than applies_exceptions: {share:g} takes for slips" if share else ""

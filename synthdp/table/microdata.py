@@ -111,6 +111,7 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
         coarsened=tuple(_step(variable, name) for name in COARSENINGS if getattr(variable, name) is not None),
         period=variable.period,
         applies_when=variable.applies_when,
+        applies_exceptions=variable.applies_exceptions,
         keep_anyway=variable.keep_anyway,
         bounds=variable.bounds,
         bounds_public=variable.bounds is not None,

@@ -5,7 +5,16 @@ from enum import StrEnum
 from math import inf
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 Level = bool | int | float | str
 Transform = Literal["none", "log"] | Annotated[float, Field(gt=0)]
@@ -17,6 +26,7 @@ NUMERIC_SETTINGS = ("bounds", "bounds_from", "tolerance", "decimals")
 # what makes a column coarser before anything else happens, in the order it is done
 COARSENINGS = ("recode", "bottomcode", "topcode", "round", "rare")
 NUMERIC_COARSENINGS = ("bottomcode", "topcode", "round")
+MOST_EXCEPTIONS = 0.05  # of the records to which a column does not apply: more are no slips
 NOT_DERIVED = ("bounds", "bounds_from", "keep_anyway", "applies_when", *COARSENINGS)
 
 
@@ -88,6 +98,9 @@ class Variable(Settings):
     applies_when
         A condition over other released columns, such as ``employed == 'YES'``, without which the column has no value
         (a question that was not asked). True of the data, as they are after coarsening, and of every copy.
+    applies_exceptions
+        Which share of the records to which the column does not apply may have a value all the same; those values are
+        taken for missing before anything else happens, and a larger share is an error.
     keep_anyway
         Keeps a column although it gives a replaced one away (see ``synthdp.table.relations``).
 
@@ -113,6 +126,7 @@ class Variable(Settings):
     round: Step | None = None
     rare: int | None = Field(default=None, ge=2)
     applies_when: str | None = None
+    applies_exceptions: FiniteFloat = Field(default=0.0, ge=0, le=MOST_EXCEPTIONS)
     keep_anyway: bool = False
 
     @field_validator("round", mode="before")
@@ -145,6 +159,12 @@ class Variable(Settings):
         return self
 
     @model_validator(mode="after")
+    def _excepted(self) -> Self:
+        if self.applies_exceptions and self.applies_when is None:
+            raise ValueError("applies_exceptions are those to applies_when; write that too")
+        return self
+
+    @model_validator(mode="after")
     def _coarser(self) -> Self:
         if self.topcode is not None and self.bottomcode is not None and self.bottomcode >= self.topcode:
             raise ValueError("bottomcode must be below topcode")
@@ -163,6 +183,14 @@ class Variable(Settings):
         if self.rare is not None and self.kind not in (None, Kind.NOMINAL, Kind.ORDINAL):
             raise ValueError(f"rare is for nominal and ordinal columns, this one is {self.kind}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Return the settings without exceptions where there are none: manifests are as they were before."""
+        found: dict[str, object] = write(self)
+        if not self.applies_exceptions:
+            found.pop("applies_exceptions", None)
+        return found
 
     @property
     def period(self) -> Period | None:
@@ -219,6 +247,7 @@ class Column(Settings):
     coarsened: tuple[str, ...] = ()
     period: Period | None = None
     applies_when: str | None = None
+    applies_exceptions: float = 0.0
     applies_through: tuple["Column", ...] = ()
     keep_anyway: bool = False
     design: Design | None = None

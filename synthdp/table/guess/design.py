@@ -23,6 +23,8 @@ LARGEST_STRATUM_SHARE = 0.2
 NARROW = 0.4  # coefficient of variation: bodies vary less, samples more
 NEAR_ONE = 0.02
 LARGE = 1000.0
+FEWEST_ALIKE = 2
+BACK_AND_FORTH = 1.2
 MOSTLY = 0.95
 BODY_LABEL = vocabulary.BODY
 
@@ -70,7 +72,10 @@ def find(frame: pd.DataFrame, labels: Mapping[str, str]) -> Found:
     if not units and "cluster" not in parts:
         units = _institution(frame, [name for name in frame.columns if name not in why])
     if units and "cluster" not in parts:
-        parts["cluster"] = next(iter(units))
+        first = next(iter(units))
+        # of groups within groups the largest were sampled
+        groups = [name for name, (unit, _) in units.items() if unit == "group"]
+        parts["cluster"] = min(groups, key=lambda name: frame[name].nunique()) if first in groups else first
     return Found(parts, why | {name: said for name, (_, said) in units.items()}, {n: u for n, (u, _) in units.items()})
 
 
@@ -81,6 +86,8 @@ def _several(levels: int, records: int) -> bool:
 def _weight(series: pd.Series, name: str, label: str, tall: bool) -> str | None:
     """Return why a column holds the weights of a sample, or None."""
     sure = names.means(name, vocabulary.WEIGHTS)
+    if not sure and set(names.words(name)) & BODY_LABEL:
+        return None
     if not (sure or names.means(name, vocabulary.MAYBE_WEIGHTS) or _said(label)):
         return None
     if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series) or series.isna().any():
@@ -131,6 +138,8 @@ def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, s
         person = names.means(name, vocabulary.PERSONS) or names.is_identifier(name)
         house = names.means(name, vocabulary.HOUSEHOLDS)
         together = _runs(codes) == len(counts)
+        if person and when is not None and not together and _anew(frame, name, codes, when):
+            continue
         if person and when is not None:
             found[name] = ("person", f"numbers {len(counts)} people of a panel, each once for every {when}")
         elif house:
@@ -142,6 +151,9 @@ def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, s
             found[name] = ("person", f"numbers {len(counts)} units of several rows: the name says so")
         elif together and when is not None and _constant_within(frame, codes, [name, when]):
             found[name] = ("person", f"numbers {len(counts)} units whose rows lie together, each once for every {when}")
+        elif together and not names.topic(name) and (alike := _alike(frame, name, codes)) >= FEWEST_ALIKE:
+            why = f"numbers {len(counts)} units whose rows lie together and are alike in {alike} other columns"
+            found[name] = ("group", why)
     return dict(sorted(found.items(), key=lambda item: item[1][0] != "household"))
 
 
@@ -191,3 +203,36 @@ def _constant_within(frame: pd.DataFrame, codes: Codes, without: list[str]) -> b
         if not bool((same & (values[1:] != values[:-1])).any()):
             return True
     return False
+
+
+def _anew(frame: pd.DataFrame, name: str, codes: Codes, when: str) -> bool:
+    """Return whether numbers are given anew at every time: nobody who came back would change sex and age so."""
+    return not _constant_within(frame, codes, [name, when])
+
+
+def _alike(frame: pd.DataFrame, name: str, codes: Codes) -> int:
+    """Return in how many columns the rows of a unit are alike, those not counted that rise or fall with its number.
+
+    What rises with a number is computed from it, as a group is from an age.
+    """
+    counts = np.bincount(codes)
+    if not pd.api.types.is_numeric_dtype(frame[name]) or int((counts > 1).sum()) < FEWEST_UNITS:
+        return 0
+    order = np.argsort(frame[name].to_numpy(np.float64), kind="stable")
+    same = codes[order][1:] == codes[order][:-1]
+    found = 0
+    for other in frame.columns:
+        values = distinct(frame[other])[order]
+        changes = values[1:] != values[:-1]
+        if other == name or (same & changes).any() or frame[other].nunique() < 2:
+            continue
+        found += not _follows(frame[other].iloc[order], values)
+    return found
+
+
+def _follows(series: pd.Series, codes: Codes) -> bool:
+    """Return whether values only rise or only fall; texts, whether hardly one comes back."""
+    if not pd.api.types.is_numeric_dtype(series):
+        return _runs(codes) <= BACK_AND_FORTH * series.nunique()
+    steps = np.diff(series.dropna().to_numpy(np.float64))
+    return bool((steps >= 0).all() or (steps <= 0).all())

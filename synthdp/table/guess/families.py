@@ -2,12 +2,14 @@
 
 Twenty opinions on spending are named alike (``natcity``, ``nateduc``), and have the same answers; what follows the
 common letters is then no word for who somebody is. The other way round, ``ded`` says nothing, but beside ``dage``,
-``drace`` and ``ed`` it is the education of a father.
+``drace`` and ``ed`` it is the education of a father; and indicators of which nobody has two (four regions, nine
+industries) answer one question, whatever each is called.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 FEWEST_ITEMS = 5
@@ -16,6 +18,8 @@ MOST_ANSWERS = 11
 LONGEST_PREFIX = 3
 SHORTEST_REST = 2
 FEWEST_SIBLINGS = 2
+FEWEST_INDICATORS = 3
+AGREED = 0.4
 
 
 def battery(frame: pd.DataFrame) -> frozenset[str]:
@@ -63,3 +67,51 @@ def siblings(columns: Sequence[str], topics: Mapping[str, str]) -> dict[str, str
         for name, prefix, rest in pairs
         if many[prefix] >= FEWEST_SIBLINGS and rest in topics and name not in topics
     }
+
+
+def indicators(frame: pd.DataFrame, topics: Mapping[str, str]) -> dict[str, str]:
+    """Return the topics of indicators that no record has together with indicators of a known topic.
+
+    Neighbours in the file of which nobody has two are the answers to one question: what two fifths of them and at
+    least two are known to be about, and no other topic, all are about.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> codes = pd.get_dummies(pd.Series(rng.choice(["south", "west", "purdue", "x"], 200))).astype(int)
+    >>> indicators(codes[["south", "west", "purdue"]], {"south": "place", "west": "place"})
+    {'purdue': 'place'}
+    """
+    found: dict[str, str] = {}
+    for family in _exclusive(frame):
+        about = [topics[name] for name in family if name in topics]
+        if len(about) >= max(2, AGREED * len(family)) and len(set(about)) == 1:
+            found |= {name: about[0] for name in family if name not in topics}
+    return found
+
+
+def _exclusive(frame: pd.DataFrame) -> list[list[str]]:
+    """Return runs of neighbouring columns of 0 and 1 that nobody has two of, though chance would give some both."""
+    runs: list[list[str]] = []
+    run: list[str] = []
+    taken = np.zeros(len(frame), dtype=np.bool_)
+    for name in frame.columns:
+        yes = _yes(frame[name])
+        if yes is None:
+            runs, run = ([*runs, run] if run else runs), []
+            continue
+        # as many as would be in both by chance
+        expected = float(taken.sum()) * float(yes.sum()) / max(len(frame), 1)
+        if run and ((taken & yes).any() or expected < FEWEST_ITEMS):
+            runs, run = [*runs, run], []
+        taken = yes if not run else taken | yes
+        run.append(str(name))
+    return [one for one in [*runs, run] if len(one) >= FEWEST_INDICATORS]
+
+
+def _yes(series: pd.Series) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
+    if not pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
+        return None
+    values = series.to_numpy(np.float64, na_value=np.nan)
+    known = values[np.isfinite(values)]
+    return values == 1 if len(known) and np.isin(known, (0.0, 1.0)).all() else None

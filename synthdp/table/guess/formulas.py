@@ -72,12 +72,14 @@ def _doubt(name: str, one: Formula, order: Sequence[str]) -> tuple[bool, bool, b
     """Return what speaks against a column having been computed so, what weighs most first."""
     topic, at = names.topic(name), order.index(name)
     said = any(len(source) > 1 and source in name and source != name for source in one.sources)
+    # y85educ is the product of both, whatever it is about
+    named = len(one.sources) > 1 and all(source in name for source in one.sources)
     after = all(order.index(source) < at for source in one.sources)
     computed = names.is_computed(name) and not all(names.is_computed(source) for source in one.sources)
     recomputing = any(names.is_computed(source) for source in one.sources) and not names.is_computed(name)
     # of a product and its factors the product was computed
     return (
-        topic in ASKED,
+        topic in ASKED and not named,
         recomputing,
         not (said or computed),
         not after,

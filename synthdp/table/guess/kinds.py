@@ -26,6 +26,8 @@ MOSTLY = 0.5
 SMALL_NUMBERS = 0.3
 LARGEST_COUNT = 200
 COUNT_SKEW = 0.5
+COUNTED = 4
+MOST_COUNTED = 30
 LOG_SKEW = 2.0
 MOST_DECIMALS = 6
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
@@ -72,15 +74,28 @@ def _years(found: Floats) -> bool:
     return len(found) >= MANY_YEARS and bool(found[0] >= CALENDAR[0] and found[-1] <= CALENDAR[1])
 
 
+def _falling(found: Floats, counts: Codes) -> bool:
+    """Return whether numbers start at 0 and each is rarer than the one before, as the stays in a hospital are."""
+    few = len(found) >= COUNTED and found[0] == 0 and float(np.diff(found[: COUNTED + 1]).max()) == 1
+    return few and bool((np.diff(counts[: COUNTED + 1]) <= 0).all())
+
+
 def _of_numbers(values: Floats, name: str, label: str) -> Nature:
     found, counts = np.unique(values, return_counts=True)
     whole = bool(np.all(found == np.round(found)))
     if len(found) == 1:
         return Nature(Kind.CONTINUOUS, "the same number everywhere")
-    most = min(SAME_CODE * len(values), HOUSING_CODES if names.topic(name, label) == "housing" else np.inf)
-    if whole and len(found) <= most and names.is_unordered(name, label) and not _years(found):
+    housing = names.topic(name, label) == "housing"
+    # nobody's home has the code 0 of many: those are years in a job
+    most = min(SAME_CODE * len(values), np.inf if not housing else COUNTED if found[0] == 0 else HOUSING_CODES)
+    if (
+        whole
+        and len(found) <= most
+        and names.is_unordered(name, label)
+        and not (_years(found) or _falling(found, counts))
+    ):
         return Nature(Kind.NOMINAL, f"{len(found)} whole numbers, taken for codes without an order because of the name")
-    if whole and _digits_of_codes(found, counts):
+    if whole and not names.is_amount(name) and _digits_of_codes(found, counts):
         why = "of many digits, heaped on a few that are not round: taken for codes without an order"
         return Nature(
             Kind.NOMINAL, f"{len(found)} whole numbers {why}", doubt="codes, or amounts? Say kind: continuous."
@@ -104,7 +119,8 @@ def _of_numbers(values: Floats, name: str, label: str) -> Nature:
     falling = near >= (POINT_MASS if zero < MOSTLY else SMALL_NUMBERS)
     if zero >= POINT_MASS and not years and found[0] >= 0 and not (small and falling):
         return Nature(Kind.SEMICONTINUOUS, f"{zero:.0%} zeros, {len(found) - 1} other distinct numbers")
-    if small and skew > COUNT_SKEW:
+    people = whole and names.topic(name, label) == "household" and found[0] >= 0 and found[-1] <= MOST_COUNTED
+    if (small and skew > COUNT_SKEW) or people:
         return Nature(Kind.COUNT, f"whole numbers from 0 up, skewed to the right (skewness {skew:.1f})")
     return Nature(Kind.CONTINUOUS, f"{len(found)} distinct numbers")
 

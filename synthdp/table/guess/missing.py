@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from synthdp.table.guess import names, vocabulary
 from synthdp.table.guess.shapes import quoted
 from synthdp.table.microdata import Codes, Floats
 
@@ -19,6 +20,7 @@ HIGH = frozenset(
 MOST_CODES = 3
 SMALLEST_GAP = 0.3
 FEW_RECORDS = 200
+LONG_AGO, CENTURY = 50, 100
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,17 @@ def find_codes(numbers: Mapping[str, Floats]) -> dict[str, tuple[Code, ...]]:
     A code is taken on its own evidence first; then the same number in other columns needs less.
     """
     counted = {name: _counted(values) for name, values in numbers.items()}
-    found = {name: _below(*pair) or _above(*pair) for name, pair in counted.items()}
+    found = {name: _below(*pair) or (() if _years(name, *pair) else _above(*pair)) for name, pair in counted.items()}
     known = {code.value for codes in found.values() for code in codes}
     for name, (values, counts) in counted.items():
         if not found[name]:
             found[name] = _below(values, counts, known=known)
     return {name: codes for name, codes in found.items() if codes}
+
+
+def _years(name: str, values: Floats, counts: Codes) -> bool:
+    """Return whether a column holds years of two digits, of which 99 is one."""
+    return names.means(name, vocabulary.YEARS) and len(values) > 0 and values[0] >= LONG_AGO and values[-1] < CENTURY
 
 
 def far_out(values: Floats) -> int:
@@ -58,6 +65,8 @@ def text_codes(series: pd.Series) -> tuple[tuple[str, int], ...]:
     """Return the few recurring texts of a column that otherwise holds numbers, with their counts."""
     counts = series.value_counts()
     words = [text for text in counts.index if not _is_number(text)]
+    if any(letter.isdigit() for word in words for letter in str(word)):
+        return ()  # 10+ and <5 are answers
     rest = int(counts.sum() - counts[words].sum())
     if not words or len(words) > MOST_CODES or rest < 0.5 * counts.sum() or counts[words].min() < 10:
         return ()

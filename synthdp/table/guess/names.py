@@ -9,6 +9,7 @@ import re
 import unicodedata
 from functools import cache
 
+from synthdp.table.guess import abbreviations
 from synthdp.table.guess import vocabulary as known
 
 MOST_PIECES = 4
@@ -16,6 +17,8 @@ SHORTEST_STEM = 3
 LONGEST_LABEL = 9
 LONG_STEM = 4
 SHORTEST_CUT = 6
+# a label that says how a column was computed: age - educ - 6, exper^2
+FORMULA = re.compile(r"\^|\w \* \w|[a-z)] - [a-z\d(]+ -|/ ?\(")
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -48,14 +51,26 @@ def topic(name: str, label: str = "") -> str | None:
     if set(words(name)) & known.NAME_VETOES:
         return None
     found = [part for word in words(name) for part in (pieces(word) or (word,))]
+    together = "".join(words(name))
     coded = "".join(word for word in words(name) if word not in known.CODE_WORDS)
     if whole in known.CODED or coded in known.CODED:
         return known.CODED.get(whole) or known.CODED[coded]
     of_words = next((topic for topic, some in known.KEYS.items() if some & set(words(name))), None)
     of_pieces = next((topic for topic in known.KEYS if any(known.STEMS.get(part) == topic for part in found)), None)
+    if (of_words or of_pieces) == "birth" and set(found) & known.AT_BIRTH:
+        return None
+    if (of_words or of_pieces) in known.SPENT and set(words(name)) & known.SPANS:
+        return None
     if of_words or of_pieces:
         return of_words or of_pieces
-    return _cut_short(words(name)) or (_topic_of_label(label) if label else None)
+    halves = [(together[:size], together[size:]) for size in range(1, len(together))]
+    of_whom = [
+        known.OF_RELATIVES[what] for who, what in halves if who in known.RELATIVES and what in known.OF_RELATIVES
+    ]
+    if of_whom:
+        return of_whom[0]
+    short = next((topic for word in words(name) if (topic := abbreviations.topic(word)) is not None), None)
+    return _cut_short(words(name)) or short or (_topic_of_label(label) if label else None)
 
 
 def _cut_short(some: tuple[str, ...]) -> str | None:
@@ -87,12 +102,14 @@ def pieces(word: str) -> tuple[str, ...]:
         return ()
     for most in range(1, MOST_PIECES + 1):
         found = _split(word, most)
+        if found is not None and len(found) > 2 and len(found[0]) == len(found[-1]) == 1:
+            continue  # letters on both sides: deduct is no d-educ-t
         if found is not None and any(len(part) >= SHORTEST_STEM and part in known.STEMS for part in found):
             return found
     return ()
 
 
-def _split(word: str, most: int, before: str = "") -> tuple[str, ...] | None:
+def _split(word: str, most: int, before: str = "", *, first: bool = True) -> tuple[str, ...] | None:
     if not word:
         return ()
     if most == 0:
@@ -102,35 +119,59 @@ def _split(word: str, most: int, before: str = "") -> tuple[str, ...] | None:
         fits = part in known.STEMS or part in known.BESIDE
         if size == 1:
             # a letter stands in front (xage), or after a stem that is none by chance (educb)
-            after = before in known.STEMS and (len(before) >= LONG_STEM or before in known.LETTERS_AFTER)
-            fits = not before or (len(word) == 1 and after)
-        rest = _split(word[size:], most - 1, part) if fits else None
+            long = len(before) >= LONG_STEM or before in known.LETTERS_AFTER or not first
+            after = before in known.STEMS and long
+            fits = not before or (len(word) == 1 and after) or (len(before) == 1 and _stands(word[1:]))
+        rest = _split(word[size:], most - 1, part, first=not before) if fits else None
         if rest is not None:
             return (part, *rest)
     return None
 
 
+def _stands(rest: str) -> bool:
+    """Return whether two letters may stand before a piece: dykids, a dummy for young kids."""
+    return rest in known.STEMS and len(rest) >= LONG_STEM
+
+
 def _topic_of_label(label: str) -> str | None:
     found = [word for word in words(label) if len(word) > 1]
+    if FORMULA.search(label):
+        return None
     if not found or len(found) > LONGEST_LABEL or "?" in label or set(found) & known.VETOES:
         return None
     telling = set(found) - known.VAGUE
     if telling & known.PLACES:
         return "place"
-    return next((topic for topic, some in known.KEYS.items() if some & telling), None)
+    spelled = next((topic for topic, some in known.KEYS.items() if some & telling), None)
+    if spelled == "birth" and telling & known.AT_BIRTH:
+        return None
+    return spelled or abbreviations.of_label(label)
 
 
 def is_identifier(name: str, label: str = "") -> bool:
     """Return whether the name is that of a direct identifier."""
-    named = any(word in known.IDENTIFIERS or word.endswith(known.IDENTIFIER_ENDINGS) for word in words(name))
+    some = words(name)
+    if len(some) > 1 and some[-1] in known.MEASURES:
+        return False
+    named = any(word in known.IDENTIFIERS or word.endswith(known.IDENTIFIER_ENDINGS) for word in some)
     return named or bool({"identifier", "identification"} & set(words(label)))
+
+
+def is_number_of_person(name: str) -> bool:
+    """Return whether a name says that people are numbered: ``id`` or ``person_id``, not ``school_id``."""
+    some = words(name)
+    return bool(some) and some[-1] in known.PERSON_NUMBERS and set(some[:-1]) <= known.PERSONS
 
 
 def is_unordered(name: str, label: str = "") -> bool:
     """Return whether whole numbers in such a column are codes without an order."""
     some = words(name)
     parts = {part for word in some for part in (pieces(word) or (word,))}
-    if set(some) & known.SIZES or (parts & known.DURATIONS and not parts & known.CODE_WORDS):
+    if (
+        set(some) & known.ORDERED
+        or set(some) & known.SIZES
+        or (parts & known.DURATIONS and not parts & known.CODE_WORDS)
+    ):
         return False
     named = bool(set(some) & known.UNORDERED_WORDS) or any(word.endswith(known.UNORDERED_ENDINGS) for word in some)
     named = named or any(len(word) >= SHORTEST_CUT and _starts(word, known.UNORDERED_WORDS) for word in some)
@@ -176,6 +217,11 @@ def is_institution(name: str, *, numbered: bool) -> bool:
     beside = beside or any(word.endswith(("id", "nr")) for word in whole)
     stems = {word.removesuffix(end) for word in whole for end in ("id", "nr", "no", "num", "code")} | set(some)
     return bool(stems & known.INSTITUTIONS) and (bool(beside) or not numbered)
+
+
+def is_amount(name: str) -> bool:
+    """Return whether a name says that its numbers count or measure: a size, a level."""
+    return bool(set(words(name)) & (known.ORDERED | known.SIZES | known.AMOUNTS))
 
 
 def is_month(name: str, label: str = "") -> bool:

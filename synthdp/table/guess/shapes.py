@@ -26,7 +26,7 @@ def _same(a: Floats, b: Floats) -> Booleans:
 
 
 def of_one(others: Sequence[str], table: Floats, y: Floats) -> Forms:
-    """Yield the column itself, its log, powers, root, and a line through it."""
+    """Yield the column itself, its log, powers, root, a line through it, and one over a line."""
     column = y[:, None]
     with np.errstate(all="ignore"):
         shapes = {
@@ -46,6 +46,13 @@ def of_one(others: Sequence[str], table: Floats, y: Floats) -> Forms:
     for shape, values in shapes.items():
         for at in np.flatnonzero(_same(values, column)).tolist():
             yield shape.format(quoted(others[at])), (others[at],)
+    yield from _lines(others, table, y, "{}")
+    if not (y == 0).any():
+        yield from _lines(others, table, 1 / y, "1 / ({})")
+
+
+def _lines(others: Sequence[str], table: Floats, y: Floats, shape: str) -> Forms:
+    """Yield lines through a column, within a shape."""
     centred = table - table.mean(axis=0)
     norm = np.sqrt((centred**2).sum(axis=0))
     moved = y - y.mean()
@@ -53,7 +60,7 @@ def of_one(others: Sequence[str], table: Floats, y: Floats) -> Forms:
         r2 = np.nan_to_num((centred * moved[:, None]).sum(axis=0) / (norm * np.sqrt((moved**2).sum()))) ** 2
     for at in np.flatnonzero(r2 > EXACT_R2).tolist():
         slope, constant = np.polyfit(table[:, at], y, 1)
-        yield from ((form, (others[at],)) for form in _line([slope], constant, [others[at]]))
+        yield from ((shape.format(form), (others[at],)) for form in _line([slope], constant, [others[at]]))
 
 
 def of_two(others: Sequence[str], table: Floats, y: Floats) -> Forms:

@@ -23,39 +23,43 @@ KEYS: Mapping[str, frozenset[str]] = {
         "age": "age ages agep alter lebensalter altersgruppe agegr agegroup edad idade eta leeftijd leeftijdsklasse "
         "wiek alder aldur ika vek agey ageyrs yrsold",
         "sex": "sex gender geschlecht sexe sexo sesso genre genero geslacht plec kon kjonn female male woman femme "
-        "homme mujer hombre vrouw frau kobieta gndr gendr boy girl",
+        "homme mujer hombre vrouw frau kobieta gndr gendr boy girl man",
         "origin": "race ethnicity ethnic ethnie ethnicite raza raca etnia etnicidad white black hispanic nationality "
         "nationalitat nationalite nacionalidad citizenship citizen staatsangehorigkeit country land pays pais paese "
         "herkunft religion narodowosc native immigrant hisp hispan raced ancestry nativity birthplace bpl pobp migrant "
         "migration migrationshintergrund nationaliteit etniciteit origine origen herkomst obywatelstwo wyznanie "
         "pochodzenie godsdienst konfession nonwhite blck blk asian foreign foreigner relig catholic protestant "
         "muslim jewish minority minorities minderheit minorite minoria caste tribe denomination creed mothertongue "
-        "muttersprache",
+        "muttersprache afam africanamerican indigenous indigena aborigine usborn foreignborn nativeborn latino latina "
+        "hindu buddhist orthodox christian lutheran baptist language",
         "place": "region place placesize county state province city town municipality zip zipcode postcode postal plz "
         "district popul population urban rural urbanicity gemeinde kreis bundesland stadt ort wohnort departement "
         "commune ville canton kanton ciudad provincia municipio comune regione wojewodztwo miasto gmina residence "
         "lan kommun fylke puma statefip countyfip fips metro metarea cbsa msa nuts lsoa msoa tract gemeente "
         "provincie woonplaats stad powiat departamento domicile south north west east northeast northwest southeast "
         "southwest midwest smsa reg village locality nrtheast nrthcen northcen location zone site center centre clinic "
-        "borough parish prefecture settlement neighborhood neighbourhood latitude longitude standort lieu ubicacion",
+        "borough parish prefecture settlement neighborhood precinct barrio suburb suburban urbanism statename stateabb "
+        "neighbourhood latitude longitude standort lieu ubicacion",
         "education": "edu educ educd education school schooling schl highschool college degree bildung schulabschluss "
         "abschluss bildungsabschluss schulbildung diplome etudes estudios educacion escolaridade "
         "istruzione opleiding onderwijs wyksztalcenie utbildning hsgrad colgrad edlevel edyears edyrs schooled yearsed "
-        "yrsed qualification qualifications dropout",
+        "yrsed qualification qualifications dropout diploma bachelor masters phd graduate",
         "marital": "marital maritalstatus mstatus marstat marst msp married spouse divorced widowed familienstand "
         "zivilstand verheiratet matrimonial matrimoniale civil etatcivil estadocivil casado burgerlijke gehuwd "
-        "burgerlijkestaat cywilny zonaty zamezna civilstand marr widow divorce",
+        "burgerlijkestaat cywilny zonaty zamezna civilstand marr widow divorce single separated cohab cohabiting "
+        "cohabitation nevermarried partnered remarried",
         "occupation": "occupation occ occup occp indp job profession beruf berufsgruppe metier ocupacion profesion "
         "beroep zawod socprof workclass classwkr industry branche secteur isco isic naics nace bedrijfstak branza "
         "stanowisko yrke indust occupational sic employer manuf construc bluecol bluecollar whitecollar",
         "household": "household hhsize hht hhtype famsize familysize npf nchild children kids kinder enfants hijos "
         "figli kinderen dzieci haushaltsgrosse haushalt haushaltstyp menage hogar huishouden gospodarstwo relate relp "
         "relationship kid child babies preteen preteens teens nkids numkids siblings sibs sibling hsize famsz hhnum "
-        "dependents dependants depends relat adults hhmembers members numchild nadults",
+        "dependents dependants depends relat adults hhmembers members numchild nadults numdep fsize famsiz sibl nsibs "
+        "brothers sisters birthorder birthord brthord firstborn parents roommates",
         "housing": "housing tenure ownershp dwelling homeowner wohnung wohnform logement vivienda woning mieszkanie",
         "income": "income incomes earnings salary wage wages inctot incwage pincp hincp wagp povpip einkommen gehalt "
         "lohn revenu revenus salaire ingreso ingresos sueldo salario renda reddito inkomen loon salaris dochod zarobki "
-        "wynagrodzenie inkomst earns earn earning inc faminc hhinc hinc lwage hrwage",
+        "wynagrodzenie inkomst earns earn earning inc faminc hhinc hinc lwage hrwage poverty",
         "disability": "disability disabled deye dear dphy drem dout ddrs blind deaf wheelchair behinderung behindert "
         "invalidite handicap discapacidad beperking niepelnosprawnosc",
         "veteran": "veteran dvet vetstat military milit veteraan kombattant excombatiente weteran",
@@ -70,7 +74,7 @@ CODED: Mapping[str, str] = _by_word(
         "origin": "rac1p rac2p rac3p anc1p anc2p cit nativ pob lanp pb220a pb210 ridreth1 ridreth3 ptdtrace "
         "prdthsp pehspnon lang prot brncntr ctzcntr rlgdnm srrace citizen dmdborn4 dmdcitzn",
         "place": "st density db040 db100 pwpuma powpuma v024 v025 gestfips gereg gediv domicil cntry ne nc statefp "
-        "xnorcsiz srcbelt reg16 res16",
+        "xnorcsiz srcbelt reg16 res16 areacode",
         "education": "paeduc maeduc speduc padeg madeg spdeg pe040 isced eisced eduyrs dmdeduc2 "
         "dmdeduc3 peeduca schl ed",
         "marital": "mar pb190 dmdmartl maritalb pemaritl evermarr evermarried",
@@ -80,7 +84,7 @@ CODED: Mapping[str, str] = _by_word(
         "hompop childs rfamsze earnrs agewed famcomp",
         "housing": "ownrent rentown ten bld hh021 hh020",
         "income": "hx090 hinctnta indfmpir indhhin2 indfmin2 hefaminc hhninc hhincome py010n py010g hy020 hy010 "
-        "eqincome rincom16 rincom06 income16 realinc realrinc coninc conrinc",
+        "eqincome rincom16 rincom06 income16 realinc realrinc coninc conrinc lnw lw logw lnwg lnwage loginc lninc linc",
         "disability": "dis ph030 hlthhmp",
         "veteran": "mil vps drat dmqmiliz pemilit",
     }
@@ -111,7 +115,14 @@ BESIDE = _set(
     "small sml smll sm med medium lg large vlg cent central outer sub other oth any has is in at of non hs high yng "
     "young old oldest youngest bin dum dummy flag raw rec recode sq squared diff ch change lag dec "
     "decile quart quartile "
-    "quint quintile band bracket brk class range fthr mthr grand step own self respondent nev never coll"
+    "quint quintile perc pct ntile band bracket brk class range fthr mthr grand step own self respondent nev never coll"
+)
+# whose something is, and what is then short enough to mean other things by itself (momed, husemp)
+RELATIVES = _set(
+    "college mom mum moth mother mthr dad fath father fthr hus husb husband wife wif sp spouse par parent fam"
+)
+OF_RELATIVES: Mapping[str, str] = _by_word(
+    {"education": "ed edu educ hgc coll hs", "income": "i inc y", "household": "size sz siz", "birth": "yob born"}
 )
 LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
 # words that look like pieces and are none
@@ -125,15 +136,16 @@ VETOES = _set(
     "ideal desired expected expect prefer preferred want wanted wish intend plan planned opinion attitude attitudes "
     "satisfied satisfaction feel feeling feelings cope think believe belief know knows knowledge control "
     "contraceptive medication drug drugs drink drinks smoke smoked smoking cigarettes alcohol test score scores "
-    "exam rate rates average avg mean median tax taxed taxes price prices cost costs percent percentage share index "
-    "quality restrictions items scale impact injury disease diagnosis dx hospital benefit benefits difference "
+    "exam gpa rate rates average avg mean median tax taxed taxes price prices cost costs percent percentage share "
+    "index quality restrictions items scale impact injury disease diagnosis dx hospital benefit benefits difference "
     "change growth do does did how what which why would should could have you your their whether trust support "
     "oppose favor important"
 )
 # a name with one of these is an opinion about it, a score or a price
 NAME_VETOES = _set(
     "satisfaction satisfied satisf attitude attitudes opinion ideal desired expected preferred trust involvement score "
-    "scores test cost costs price prices quality zufriedenheit"
+    "scores test cost costs price prices quality zufriedenheit gpa hike raise "
+    "pct percent percentage prop proportion ratio avg mean median"
 )
 # in labels these mean too many other things
 VAGUE = _set(
@@ -158,13 +170,26 @@ PERSON_NAMES = _set(
     "surname firstname lastname fullname forename middlename maidenname givenname familyname vorname nachname prenom "
     "apellido apellidos cognome imie nazwisko email ssn passport pesel"
 )
+# a number of these is somebody's, however often it recurs
+PERSON_NUMBERS = _set("id ids uid pid caseid respid respondentid subjectid studyid recordid patientid personid idnr")
+# what is measured at a birth tells less of somebody than when it was
+AT_BIRTH = _set("weight wt wgt wght gm oz lbs grams control defect defects length outcome")
+# hours of television on a school day are not about the school
+SPENT = frozenset({"education", "place", "occupation", "household"})
+SPANS = _set("hours hrs minutes mins per night nights days")
 WHOSE_NAME = _set("first last given family middle maiden full patient person respondent student")
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # how long something has lasted has an order, whatever it is (yrsmarr)
 DURATIONS = _set("yrs yr years year mo months month wks weeks days hrs hours")
 # codes of these have no order, whatever the numbers suggest
 UNORDERED = frozenset({"sex", "origin", "place", "marital", "occupation", "housing"})
-COORDINATES = _set("latitude longitude lat lon lng")
+# said last, these are what the name is about: account_length is a length
+MEASURES = _set(
+    "length size count type status date time rate rating age year years score amount total balance plan service use "
+    "usage level category class group change source kind mode method frequency"
+)
+COORDINATES = _set("latitude longitude lat lon lng long")
+LATITUDES, LONGITUDES = _set("lat latitude"), _set("long lon lng longitude")
 # how many live in a place has an order, though it is a key as the place is
 SIZES = _set("population popul placesize inhabitants einwohner latitude longitude")
 UNORDERED_WORDS = _set(
@@ -173,6 +198,9 @@ UNORDERED_WORDS = _set(
     "mode brand reason cause major field department species diagnosis drg icd dx procedure employer bank hospital "
     "site center centre clinic nation nationality birthplace plan scheme arm"
 )
+# numbers of these have an order, whatever stands beside (JobLevel)
+ORDERED = _set("level rank rating prestige score stufe niveau nivel prestg")
+AMOUNTS = _set("size count amount total enrollment enrolment balance limit sum days hours minutes")
 UNORDERED_ENDINGS = ("type", "code", "relat", "class")
 # a label with one of these says that numbers are codes
 CODE_LABELS = _set("code codes digit type category classification industry occupation nationality relationship")
@@ -211,7 +239,8 @@ HOUSEHOLDS = _set(
 # where people are together: with a number, these are clusters
 INSTITUTIONS = _set(
     "school class classroom teacher hospital clinic doctor physician firm company enterprise employer plant village "
-    "site center centre ward interviewer practice provider litter schule klasse betrieb ecole escuela scuola"
+    "site center centre ward sch schl hosp dept course team store branch "
+    "professor prof interviewer practice provider litter schule klasse betrieb ecole escuela scuola"
 )
 NUMBERS = _set("nr no num number id code idnr nummer numero")
 PERSONS = _set(
@@ -219,6 +248,7 @@ PERSONS = _set(
     "individual idno idnum ind iid pupil student worker unit uid identifier panelid mergeid xwaveid persnr pidp nid "
     "casenum"
 )
+YEARS = _set("year yr yrs years jahr annee ano anno jaar rok yearsurvey survey_year syear appyear")
 TIMES = _set(
     "year yr wave t time period round visit month quarter date welle jahr occasion week day syear survey_year "
     "yearsurvey age grade semester term session spell"

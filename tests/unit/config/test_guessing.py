@@ -11,7 +11,7 @@ from synthdp.config import parse
 from synthdp.config.proposal_text import propose as propose_by
 from synthdp.config.proposal_text import scalar, tell, to_yaml
 from synthdp.config.reading import Loader
-from synthdp.table.guess import identifiers, kinds, missing, names, scales
+from synthdp.table.guess import identifiers, keys, kinds, missing, names, scales
 from synthdp.table.schema import Kind, Role
 
 RNG = np.random.default_rng(20240607)
@@ -273,7 +273,7 @@ def test_topics(name, topic):
 
 def test_without_a_known_name_uniqueness_decides():
     frame = pd.DataFrame({"a": RNG.integers(0, 50, N), "b": np.repeat([0, 1], N // 2), "c": RNG.integers(0, 40, N)})
-    assert {key.name for key in identifiers.find_keys(frame, list(frame))[:2]} == {"a", "c"}
+    assert {key.name for key in keys.find_keys(frame, list(frame))[:2]} == {"a", "c"}
 
 
 def test_at_most_six_columns_are_replaced():
@@ -313,7 +313,7 @@ def test_a_date_of_birth_is_never_kept():
 
 def test_more_are_replaced_while_somebody_is_alone_on_the_kept_keys():
     words = ["age", "sex", "race", "region", "education", "marital", "occupation", "children", "salary"]
-    frame = pd.DataFrame({word: RNG.integers(0, 20, N) for word in words})
+    frame = pd.DataFrame({word: RNG.integers(0, 2 if word == "sex" else 20, N) for word in words})
     proposal = propose(frame)
     assert len(proposal.having(Role.REPLACE)) == 8
     assert proposal.alone == 0
@@ -401,7 +401,14 @@ def test_a_skip_with_exceptions_is_told_with_their_number():
     skip = missing.find_skips(frame, ["asked"])["x"]
     assert (skip.records, skip.exceptions) == (1000, 2)
     text = to_yaml(propose(frame), "x.csv")
-    assert "# once those are corrected: applies_when: \"asked != 'NO'\"" in text
+    assert "the values of those 2 records are taken for missing, as slips are" in text
+    written = yaml.load(text, Loader)["variables"]["x"]
+    assert (written["applies_when"], written["applies_exceptions"]) == ("asked != 'NO'", missing.MOST_EXCEPTIONS)
+    # sex is replaced, so that a kept column cannot depend on it, and the skip stays a comment
+    many = np.where(np.isfinite(values), RNG.normal(size=1300), np.nan)
+    told = pd.DataFrame({"sex": np.where(asked == "NO", "M", "F"), "x": many, "age": frame["age"]})
+    text = to_yaml(propose(told), "x.csv")
+    assert "# once those are corrected: applies_when: \"sex != 'M'\"" in text
     assert "applies_when" not in yaml.load(text, Loader)["variables"]["x"]
 
 
@@ -550,7 +557,8 @@ def test_sd2011():
     assert by["ymarr"] == "marital"
     assert proposal.skips["wkabintdur"].exceptions == 0
     assert found["wkabintdur"].applies_when == "wkabint != 'NO' or isnull(wkabint)"
-    assert found["nociga"].applies_when is None
+    assert found["nociga"].applies_when == "smoke != 'NO'"
+    assert found["nociga"].applies_exceptions == missing.MOST_EXCEPTIONS
     assert {guess.name for guess in proposal.having(Role.REPLACE)} == {"sex", "age", "placesize", "region"}
     assert all(found[name].key for name in ("edu", "socprof", "income", "marital"))
     assert {"weight", "height"} <= set(proposal.asked)

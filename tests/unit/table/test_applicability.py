@@ -529,3 +529,54 @@ def test_a_slice_of_sd2011(synthesis, tmp_path):
         assert (copy["nociga"].notna() == (copy["smoke"] == "YES")).all()
         original, drawn = frame.loc[frame["smoke"] == "YES", "nociga"], copy["nociga"].dropna()
         assert abs(drawn.mean() - original.mean()) < 4 * np.hypot(drawn.sem(), original.sem())
+
+
+def slipped(n: int = 600, slips: int = 2) -> pd.DataFrame:
+    """Return people whose hours and income apply only to those who work, but for a few slips of the pen."""
+    rng = np.random.default_rng(3)
+    job = np.where(np.arange(n) % 10 < 7, "NO", "YES")
+    works = job == "YES"
+    works[np.flatnonzero(~works)[:slips]] = True
+    frame = pd.DataFrame({"age": rng.integers(18, 80, n), "sex": rng.choice(["F", "M"], n), "job_now": job})
+    frame["income"] = np.where(works, np.round(rng.gamma(4, 500, n)), np.nan)
+    return frame.assign(weeks=np.where(works, rng.integers(1, 53, n), np.nan))
+
+
+@pytest.mark.parametrize("slips", [0, 2])
+def test_what_init_writes_of_a_skip_never_draws_an_impossible_combination(tmp_path, slips):
+    frame = slipped(slips=slips)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    assert any("accepts it as it is" in line for line in write_config(tmp_path / "x.csv", tmp_path / "x.yaml"))
+    written = yaml.safe_load((tmp_path / "x.yaml").read_text())
+    conditions = {name: one["applies_when"] for name, one in written["variables"].items() if "applies_when" in one}
+    assert "income" in conditions
+    release = api.synthesize(frame, {key: value for key, value in written.items() if key != "data"}, seed=SECRET)
+    for copy in release:
+        for name, condition in conditions.items():
+            because = condition.split()[0]
+            assert not (copy[name].notna() & (copy[because] == "NO")).any()
+            assert (copy[name].notna() & (copy[because] == "YES")).any()
+
+
+def test_exceptions_beyond_their_share_are_an_error():
+    frame = slipped(slips=30)
+    given = {"applies_when": "job_now == 'YES'", "applies_exceptions": 0.05}
+    with pytest.raises(InputError, match=r"30 records have a value .*, more than applies_exceptions: 0.05 takes for"):
+        prepare(frame, parse({"data": {"path": "x.csv"}, "variables": {"income": given}}))
+    slips = int(np.sum(frame["job_now"] == "NO") * 0.05)
+    blank = prepare(slipped(slips=slips), parse({"data": {"path": "x.csv"}, "variables": {"income": given}}))
+    assert not (blank.frame["income"].notna() & (blank.frame["job_now"] == "NO")).any()
+    assert blank.frame["weeks"].notna().sum() == blank.frame["income"].notna().sum() + slips
+
+
+def test_exceptions_need_a_condition_to_be_exceptions_to():
+    with pytest.raises(InputError, match="applies_exceptions are those to applies_when; write that too"):
+        parse({"data": {"path": "x.csv"}, "variables": {"income": {"applies_exceptions": 0.01}}})
+
+
+def test_exceptions_to_a_condition_that_is_wrong_leave_the_error_as_it_was():
+    frame = slipped()
+    for condition, message in (("nobody == 1", "nobody"), ("job_now + 1", "applies_when")):
+        given = {"applies_when": condition, "applies_exceptions": 0.01}
+        with pytest.raises(InputError, match=message):
+            prepare(frame, parse({"data": {"path": "x.csv"}, "variables": {"income": given}}))
