@@ -181,7 +181,10 @@ class Sequential(Method):
         if not isinstance(self.model, Cart):
             return self.model, ()
         model = self.model.chosen(plan.data, rng=streams.generator("leaf"))
-        return model, () if model is self.model else ({"column": "every tree", "min_leaf": model.min_leaf},)
+        if model is self.model:
+            return model, ()
+        area = {"by": model.by} if model.by else {}
+        return model, ({"column": "every tree", "min_leaf": model.min_leaf, **area},)
 
 
 def _replaced(plan: Plan) -> list[str]:
