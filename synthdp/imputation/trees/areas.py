@@ -29,25 +29,27 @@ from synthdp.table.schema import Kind
 # as many people as a cell must outweigh to be believed, and rounds of fitting
 FEW, ROUNDS = 10.0, 5
 TENTHS = 10
-# an area-like column: so many equal levels would be as many as it has, each of so many records, and drawn before this
-# share of the columns
-EQUAL_LEVELS, LEAST, BEFORE = 6.0, 50, 0.5
+# an area-like column: so many equal levels would be as many as it has, and no larger share of the file than this has a
+# level of fewer records
+EQUAL_LEVELS, COMMON, MOST_RARE = 6.0, 50, 0.05
 
 
 def area_of(data: Microdata, kept: Sequence[str], visits: Sequence[str]) -> str | None:
     """Return the column that values are dealt by, where none is named: the one most like an area; None without any.
 
-    Its levels have no order, none is rare, and they divide the file evenly: tables by such a column are what is asked
-    of it, and every level has people enough to make them. It is kept, or drawn before most other columns.
+    Its levels have no order, hardly anybody has a rare one, and they divide the file evenly: tables by such a column
+    are what is asked of it, and its levels have people enough to make them. It is kept, or among the first half of the
+    columns that are drawn, so that most columns can be dealt by it.
     """
-    early = visits[: int((1 - BEFORE) * len(visits))]
+    early = visits[: len(visits) // 2]
     best, most = None, EQUAL_LEVELS
     for name in (*kept, *early):
         if data.schema[name].kind is not Kind.NOMINAL or data.frame[name].isna().any():
             continue
-        counts = np.bincount(data.codes(name), minlength=len(data.schema[name].levels))
-        equal = float(counts.sum() ** 2 / max((counts.astype(np.float64) ** 2).sum(), 1.0))
-        if counts.min() >= LEAST and equal > most:
+        share = np.bincount(data.codes(name)) / max(len(data), 1)
+        rare = share[share * len(data) < COMMON].sum()
+        equal = 1 / max(float((share**2).sum()), 1e-300)
+        if rare <= MOST_RARE and equal > most:
             best, most = name, equal
     return best
 
@@ -90,13 +92,13 @@ class Areas:
         count = len(leaves.offsets) - 1
         leaf = np.repeat(np.arange(count), np.diff(leaves.offsets))
         runs, place = np.unique(leaf * kinds + classes[leaves.rows], return_inverse=True)
-        mass = np.bincount(place, weights=weight[leaves.rows])
+        mass: Floats = np.bincount(place, weights=weight[leaves.rows]).astype(np.float64)
         mass /= np.bincount(runs // kinds, weights=mass, minlength=count)[runs // kinds]
         offsets = np.searchsorted(runs // kinds, np.arange(count + 1)).astype(np.int64)
         pairs, place = np.unique(at * many + areas[rows], return_inverse=True)
-        size = np.bincount(place, weights=weight[rows])
+        size: Floats = np.bincount(place, weights=weight[rows]).astype(np.float64)
         found = np.bincount(areas[rows] * kinds + classes[rows], weights=weight[rows], minlength=many * kinds)
-        observed = found.reshape(many, kinds)
+        observed: Floats = found.astype(np.float64).reshape(many, kinds)
         ratio, aim = np.ones((many, kinds)), observed
         for step in range(ROUNDS + 1):
             expected = np.zeros((many, kinds))

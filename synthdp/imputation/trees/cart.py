@@ -57,7 +57,7 @@ class Cart(TreeSettings):
     ----------
     min_leaf
         Fewest donors of a leaf (synthpop's minbucket, there 5); default: the fewest, from 5 to 200, with which copies
-        of half of the records hold at most one in a hundred more of the people of that half than of the other.
+        of half of the records hold at most .75 in a hundred more of the people of that half than of the other.
     dealing
         ``systematic``: the values of a leaf are dealt evenly to the records that reach it. ``independent``: every
         record draws for itself, as in synthpop.

@@ -3,12 +3,13 @@
 Trees are grown on a random half of the records and a copy is drawn. Of the records that are alone in the file on the
 replaced columns, some stand in that copy: of the half that was used, and of the half that was not. The second share is
 what a good model finds; by how much the first one is larger is memorising, of which the gate allows two in a hundred
-(``release.max_memorised``). Leaves are taken at which it is one in a hundred.
+(``release.max_memorised``). Leaves are taken at which it is .75 in a hundred: trees of all the records, with leaves as
+large, memorise by a fifth to a half more of them than trees of half of them do.
 
 A record is one of its leaf's donors, so what is memorised falls as 1 / leaf (on NIST's census extract, ten demographic
 columns: 6.1, 2.5, 1.4 and .6 in a hundred with leaves of 20, 50, 100 and 200). That law leads from leaves of 5 to where
-one in a hundred is expected, and twice more from there, by the least squares of what was measured near it. A single
-copy measures with an error of .35 in a hundred there, and a choice among few leaves would jump from one to the next.
+so much is expected, and twice more from there, by the least squares of what was measured near it. A single copy
+measures with an error of .35 in a hundred there, and a choice among few leaves would jump from one to the next.
 
 All 24 columns of that file take leaves of 5, which memorise 0.4; so do fine numbers, which smoothing moves anyway.
 """
@@ -27,7 +28,7 @@ from synthdp.table.microdata import Microdata
 
 # no more than 200: on the census extract larger leaves memorised hardly less (.4 in a hundred with 400) and told less
 SMALLEST, MOST = 5, 200
-MEMORISED = 0.01
+MEMORISED = 0.0075
 # leaves above this share of the records leave too few of them to tell anything of the other columns
 LARGEST = 0.05
 # a larger file is represented by so many of its records: on fewer, trees remember no less
