@@ -3,8 +3,8 @@
 Trees are grown on a random half of the records and a copy is drawn. Of the records that are alone in the file on the
 replaced columns, some stand in that copy: of the half that was used, and of the half that was not. The second share is
 what a good model finds; by how much the first one is larger is memorising, of which the gate allows two in a hundred
-(``release.max_memorised``). Leaves are taken at which it is .75 in a hundred: trees of all the records, with leaves as
-large, memorise by a fifth to a half more of them than trees of half of them do.
+(``release.max_memorised``). Leaves are taken at which it is .75 in a hundred: with leaves as large, trees of all the
+records memorise more than those of half of them (by a fifth on NIST's census extract).
 
 A record is one of its leaf's donors, so what is memorised falls as 1 / leaf (on NIST's census extract, ten demographic
 columns: 6.1, 2.5, 1.4 and .6 in a hundred with leaves of 20, 50, 100 and 200). That law leads from leaves of 5 to where
@@ -72,7 +72,7 @@ def _expected(tried: Sequence[tuple[int, float]], largest: int) -> int:
     """Return the leaf at which so little is expected to be memorised: c / leaf, c by least squares."""
     leaf, memorised = np.asarray(tried).T
     c = float((memorised / leaf).sum() / (1 / leaf**2).sum())
-    return int(np.clip(np.ceil(c / MEMORISED), SMALLEST, largest))
+    return int(np.clip(np.ceil(c / MEMORISED - 1e-9), SMALLEST, largest))
 
 
 def _measured(orchard: Orchard, halvings: int, rng: np.random.Generator) -> float:
