@@ -163,7 +163,7 @@ halves, eight times: people stood in copies of their own half's rows by 1.8 poin
 other's, whichever half was fitted, and those of the fitted half by .8 more than others (leaves of 100; with 400, 1.5
 and .1). On the demographic columns the first is 0. Masks add to it: `levels stay at` is the same method under wider
 ones (two levels always stay with one half, which says nothing), and its difference falls towards that of `mi`, which
-has none. Nothing that was tried comes to 2 (`mi` with leaves of 400: 2.3, k-marginal 941.0).
+has none. Nothing that was tried with these columns kept comes to 2 (`mi` with leaves of 400: 2.3, k-marginal 941.0).
 
 {chr(10).join(parts)}"""
 
