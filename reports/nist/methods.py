@@ -19,7 +19,7 @@ NUMERIC: Mapping[str, dict[str, Any]] = {
     "WGTP": {"kind": "continuous", "bounds": [0, 9999], "decimals": 0},
 }
 MASK = {"AGEP": {"method": "gaussian", "sd": 1.0}}
-OTHER_MASK = {"method": "transition", "keep": 0.5}
+STAY = 0.5
 EACH, TWO, DEMOGRAPHIC = tuple(SETS), ("demographic", "industry"), ("demographic",)
 
 
@@ -29,7 +29,8 @@ class Entry:
 
     ``partial``: the columns of ``REPLACED`` only, with masks where ``masked``. ``crossed``: with PUMA, where it is
     among the columns. ``sorted``: PUMA first, industry codes and incomes last and within their groups, on all columns.
-    ``declared``: levels and missing cells are written down, as DP methods ask.
+    ``declared``: levels and missing cells are written down, as DP methods ask. ``stay``: with which probability masks
+    leave a level as it is; two levels stay with one half, at which their mask says nothing.
     """
 
     synthesis: dict[str, Any]
@@ -40,6 +41,7 @@ class Entry:
     crossed: bool = False
     sorted: bool = False
     declared: bool = False
+    stay: float = STAY
 
 
 def _cart(leaf: int | None = None, **model: Any) -> dict[str, Any]:
@@ -71,7 +73,7 @@ METHODS: Mapping[str, Entry] = {
     "catall": Entry({"method": "catall", "bins": 100}),
     "sequential cart": Entry(_cart()),
     **{f"sequential cart, drawn, leaf {leaf}": Entry(_cart(leaf, dealing="independent")) for leaf in (5, 20, 50, 200)},
-    **{f"sequential cart, dealt, leaf {leaf}": Entry(_cart(leaf), TWO, seeds=seeds) for leaf, seeds in FRONT},
+    **{f"sequential cart, dealt, leaf {leaf}": Entry(_cart(leaf, by=False), TWO, seeds=seeds) for leaf, seeds in FRONT},
     **{
         f"sequential cart, dealt by PUMA, leaf {leaf}": Entry(_cart(leaf), ("industry",), seeds=seeds, crossed=True)
         for leaf, seeds in FRONT
@@ -86,6 +88,17 @@ METHODS: Mapping[str, Entry] = {
     "da_mi by regression": Entry({"method": "da_mi"}, TWO, seeds=1, partial=True, masked=True),
     "da_mi by trees, leaf 200": Entry({"method": "da_mi", "model": TREES}, TWO, seeds=2, partial=True, masked=True),
     "da_mi by auto": Entry({"method": "da_mi", "model": {"method": "auto"}}, TWO, partial=True, masked=True),
+    **{
+        f"da_mi by auto, levels stay at {stay:g}": Entry(
+            {"method": "da_mi", "model": {"method": "auto"}},
+            ("industry",),
+            seeds=3,
+            partial=True,
+            masked=True,
+            stay=stay,
+        )
+        for stay in (0.4, 0.3, 0.2)
+    },
     "mi by auto": Entry({"method": "mi", "model": {"method": "auto"}}, TWO, partial=True),
     "da_mi by auto, every column": Entry({"method": "da_mi", "model": {"method": "auto"}}, TWO, masked=True, seeds=2),
     "dp_mst, epsilon 1": Entry(
@@ -120,5 +133,9 @@ def settings_of(name: str, columns: str, levels: Mapping[str, list[str]]) -> dic
         within = {"by": "PUMA"} | ({"order": list(ORDER), "nested": NESTED} if entry.sorted else {})
         trees = "model" in synthesis
         synthesis |= {"model": synthesis["model"] | within} if trees else within
-    masks = {column: MASK.get(column, OTHER_MASK) for column in drawn} if entry.masked else {}
+    masks = {}
+    if entry.masked:
+        for column in drawn:
+            stay = STAY if variables[column]["kind"] == "binary" else entry.stay
+            masks[column] = MASK.get(column, {"method": "transition", "keep": stay})
     return {"variables": variables, "synthesis": synthesis, "masks": masks}

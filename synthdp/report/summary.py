@@ -134,5 +134,10 @@ def notes_on(metrics: Mapping[str, Any]) -> Iterator[str]:
             yield f"The model does not see {row['column']}: {row['left_out']}."
         if "min_leaf" in row:
             yield f"Leaves have at least {row['min_leaf']} donors: the fewest with which hardly anybody is memorised."
+        if "by" in row:
+            yield (
+                f"Values were dealt by {row['by']}, the column most like an area: two-way tables of it are nearly "
+                "those of the file. synthesis.model.by: false prevents that."
+            )
         if "approximation" in row:
             yield f"The posterior of {row['column']} is an approximation: {row['approximation']}."

@@ -181,7 +181,9 @@ class Sequential(Method):
         if not isinstance(self.model, Cart):
             return self.model, ()
         model = self.model.chosen(plan.data, rng=streams.generator("leaf"))
-        return model, () if model is self.model else ({"column": "every tree", "min_leaf": model.min_leaf},)
+        chosen = {name: getattr(model, name) for name in ("min_leaf", "by")}
+        told = {name: value for name, value in chosen.items() if value != getattr(self.model, name)}
+        return model, ({"column": "every tree", **told},) if told else ()
 
 
 def _replaced(plan: Plan) -> list[str]:

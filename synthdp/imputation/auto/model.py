@@ -41,7 +41,9 @@ from synthdp.table.applies import visits as in_order
 from synthdp.table.links import Link
 from synthdp.table.microdata import Microdata
 
-SMALLEST_LEAF, LARGEST_LEAF, LEAVES = 10, 100, 100
+SMALLEST_LEAF, LARGEST_LEAF, LEAVES = 10, 200, 100
+# large files have leaves enough: with fewer of them nobody is remembered, and totals keep what leaves do not tell
+LEAVES_IN_LARGE = 50
 
 
 class Auto(InOrder):
@@ -54,7 +56,8 @@ class Auto(InOrder):
     exclude
         Kept columns the model must not see.
     min_leaf
-        Fewest records of a leaf; default: a hundredth of the file, at least 10 and at most 100.
+        Fewest records of a leaf; default: a hundredth of the file, at least 10; from 5,000 records on a fiftieth, at
+        most 200.
     splines
         Knots of a restricted cubic spline for every numeric kept column in the regressions; 0 for straight lines.
     particles, sweeps
@@ -109,7 +112,8 @@ class Auto(InOrder):
 
     def growth(self, n: int, predictors: int) -> Growth:
         """Return when trees stop: at leaves of enough people, and at splits that chance would give."""
-        least = self.min_leaf or int(np.clip(n // LEAVES, SMALLEST_LEAF, LARGEST_LEAF))
+        usual = n // (LEAVES if n < LARGE else LEAVES_IN_LARGE)
+        least = self.min_leaf or int(np.clip(usual, SMALLEST_LEAF, LARGEST_LEAF))
         # the best of so many useless splits explains about this share of the variance
         chance = 2 * np.log(50 * max(predictors, 1)) / max(n, 1)
         return Growth(least, complexity=float(min(chance, 0.5)), min_split=2 * least)

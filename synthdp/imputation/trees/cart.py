@@ -27,6 +27,7 @@ from pydantic import Field
 
 from synthdp.errors import InputError
 from synthdp.imputation.model import Constrains, InOrder, order_problems, settings_problems
+from synthdp.imputation.trees.areas import area_of
 from synthdp.imputation.trees.binning import Binned
 from synthdp.imputation.trees.dealing import Dealing
 from synthdp.imputation.trees.leaf import choose
@@ -55,14 +56,15 @@ class Cart(TreeSettings):
     Parameters
     ----------
     min_leaf
-        Fewest donors of a leaf (synthpop's minbucket, there 5); default: the smallest of 5, 10, 20, 50 and 100
-        with which copies of half of the records hold at most one in a hundred more of the people of that half than of
-        the other, else 200.
+        Fewest donors of a leaf (synthpop's minbucket, there 5); default: the fewest, from 5 to 200, with which copies
+        of half of the records hold at most .75 in a hundred more of the people of that half than of the other.
     dealing
         ``systematic``: the values of a leaf are dealt evenly to the records that reach it. ``independent``: every
         record draws for itself, as in synthpop.
     by
-        A column, such as the area, within whose levels values are dealt evenly too.
+        A column, such as the area, within whose levels values are dealt evenly too, and have their own shares (see
+        ``areas``); ``false`` for none. Default, where values are dealt: the kept or early drawn column of unordered
+        levels that divides the file into the most equal parts, six at least.
     complexity
         The smallest gain of a split as a share of the root's impurity (synthpop's cp).
     smoothing
@@ -91,7 +93,7 @@ class Cart(TreeSettings):
     method: Literal["cart"] = "cart"
     min_leaf: int | None = Field(default=None, ge=1)
     dealing: Dealing = "systematic"
-    by: str | None = None
+    by: str | Literal[False] | None = None
     rules: dict[str, str] = Field(default_factory=dict)
     survival: dict[str, str] = Field(default_factory=dict)
     nested: dict[str, str] = Field(default_factory=dict)
@@ -113,7 +115,7 @@ class Cart(TreeSettings):
         if any(".order:" in problem for problem in found):  # the rest cannot be read without an order
             return found
         visits = self.visits(data)
-        kept = [column.name for column in data.schema.kept() if column.name not in self.exclude]
+        kept = self._kept(data)
         for name, rule in self.rules.items():
             if name not in visits:
                 found.append(f"{WHERE}.rules.{name}: is not a replaced column.")
@@ -121,7 +123,7 @@ class Cart(TreeSettings):
             allowed = {*kept, *self.exclude, *visits[: visits.index(name)]}
             why = _rule_problem(rule, allowed, data.frame, name)
             found += [f"{WHERE}.rules.{name}: {why}."] if why is not None else []
-        if self.by is not None and self.by not in (*kept, *visits):
+        if self.by and self.by not in (*kept, *visits):
             found.append(f"{WHERE}.by: {self.by!r} is not a kept or replaced column that the trees see.")
         for time, event in self.survival.items():
             why = _survival_problem(data, time, event, visits)
@@ -139,25 +141,32 @@ class Cart(TreeSettings):
         return found
 
     def chosen(self, data: Microdata, *, rng: np.random.Generator) -> Self:
-        """Return the same settings with ``min_leaf`` chosen, where it was left to the data."""
+        """Return the same settings with ``by`` and ``min_leaf`` chosen, where they were left to the data."""
+        settings = self
+        if self.by is None and self.dealing == "systematic":
+            area = area_of(data, self._kept(data), self.visits(data))
+            settings = self if area is None else self.model_copy(update={"by": area})
         if self.min_leaf is not None:
-            return self
+            return settings
 
-        whole = self.prepare(data)
+        whole = settings.prepare(data)
 
         def of(leaf: int) -> Orchard:
             return replace(whole, growth=replace(whole.growth, min_leaf=leaf))
 
-        return self.model_copy(update={"min_leaf": choose(data, of, rng=rng)})
+        return settings.model_copy(update={"min_leaf": choose(data, of, rng=rng)})
+
+    def _kept(self, data: Microdata) -> tuple[str, ...]:
+        """Return the kept columns that the trees see."""
+        return tuple(column.name for column in data.schema.kept() if column.name not in self.exclude)
 
     def prepare(self, data: Microdata) -> Orchard:
         """Return the data made ready for growing trees."""
-        kept = [column.name for column in data.schema.kept() if column.name not in self.exclude]
-        visits = self.visits(data)
+        kept, visits = self._kept(data), self.visits(data)
         return Orchard(
             data=data,
             binned=Binned.of(data, [*kept, *visits]),
-            kept=tuple(kept),
+            kept=kept,
             visits=visits,
             growth=Growth(self.min_leaf or Growth().min_leaf, self.complexity),
             rules=self.rules,
@@ -165,7 +174,7 @@ class Cart(TreeSettings):
             events=self.survival,
             groups=self.nested,
             dealing=self.dealing,
-            by=self.by,
+            by=self.by or None,
         )
 
 

@@ -17,8 +17,9 @@ import pandas as pd
 
 from synthdp.arrays import Booleans
 from synthdp.imputation.cells import settled, write
+from synthdp.imputation.trees.areas import Areas, classes_of
 from synthdp.imputation.trees.binning import Binned, Bins
-from synthdp.imputation.trees.dealing import Dealing, chances
+from synthdp.imputation.trees.dealing import Dealer, Dealing
 from synthdp.imputation.trees.donors import Smoother
 from synthdp.imputation.trees.grouped import Grouped
 from synthdp.imputation.trees.tree import Growth, Tree
@@ -103,8 +104,7 @@ class Orchard:
         smoother = None
         if self.smoothing and not column.kind.categorical:
             limits = column.bounds or (float(np.nanmin(values)), float(np.nanmax(values)))
-            smoother = Smoother.of(present, values, limits, self.growth.min_leaf)
-        before = (*self.kept, *self.visits[: self.visits.index(name)])
+            smoother = Smoother.of(present.tree, values, limits, self.growth.min_leaf)
         return ColumnTrees(
             column=column,
             rule=self.rules.get(name),
@@ -115,13 +115,11 @@ class Orchard:
             held=np.flatnonzero(held),
             smoother=smoother,
             binned=self.binned,
-            dealing=self.dealing,
-            by=self.binned.names.index(self.by) if self.by in before else None,
         )
 
     def _grow(
         self, name: str, response: Floats, classes: int, rows: Codes, weights: Floats | None, *, timed: bool = False
-    ) -> "Tree | Grouped":
+    ) -> Dealer:
         """Grow one tree of a column: of its values, which may be times, or of whether it is missing."""
         before = self.kept + self.visits[: self.visits.index(name)]
         tree: Tree | Grouped
@@ -148,7 +146,15 @@ class Orchard:
                 growth=self.growth,
                 event=self.data.values(self.events[name]) == 1 if timed else None,
             )
-        return tree.sorted(response, weights) if self.dealing == "systematic" else tree
+        if self.by is None or self.by not in before:
+            return Dealer(tree.sorted(response, weights) if self.dealing == "systematic" else tree, self.dealing)
+        tree, by = tree.sorted(response, weights), self.binned.names.index(self.by)
+        if not self.data.schema[self.by].kind.categorical:
+            return Dealer(tree, self.dealing, by)
+        at = tree.apply(np.ascontiguousarray(self.binned.codes[:, rows]))
+        kinds = classes_of(response, rows, levels=classes)
+        areas = Areas.of(tree, at, rows, kinds, self.binned.codes[by].astype(np.int64), weights)
+        return Dealer(tree, self.dealing, by, areas)
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,32 +173,28 @@ class ColumnTrees:
         The records for which the column's rule holds.
     smoother
         The noise of a numeric column; None where donors' values are released as they are.
-    by
-        The row of the bins of the column that records are dealt by; None for none.
     """
 
     column: Column
     rule: str | None
     values: Floats
-    absent: Tree | Grouped | None
-    present: Tree | Grouped
+    absent: Dealer | None
+    present: Dealer
     missing: Booleans
     held: Codes
     smoother: Smoother | None
     binned: Binned
-    dealing: Dealing = "independent"
-    by: int | None = None
 
     def __repr__(self) -> str:
-        return f"ColumnTrees({self.present})"
+        return f"ColumnTrees({self.present.tree})"
 
     def draw(self, copy: Partial, *, rng: np.random.Generator) -> None:
         """Draw the column for every record of a copy, given what is drawn already."""
         name, like = self.column.name, copy.frame[self.column.name]
-        leaves, donors = self._drawn(self.present, copy, rng)
+        leaves, donors = self.present.deal(copy.codes, rng=rng)
         drawn = np.ones(len(donors), dtype=bool)
         if self.absent is not None:
-            _, found = self._drawn(self.absent, copy, rng)
+            _, found = self.absent.deal(copy.codes, rng=rng)
             drawn = ~self.missing[found]
             donors = np.where(drawn, donors, found)
         if self.rule is not None:
@@ -212,12 +214,6 @@ class ColumnTrees:
                 released = released.where(~changed, write(values, self.column, like))
         copy.donors[name] = donors
         _write(copy, self.column, released, values, self.binned)
-
-    def _drawn(self, tree: Tree | Grouped, copy: Partial, rng: np.random.Generator) -> tuple[Codes, Codes]:
-        """Return the leaf and the donor of each record."""
-        leaves = tree.apply(copy.codes)
-        by = None if self.by is None else copy.codes[self.by]
-        return leaves, tree.take(leaves, chances(leaves, rng=rng, dealing=self.dealing, by=by))
 
 
 @dataclass(frozen=True, repr=False)
