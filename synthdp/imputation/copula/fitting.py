@@ -26,6 +26,7 @@ FIRST_RUN = 250
 COMPLETIONS, APART = 3, 5  # of the margins, from each chain, and how many sweeps apart
 FORGOTTEN = 150
 GROWTH = (0.15, 0.5)
+MOST_JUDGED = 1500  # draws of each chain that are looked at: of longer ones every other, every third
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,7 +212,7 @@ def run_chains(
         r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
         if not len(counted):
             return Fit(r, gamma, completions(coding, samplers, jobs=jobs), total)
-        verdict = Verdict.of(draws[:, :, counted], names, limits)
+        verdict = Verdict.of(draws[:, :: -(-draws.shape[1] // MOST_JUDGED), counted], names, limits)
         lacking = verdict.lacking(limits)
         if lacking <= 1:
             said = verdict.r_hat, verdict.ess, verdict.tail_ess

@@ -12,10 +12,11 @@ from synthdp.imputation.copula.choices import constants, shares, slopes
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.features import Features, Steps
 from synthdp.imputation.copula.fitting import Limits, Verdict
+from synthdp.imputation.copula.gaps import Records
 from synthdp.imputation.copula.implied import Implied, implied
 from synthdp.imputation.copula.latent import Shape
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.copula.moments import SMALLEST_EIGENVALUE, Records, draws_of, possible
+from synthdp.imputation.copula.moments import SMALLEST_EIGENVALUE, Approach, draws_of, possible
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
@@ -69,7 +70,7 @@ class TestMoments:
         steps = Steps.of(lower, upper)
         by_hand = [stats.truncnorm.mean(a, b) for a, b in zip(lower[:3], upper[:3], strict=True)]
         assert steps.score == pytest.approx(by_hand)
-        assert steps(np.array([-2.0, 0.0, 3.0])) == pytest.approx(by_hand)
+        assert steps(np.array([-2.0, 0.0, 3.0], dtype=np.float32)) == pytest.approx(by_hand)
 
     def test_known_latents_are_their_own_scores(self):
         y = np.array([-1.0, 0.2])
@@ -87,8 +88,9 @@ class TestMoments:
 
     def test_known_correlations_are_found_with_their_spread(self):
         coding = coding_of(records())
-        latent = coding.latent(coding.curves(np.ones(1500)))
-        r, _ = draws_of(coding, latent, rng=np.random.default_rng(3))
+        latent, rng = coding.latent(coding.curves(np.ones(1500))), np.random.default_rng(3)
+        way = Approach(Records(coding, latent, rng=rng), latent.shape.start(), rng=rng, jobs=1)
+        r, _ = draws_of(way, lambda _done, _total: None)
         truth = {(0, 1): 0.6, (0, 3): 0.5, (0, 4): -0.4}
         at = {item.column.name: item.first for item in coding.items}
         order = coding.items[-1].order
@@ -110,16 +112,17 @@ class TestMoments:
         r = latent.shape.start()
         r[0, 1] = r[1, 0] = 0.99
         held.fill(r, np.zeros(len(r)), 3)
-        assert np.array_equal(before[50:], held.found[50:])
-        assert np.corrcoef(held.found[:50, 0], held.found[:50, 1])[0, 1] > 0.9
+        assert np.array_equal(before[:, 50:], held.found[:, 50:])
+        assert np.corrcoef(held.found[:2, :50])[0, 1] > 0.9
         assert held.known[0, 1] == pytest.approx(0.875)
 
     def test_standardised_covariances_with_weights(self):
-        found = np.random.default_rng(1).standard_normal((60, 2))
-        weights = np.random.default_rng(2).integers(0, 3, 60).astype(float)
-        _, s = Features(Shape.of(2), (Steps(*np.zeros((3, 0))),) * 2).covariances(found, weights)
-        repeated = np.repeat(found, weights.astype(int), axis=0)
-        assert s[0, 1] == pytest.approx(np.corrcoef(repeated.T)[0, 1])
+        found = np.random.default_rng(1).standard_normal((2, 60), dtype=np.float32)
+        weights = np.random.default_rng(2).integers(0, 3, 60).astype(np.float32)
+        features = Features(Shape.of(2), (Steps(*np.zeros((3, 0), dtype=np.float32)),) * 2)
+        s = features.standardised(features.moments(found, weights)[1])
+        repeated = np.repeat(found, weights.astype(int), axis=1)
+        assert s[0, 1] == pytest.approx(np.corrcoef(repeated)[0, 1], rel=1e-5)
 
 
 class TestFollowing:
