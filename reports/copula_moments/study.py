@@ -1,9 +1,9 @@
 """Coverage of released analyses where the copula's correlations come from moments, and from how few records.
 
 Everything that is replaced is drawn without a mask (``mi``): what copies say of it is what the model says. Two designs
-at several sizes: ``mixed`` (``reports.copulas``; 9 latent coordinates) and ``levels`` below (13 coordinates, two
+at several sizes: ``mixed`` (``reports.copulas``; 9 latent coordinates) and ``levels`` below (12 coordinates, two
 nominal columns of six and five levels, some rare). The shortcut and chains get the same records; copies of either are
-analysed and pooled by Reiter's (2003) rule.
+analysed and pooled by Reiter's (2003) rule. ``strong`` is ``levels`` with loadings of x, y and b 1.45 times as large.
 """
 
 from functools import lru_cache
@@ -35,9 +35,10 @@ from synthdp.tagging.groups import tag
 SEED = 20280
 COPIES = 5
 REPLICATIONS = 400
-SIZES = {"mixed": (90, 180, 360, 1500), "levels": (130, 260, 520, 2000)}
-COORDINATES = {"mixed": 9, "levels": 13}
-CHAINED = 520  # records up to which chains run beside
+SIZES = {"mixed": (180, 1500), "levels": (65, 130, 260, 2000), "strong": (130, 260, 2000)}
+COORDINATES = {"mixed": 9, "levels": 12, "strong": 12}
+CHAINED = 260  # records up to which chains run beside
+STRONGER = {"levels": 1.0, "strong": 1.45}
 SHARES = {"g": np.array([0.25, 0.18, 0.12, 0.06, 0.04]), "h": np.array([0.25, 0.2, 0.1, 0.05])}
 # of x, y, the binary column and the utilities of g and h, on two factors; utilities of a column have ½ in common
 LOADINGS = np.array(
@@ -63,7 +64,7 @@ VARIABLES = {
 SCHEMES = ("moments", "chains", "original")
 
 
-def levels(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+def levels(n: int, design: str = "levels", *, rng: np.random.Generator) -> pd.DataFrame:
     """Draw records with two nominal columns.
 
     Examples
@@ -71,7 +72,8 @@ def levels(n: int, *, rng: np.random.Generator) -> pd.DataFrame:
     >>> list(levels(5, rng=np.random.default_rng(1)).columns)
     ['x', 'y', 'b', 'g', 'h']
     """
-    r = LOADINGS @ LOADINGS.T
+    loadings = LOADINGS * np.where(np.arange(len(LOADINGS)) < 3, STRONGER[design], 1.0)[:, None]
+    r = loadings @ loadings.T
     for first, last in ((3, 8), (8, 12)):
         r[first:last, first:last] = 0.5
     np.fill_diagonal(r, 1.0)
@@ -107,14 +109,14 @@ def estimate(frame: pd.DataFrame) -> Estimates:
     return together({name: least_squares(*parts) for name, parts in regressions(frame).items()})
 
 
-@lru_cache(maxsize=1)
-def levels_truth() -> dict[str, dict[str, float]]:
+@lru_cache(maxsize=2)
+def levels_truth(design: str) -> dict[str, dict[str, float]]:
     """Return what the analyses estimate, from four million records: an error of a fortieth of that of 2,000."""
     rng = np.random.default_rng(20281)
     sums: dict[str, tuple[Floats, Floats]] = {}
     names: dict[str, tuple[str, ...]] = {}
     for _ in range(POPULATION // PART):
-        for name, (response, matrix, terms) in regressions(levels(PART, rng=rng)).items():
+        for name, (response, matrix, terms) in regressions(levels(PART, design, rng=rng)).items():
             gram, cross = sums.get(name, (np.zeros((len(terms), len(terms))), np.zeros(len(terms))))
             sums[name] = gram + matrix.T @ matrix, cross + matrix.T @ response
             names[name] = terms
@@ -137,7 +139,7 @@ class Shortened(Copula):
 def one_cell(*, design: str, n: int, r: int, seed: int = SEED) -> Floats:
     """Return the intervals of one data set: (moments, chains, original) × 4 × terms; no number where no chain ran."""
     rng = Streams(seed).generator("data", design, n, r)
-    frame = mixed_copula(n, rng=rng) if design == "mixed" else levels(n, rng=rng)
+    frame = mixed_copula(n, rng=rng) if design == "mixed" else levels(n, design, rng=rng)
     analyse = coverage.estimate if design == "mixed" else estimate
     variables = coverage.VARIABLES if design == "mixed" else VARIABLES
     original = interval([analyse(frame)], "mean_se")
@@ -158,7 +160,7 @@ def results(lines: list[Line]) -> Results:
     """Return coverage by design, size, scheme and term, and by design, size and scheme."""
     rows: list[dict[str, Any]] = []
     for design, sizes in SIZES.items():
-        truth = truth_vector(mixed_copula_truth() if design == "mixed" else levels_truth())
+        truth = truth_vector(mixed_copula_truth() if design == "mixed" else levels_truth(design))
         for n in sizes:
             found = [line["found"] for line in lines if (line["design"], line["n"]) == (design, n)]
             if found:

@@ -37,11 +37,11 @@ from synthdp.imputation.model import Association, Completes, Task, settings_prob
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Kind, Role
 
-MOST_WORK = 2e9  # records x unknown latents x sweeps: half a minute of two threads
+MOST_WORK = 5e8  # latents drawn, records x unknown ones x sweeps: ten seconds of two threads
 LITTLE_WORK = 2e8  # a few seconds: chains are exact, and nobody waits for them
 SHORTEST = 500  # sweeps that chains take at least, more or less
 PLENTY = 400.0  # records' worth of the correlation that is known worst: its posterior is normal
-RECORDS_PER_COORDINATE = 30
+RECORDS_PER_COORDINATE = 15  # see reports/copula_moments
 MOST_NAMED = 5
 
 
@@ -74,8 +74,8 @@ class Copula(Association):
         ``auto``: correlations come from moments and their spread from weighted records (see ``moments``) where masks
         do not differ by group and records are many: at once if chains would take more than a few seconds and every
         correlation has 400 records' worth to learn from, or if a level follows from another column; after chains
-        have turned out to take very long where there are 30 records for each coordinate. ``always`` from 30 records
-        for each coordinate on, without trying chains; ``never``.
+        have turned out to take more than ten seconds or so where there are 15 records for each coordinate.
+        ``always`` from 15 records for each coordinate on, without trying chains; ``never``.
 
     Examples
     --------
