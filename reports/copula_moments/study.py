@@ -3,7 +3,7 @@
 Everything that is replaced is drawn without a mask (``mi``): what copies say of it is what the model says. Two designs
 at several sizes: ``mixed`` (``reports.copulas``; 9 latent coordinates) and ``levels`` below (12 coordinates, two
 nominal columns of six and five levels, some rare). The shortcut and chains get the same records; copies of either are
-analysed and pooled by Reiter's (2003) rule. ``strong`` is ``levels`` with loadings of x, y and b 1.45 times as large.
+analysed and pooled by Reiter's (2003) rule. ``strong`` is ``levels`` with loadings of x, y and b 1.55 times as large.
 """
 
 from functools import lru_cache
@@ -35,10 +35,10 @@ from synthdp.tagging.groups import tag
 SEED = 20280
 COPIES = 5
 REPLICATIONS = 400
-SIZES = {"mixed": (180, 1500), "levels": (65, 130, 260, 2000), "strong": (130, 260, 2000)}
+SIZES = {"mixed": (180, 1500), "levels": (130, 260, 2000), "strong": (130, 260, 2000)}
 COORDINATES = {"mixed": 9, "levels": 12, "strong": 12}
 CHAINED = 260  # records up to which chains run beside
-STRONGER = {"levels": 1.0, "strong": 1.45}
+STRONGER = {"levels": 1.0, "strong": 1.55}
 SHARES = {"g": np.array([0.25, 0.18, 0.12, 0.06, 0.04]), "h": np.array([0.25, 0.2, 0.1, 0.05])}
 # of x, y, the binary column and the utilities of g and h, on two factors; utilities of a column have ½ in common
 LOADINGS = np.array(
@@ -51,7 +51,7 @@ LOADINGS = np.array(
     ]
 )
 CUT = 0.3
-TERMS = ("Intercept", "x", "b", "g[1]", "g[2]", "g[3]", "g[4, 5]")
+TERMS = ("Intercept", "x", "b", "g[1]", "g[2]", "g[3 to 5]")
 GIVEN_H = ("Intercept", "h[1]", "h[2]", "h[3, 4]")
 CELLS = ((0, 0), (1, 1), (2, 1), (1, 2))
 POPULATION, PART = 4_000_000, 250_000
@@ -91,7 +91,7 @@ def regressions(frame: pd.DataFrame) -> dict[str, tuple[Floats, Floats, tuple[st
     one = np.ones((len(frame), 1))
     x, y, b = (frame[name].to_numpy(np.float64) for name in ("x", "y", "b"))
     g, h = (frame[name].astype(int).to_numpy() for name in ("g", "h"))
-    among = [g == 1, g == 2, g == 3, g >= 4]
+    among = [g == 1, g == 2, g >= 3]
     found = {
         "y": (y, np.column_stack([one, x, b, *among]).astype(np.float64), TERMS),
         "b": (b, np.column_stack([one, x, y]), ("Intercept", "x", "y")),

@@ -30,7 +30,7 @@ from synthdp.imputation.copula.features import PART, Features, Response
 from synthdp.imputation.copula.fitting import Fit, incomplete
 from synthdp.imputation.copula.gaps import Records
 from synthdp.imputation.copula.latent import Shape
-from synthdp.parallel import each
+from synthdp.parallel import each, one_blas_thread
 from synthdp.table.microdata import Floats
 
 APPROACHING, AVERAGED = 12, 20  # rounds
@@ -124,19 +124,20 @@ def trusted(worth: Floats) -> Floats:
 def fit_moments(coding: Coding, *, rng: np.random.Generator, jobs: int = 1, told: Told | None = None) -> Fit:
     """Return draws of R and of the latents' means without any chain, and the margins completed."""
     said = told or (lambda _done, _total: None)
-    r, y = np.asarray(coding.shape().start()), None
-    for rounds in SETTLED if incomplete(coding) else ():
+    with one_blas_thread():
+        r, y = np.asarray(coding.shape().start()), None
+        for rounds in SETTLED if incomplete(coding) else ():
+            curves = coding.curves(np.ones(len(coding.covariates)))
+            way = Approach(Records(coding, coding.latent(curves), rng=rng, start=y, jobs=jobs), r, rng=rng, jobs=jobs)
+            for _ in range(rounds):
+                way.step(STEP, PART)
+            r, y = way.r, way.records.latents()
+            coding = coding.filled(y, curves)
         curves = coding.curves(np.ones(len(coding.covariates)))
         way = Approach(Records(coding, coding.latent(curves), rng=rng, start=y, jobs=jobs), r, rng=rng, jobs=jobs)
-        for _ in range(rounds):
-            way.step(STEP, PART)
-        r, y = way.r, way.records.latents()
-        coding = coding.filled(y, curves)
-    curves = coding.curves(np.ones(len(coding.covariates)))
-    way = Approach(Records(coding, coding.latent(curves), rng=rng, start=y, jobs=jobs), r, rng=rng, jobs=jobs)
-    drawn = draws_of(way, said)
-    codings = _completed(coding, way, *drawn) if incomplete(coding) else (coding,)
-    return Fit(*free_entries(coding, *drawn), codings, 0)
+        drawn = draws_of(way, said)
+        codings = _completed(coding, way, *drawn) if incomplete(coding) else (coding,)
+        return Fit(*free_entries(coding, *drawn), codings, 0)
 
 
 def draws_of(way: Approach, told: Told) -> tuple[Floats, Floats]:

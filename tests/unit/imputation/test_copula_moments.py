@@ -1,5 +1,7 @@
 """The copula's shortcut: shares of levels, scores, moments, what follows from what, threads and progress."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +16,18 @@ from synthdp.imputation.copula.features import Features, Steps
 from synthdp.imputation.copula.fitting import Limits, Verdict
 from synthdp.imputation.copula.gaps import Records
 from synthdp.imputation.copula.implied import Implied, implied
+from synthdp.imputation.copula.information import least_information, shown
 from synthdp.imputation.copula.latent import Shape
 from synthdp.imputation.copula.model import Copula
-from synthdp.imputation.copula.moments import SMALLEST_EIGENVALUE, Approach, draws_of, possible
+from synthdp.imputation.copula.moments import (
+    COMPLETIONS,
+    SMALLEST_EIGENVALUE,
+    Approach,
+    draws_of,
+    fit_moments,
+    possible,
+    simulated,
+)
 from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi
@@ -147,6 +158,76 @@ class TestFollowing:
         model = Copula(shortcut="never", most_sweeps=250, least_ess=1e5)
         with pytest.raises(Unfinished, match="g has a level that follows from x"):
             DaMi(model=model, copies=2).synthesize(plan_of(frame), streams=Streams(1))
+
+
+class TestInformation:
+    def test_what_a_binary_column_shows(self):
+        frame = records(4000)
+        coding = coding_of(frame)
+        curves = coding.curves(np.ones(4000))
+        b = next(k for k, item in enumerate(coding.items) if item.column.name == "b")
+        p = frame["b"].mean()
+        by_hand = stats.norm.pdf(stats.norm.ppf(p)) ** 2 / (p * (1 - p))
+        assert shown(coding.items[b], curves[b]) == pytest.approx([by_hand], rel=1e-6)
+
+    def test_numbers_show_all_and_missing_pairs_nothing(self):
+        frame = records(1000)[["x", "y"]]
+        frame.loc[:399, "y"] = np.nan
+        data = resolve(frame, {"x": Variable(role="replace")})
+        plan = Plan(data, tag(data, None), {"x": Gaussian(sd=0.7)})
+        coding = Coding.of(prepare(plan, Copula(), 20)[0], (), 1.0, {})
+        # normal scores of 1,000 records have a variance of .99
+        assert least_information(coding) == pytest.approx(600, rel=0.02)
+
+    def test_two_kept_columns_do_not_count(self):
+        frame = records(1000)
+        coding, alone = coding_of(frame), coding_of(frame.drop(columns="g").assign(g=frame["b"] + 1))
+        assert least_information(coding) < least_information(alone)
+        kept = [item for item in coding.items if item.column.name != "x"]
+        assert least_information(replace(coding, items=tuple(kept))) == np.inf
+
+    def test_plenty_of_records_need_no_chain(self, monkeypatch):
+        def refused(*_given, **_named):
+            raise AssertionError("a chain was run")
+
+        monkeypatch.setattr(copula_model, "run_chains", refused)
+        monkeypatch.setattr(copula_model, "LITTLE_WORK", 1e6)
+        monkeypatch.setattr(copula_model, "PLENTY", 100.0)
+        release = DaMi(model=Copula(), copies=1).synthesize(plan_of(records(1000)), streams=Streams(1))
+        assert {"model": "copula", "by": "moments"} in release.chain
+        monkeypatch.setattr(copula_model, "PLENTY", 1e6)
+        with pytest.raises(AssertionError, match="a chain was run"):
+            DaMi(model=Copula(), copies=1).synthesize(plan_of(records(1000)), streams=Streams(1))
+
+
+class TestSimulated:
+    def test_covariances_are_those_of_many_records_without_error_between_numbers(self):
+        coding = coding_of(records())
+        latent = coding.latent(coding.curves(np.ones(1500)))
+        features = Features.of(latent)
+        r = latent.shape.start()
+        r[0, 1] = r[1, 0] = 0.6
+        r[0, 2] = r[2, 0] = 0.5
+        mean = np.zeros(len(r))
+        found = simulated(features, r, mean, 40_000, rng=np.random.default_rng(1), jobs=2)
+        y = np.random.default_rng(2).multivariate_normal(mean, r, 400_000).astype(np.float32)
+        plain = features.standardised(features.moments(features(y.T))[1])
+        assert found[0, 1] == pytest.approx(0.6, abs=1e-5)
+        assert np.abs(found - plain).max() < 4 * np.sqrt(1 / 40_000 + 1 / 400_000)
+
+    def test_margins_are_completed_where_missingness_depends_on_another_column(self):
+        frame = records(3000)
+        truth = frame["y"].mean()
+        frame["y"] = frame["y"].where(np.random.default_rng(4).random(3000) > stats.norm.cdf(frame["x"]))
+        fit = fit_moments(coding_of(frame), rng=np.random.default_rng(5))
+        assert len(fit.codings) == COMPLETIONS
+        means = []
+        for coding in fit.codings:
+            margin = next(item.margin for item in coding.items if item.column.name == "y")
+            means.append(margin.values[margin.filled].mean())
+        assert frame["y"].mean() < truth - 0.2
+        # half of the values are imputed given x, which leaves .8 of their sd: twice the error of all values' mean
+        assert np.mean(means) == pytest.approx(truth, abs=4 * 2 * 0.8 / np.sqrt(3000))
 
 
 class TestVerdict:
