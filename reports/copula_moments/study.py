@@ -61,6 +61,7 @@ VARIABLES = {
     "g": Variable(kind=Kind.NOMINAL, role=Role.REPLACE),
     "h": Variable(kind=Kind.NOMINAL),
 }
+BAND = (0.935, 0.965)  # of the mean coverage of a design
 SCHEMES = ("moments", "chains", "original")
 
 

@@ -174,7 +174,3 @@ class Response:
     def correlations(self, s: Floats) -> Floats:
         """Return the correlations that covariances speak of, to first order."""
         return np.asarray(self.inverse @ s @ self.inverse.T)
-
-    def shortened(self, r: Floats) -> Floats:
-        """Return by how much steps are shorter than to first order: not at all between two numbers."""
-        return np.asarray(np.maximum(1 - r**2, 0.0) ** ((1 - np.outer(self.shown, self.shown)) / 2))

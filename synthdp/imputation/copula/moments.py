@@ -11,8 +11,8 @@ Optimization 30(4), 838-855). Simulated latents have exactly the covariances R, 
 to chance. Missing cells are drawn given the rest of their record in every round, margins completed from them in turn.
 
 Draws are R̂ + G⁻¹(S_w − S)G⁻ᵀ with S_w of records with exponential weights: with many records the posterior is normal
-and this is its spread, to first order (Newton and Raftery 1994, JRSS B 56(1), 3-48). Between strongly related latents
-S moves more than G says, so steps and draws are shortened, by up to √(1 − r²).
+and this is its spread, to first order (Newton and Raftery 1994, JRSS B 56(1), 3-48). Between strongly related levels S
+moves more than G says, so steps and draws are shortened (see ``bending``): by √(1 − r²) between two halves.
 
 What records say of a correlation is worth I = n a_j a_k of them, a the share of a latent's information that its column
 shows; the prior is worth three (uniform on (−1, 1): variance ⅓), so correlations between rare levels are drawn to zero
@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from synthdp.imputation.copula.bending import Bends
 from synthdp.imputation.copula.coding import Coding
 from synthdp.imputation.copula.features import PART, Features, Response
 from synthdp.imputation.copula.fitting import Fit, incomplete
@@ -97,7 +98,9 @@ class Approach:
     def __init__(self, records: Records, r: Floats, *, rng: np.random.Generator, jobs: int) -> None:
         self.records, self.r = records, r
         self.rng, self.jobs = rng, jobs
-        self.response = Response.of(records.features.shape, *records.features.moments(records.found))
+        center, s = records.features.moments(records.found)
+        self.response = Response.of(records.features.shape, center, s)
+        self.bends = Bends(records.features, center)
         self.trust = trusted(self.worth())
 
     def worth(self) -> Floats:
@@ -112,7 +115,7 @@ class Approach:
         self.response = own = Response.of(features.shape, center, s, self.response.mean)
         model = simulated(features, self.r, own.mean, simulate, rng=self.rng, jobs=self.jobs)
         lacking = own.correlations(features.standardised(s) - model)
-        by = self.trust * lacking * own.shortened(self.r) - (1 - self.trust) * self.r
+        by = self.trust * lacking * self.bends.shortened(self.r) - (1 - self.trust) * self.r
         self.r = possible(self.r + size * by, features.shape)
 
 
@@ -166,7 +169,7 @@ def _spread(way: Approach) -> tuple[Floats, Floats]:
     response = Response.of(features.shape, center, s, way.response.mean)
     s = features.standardised(s)
     nominal = features.shape.owner() >= 0
-    shorter = way.trust * response.shortened(way.r) / np.sqrt(records.known)
+    shorter = way.trust * way.bends.shortened(way.r) / np.sqrt(records.known)
 
     def one(own: np.random.Generator) -> tuple[Floats, Floats]:
         weights = own.standard_exponential(records.found.shape[1], dtype=np.float32)

@@ -10,10 +10,11 @@ from scipy import stats
 from synthdp import parallel
 from synthdp.errors import Unfinished
 from synthdp.imputation.copula import model as copula_model
+from synthdp.imputation.copula.bending import Bends, coefficients
 from synthdp.imputation.copula.choices import constants, shares, slopes
 from synthdp.imputation.copula.coding import Coding
-from synthdp.imputation.copula.features import Features, Steps
-from synthdp.imputation.copula.fitting import Limits, Verdict
+from synthdp.imputation.copula.features import Features, Steps, scores
+from synthdp.imputation.copula.fitting import Fit, Limits, Verdict, run_chains, settle
 from synthdp.imputation.copula.gaps import Records
 from synthdp.imputation.copula.implied import Implied, implied
 from synthdp.imputation.copula.information import least_information, shown
@@ -21,6 +22,7 @@ from synthdp.imputation.copula.latent import Shape
 from synthdp.imputation.copula.model import Copula
 from synthdp.imputation.copula.moments import (
     COMPLETIONS,
+    DRAWS,
     SMALLEST_EIGENVALUE,
     Approach,
     draws_of,
@@ -160,6 +162,49 @@ class TestFollowing:
             DaMi(model=model, copies=2).synthesize(plan_of(frame), streams=Streams(1))
 
 
+class TestBending:
+    def test_two_halves_are_an_arcsine(self):
+        lower, upper = np.array([-np.inf, 0.0]), np.array([0.0, np.inf])
+        c = coefficients(lower, upper, scores(lower, upper))
+        # cov of the signs of two normals is 2/pi asin(r), and scores are signs times sqrt(2/pi)
+        by_hand = 2 / np.pi * (2 / np.pi) * np.arcsin(0.6)
+        assert (c**2 * 0.6 ** np.arange(1, len(c) + 1)).sum() == pytest.approx(by_hand, rel=1e-6)
+
+    def test_coefficients_of_levels_are_integrals(self):
+        edges = np.array([-np.inf, -0.7, 0.4, 1.6, np.inf])
+        score = scores(edges[:-1], edges[1:])
+        c = coefficients(edges[:-1], edges[1:], score)
+        y = np.linspace(-9, 9, 200_001)
+        f = score[np.searchsorted(edges[1:-1], y)]
+        density = stats.norm.pdf(y) * (y[1] - y[0])
+        hermite = {1: y, 2: (y**2 - 1) / np.sqrt(2), 3: (y**3 - 3 * y) / np.sqrt(6)}
+        for m, h in hermite.items():
+            assert c[m - 1] == pytest.approx((f * h * density).sum(), abs=1e-4)
+
+    def test_a_number_with_a_heap_is_itself_elsewhere(self):
+        lower, upper = np.array([-np.inf]), np.array([-0.3])
+        score = scores(lower, upper)
+        c = coefficients(lower, upper, score)
+        y = np.linspace(-9, 9, 200_001)
+        f = np.where(y < -0.3, score[0], y)
+        density = stats.norm.pdf(y) * (y[1] - y[0])
+        assert c[1] == pytest.approx((f * (y**2 - 1) / np.sqrt(2) * density).sum(), abs=1e-4)
+
+    def test_slopes_are_derivatives_of_simulated_covariances(self):
+        coding = coding_of(records())
+        features = Features.of(coding.latent(coding.curves(np.ones(1500))))
+        b, x = (next(item.first for item in coding.items if item.column.name == name) for name in "bx")
+        bends = Bends(features, np.full(5, 0.3))
+        r = np.full((5, 5), 0.5)
+        assert bends.slopes(r)[x] == pytest.approx(np.ones(5))
+        assert bends.slopes(np.zeros((5, 5))) == pytest.approx(np.ones((5, 5)))
+        # the middle of a normal cut at t: density of two such normals at (t, t) over that at r = 0
+        t = float(features.steps[b].upper[0])
+        both = stats.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).pdf([t, t])
+        assert bends.slopes(r)[b, b] == pytest.approx(both / stats.norm.pdf(t) ** 2, rel=1e-4)
+        assert (bends.shortened(-r) <= 1).all()
+
+
 class TestInformation:
     def test_what_a_binary_column_shows(self):
         frame = records(4000)
@@ -180,11 +225,14 @@ class TestInformation:
         assert least_information(coding) == pytest.approx(600, rel=0.02)
 
     def test_two_kept_columns_do_not_count(self):
-        frame = records(1000)
-        coding, alone = coding_of(frame), coding_of(frame.drop(columns="g").assign(g=frame["b"] + 1))
-        assert least_information(coding) < least_information(alone)
-        kept = [item for item in coding.items if item.column.name != "x"]
-        assert least_information(replace(coding, items=tuple(kept))) == np.inf
+        coding = coding_of(records(1000))
+        curves = coding.curves(np.ones(1000))
+        known = {item.column.name: shown(item, curve).min() for item, curve in zip(coding.items, curves, strict=True)}
+        # of x, which is replaced, with the others; not of the two columns with levels
+        assert least_information(coding) == pytest.approx(1000 * known["x"] * min(known[name] for name in "ybg"))
+        assert known["b"] * known["g"] < known["x"] * known["g"]
+        kept = tuple(item for item in coding.items if item.column.name != "x")
+        assert least_information(replace(coding, items=kept)) == np.inf
 
     def test_plenty_of_records_need_no_chain(self, monkeypatch):
         def refused(*_given, **_named):
@@ -214,6 +262,20 @@ class TestSimulated:
         plain = features.standardised(features.moments(features(y.T))[1])
         assert found[0, 1] == pytest.approx(0.6, abs=1e-5)
         assert np.abs(found - plain).max() < 4 * np.sqrt(1 / 40_000 + 1 / 400_000)
+
+    def test_moments_say_what_chains_say(self):
+        frame = records(3000)
+        frame.loc[::10, "y"] = np.nan
+        coding = coding_of(frame)
+        short = fit_moments(coding, rng=np.random.default_rng(6))
+        settled, start = settle(coding, rng=np.random.default_rng(7))
+        long = run_chains(settled, start, limits=Limits(200, 1.02, 5000), rng=np.random.default_rng(8))
+        assert isinstance(long, Fit)
+        away = (short.r.mean(axis=0) - long.r.mean(axis=0)) / long.r.std(axis=0)
+        # moments of pairs are not all there is to know: root mean square over ten such files, .17 to .42 by entry
+        assert np.abs(away).max() < 4 * 0.42
+        # the sd of 60 draws is known to 1/√120 of itself
+        assert np.abs(np.log(short.r.std(axis=0) / long.r.std(axis=0))).max() < 4 / np.sqrt(2 * DRAWS)
 
     def test_margins_are_completed_where_missingness_depends_on_another_column(self):
         frame = records(3000)
