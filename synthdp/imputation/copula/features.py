@@ -24,7 +24,7 @@ def scores(low: Floats, high: Floats) -> Floats:
     # from whichever tail keeps the digits
     share = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
     middle = np.where(np.isfinite(low), low, high)
-    return np.divide(density[0] - density[1], share, out=middle.copy(), where=share > 0)
+    return np.asarray(np.divide(density[0] - density[1], share, out=middle.copy(), where=share > 0))
 
 
 @dataclass(frozen=True, repr=False)

@@ -105,7 +105,8 @@ class Approach:
 
     def worth(self) -> Floats:
         """Return how many records of two numbers each correlation has to learn from."""
-        return self.records.found.shape[1] * np.outer(self.response.shown, self.response.shown) * self.records.known
+        shown = self.response.shown
+        return np.asarray(self.records.found.shape[1] * np.outer(shown, shown) * self.records.known)
 
     def step(self, size: float, simulate: int) -> None:
         """Move towards the records' moments, missing cells drawn anew first. O((n + simulated) q²)."""
@@ -172,7 +173,7 @@ def _spread(way: Approach) -> tuple[Floats, Floats]:
     shorter = way.trust * way.bends.shortened(way.r) / np.sqrt(records.known)
 
     def one(own: np.random.Generator) -> tuple[Floats, Floats]:
-        weights = own.standard_exponential(records.found.shape[1], dtype=np.float32)
+        weights = np.asarray(own.standard_exponential(records.found.shape[1], dtype=np.float32))
         mean, moved = features.moments(records.found, weights)
         by = response.correlations(features.standardised(moved) - s)
         found = possible(way.r + shorter * by, features.shape)
