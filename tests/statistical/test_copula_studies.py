@@ -12,6 +12,7 @@ from shared_data import SHARED
 from reports.copula_coverage import study
 from reports.copula_groups import study as copula_groups
 from reports.copula_margins import study as copula_margins
+from reports.copula_moments import study as copula_moments
 from reports.copulas import SOMETIMES_MISSING, mixed_copula, mixed_copula_truth, with_missing
 from reports.covering import truth_vector
 
@@ -107,6 +108,32 @@ def test_posteriors_with_plugged_in_margins_are_calibrated(truth):
     assert rows["entry"].tolist() == copula_margins.names()
     assert rows["coverage"].between(0.91, 0.97).all()
     assert rows["sd_z"].between(0.9, 1.15).all()
+
+
+def test_a_slice_of_the_shortcut_covers():
+    draws = np.asarray([copula_moments.one_cell(design="mixed", n=180, r=r, seed=97) for r in range(4)])
+    truth = truth_vector(mixed_copula_truth()).to_numpy()
+    low, high = draws[:, 0, 2], draws[:, 0, 3]
+    # the coverages of one data set go together: as if each data set had one
+    assert ((low <= truth) & (truth <= high)).mean() > 0.95 - 4 * np.sqrt(0.95 * 0.05 / len(draws))
+    away = (draws[:, 0, 0] - draws[:, -1, 0]) / np.sqrt(draws[:, -1, 1])
+    assert np.abs(away.mean(axis=0)).mean() < 4 / np.sqrt(len(draws))
+
+
+def test_the_committed_shortcut_covers_what_is_released():
+    record = committed("copula_moments")
+    assert record["settings"]["replications"] >= 400
+    rows = pd.DataFrame(record["results"]["rows"])
+    assert {(design, n) for design, sizes in copula_moments.SIZES.items() for n in sizes} == set(
+        zip(rows["design"], rows["n"], strict=True)
+    )
+    means = rows.groupby(["design", "n", "scheme"])["coverage"].mean().unstack()
+    # with few records and columns that nearly follow from each other neither covers, and chains do worse
+    few = rows["design"].eq("strong") & rows["n"].lt(1000)
+    short = rows[rows["scheme"].eq("moments") & ~few]
+    assert short["coverage"].min() > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
+    assert short.groupby(["design", "n"])["coverage"].mean().between(*copula_moments.BAND).all()
+    assert (means.loc["strong", "moments"] > means.loc["strong", "chains"])[means.loc["strong", "chains"].notna()].all()
 
 
 def test_the_committed_survey_keeps_its_skips():

@@ -1,12 +1,14 @@
 """Columns in the order in which a joint draw visits them, as the arrays its compiled loops read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from synthdp.imputation.copula.coding import Coding, Curve, Item
 from synthdp.imputation.copula.margins import LevelCurve, LevelMargin, NumberCurve
+from synthdp.imputation.copula.rare import drawn
 from synthdp.imputation.copula.steps import CHOICE, INTERVAL, LEVELS, NUMBER, UTILITY, Block, Knots, Layout
 from synthdp.masking.evidence import Evidence, GaussianEvidence, about_levels
 from synthdp.table.microdata import Codes, Floats
@@ -27,6 +29,8 @@ class Spot:
         Whether it is replaced and W says nothing of it, in any record.
     first
         Its first coordinate, in the order of the draw.
+    shares
+        Of its rare levels, where it has such.
     """
 
     item: Item
@@ -34,6 +38,7 @@ class Spot:
     about: Evidence | None
     flat: bool
     first: int = 0
+    shares: Floats | None = None
 
     @property
     def kind(self) -> int:
@@ -53,10 +58,35 @@ class Spot:
         return self.item.column.name
 
     def levels(self) -> Codes:
-        """Return the positions of its levels in the order of the model's."""
+        """Return the positions of its levels in the order of the model's; one of them for all that are rare."""
         if isinstance(self.curve, LevelCurve):
             return np.arange(len(self.curve.cuts) - 1)
         return self.item.order
+
+    def weights(self, rows: slice) -> Floats:
+        """Return what W says of the levels, in that order, the largest one."""
+        if self.about is None:
+            raise ValueError("W says nothing of a kept column")
+        log_weights = about_levels(self.about).log_weights[rows]
+        mine = log_weights[:, self.levels()]
+        if self.item.pool is not None and self.shares is not None:
+            with np.errstate(divide="ignore"):
+                mine[:, -1] = logsumexp(log_weights[:, self.item.pool.levels] + np.log(self.shares), axis=1)
+        return np.asarray(np.exp(mine - mine.max(axis=1, keepdims=True)))
+
+    def rare(self, rows: Codes, *, rng: np.random.Generator) -> Codes:
+        """Return which of the rare levels these records have: their own if they are kept and known, or drawn."""
+        pool, shares = self.item.pool, self.shares
+        if pool is None or shares is None:
+            raise ValueError("the column has no rare levels")
+        chances = np.tile(shares, (len(rows), 1))
+        if self.about is None:
+            known = np.flatnonzero(self.item.codes[rows] >= 0)
+            chances[known] = pool.member[np.searchsorted(pool.rows, rows[known]), None] == np.arange(len(shares))
+        elif not self.flat:
+            log_weights = about_levels(self.about).log_weights[rows][:, pool.levels]
+            chances = chances * np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+        return pool.levels[drawn(chances, rng=rng)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,18 +113,25 @@ class Arrangement:
 
     @classmethod
     def of(
-        cls, coding: Coding, r: Floats, gamma: Floats, curves: Sequence[Curve], evidence: Mapping[str, Evidence]
+        cls,
+        coding: Coding,
+        r: Floats,
+        gamma: Floats,
+        curves: Sequence[Curve],
+        evidence: Mapping[str, Evidence],
+        weights: Floats,
     ) -> "Arrangement":
         """Return the arrangement for one draw of the parameters. O(n) per column, O(q⁴) for the coefficients."""
         found = []
         for item, curve in zip(coding.items, curves, strict=True):
             about = evidence[item.column.name] if item.column.role is Role.REPLACE else None
             _check(curve, about)
-            found.append(Spot(item, curve, about, _says_nothing(about)))
+            shares = None if item.pool is None else item.pool.shares(weights)
+            found.append(Spot(item, curve, about, _says_nothing(about), shares=shares))
         # numbers of kept columns are known for most records: all else is drawn given them
         found.sort(key=lambda spot: (spot.flat, spot.about is not None, not isinstance(spot.curve, NumberCurve)))
         firsts = np.cumsum([0, *(spot.item.width for spot in found)])
-        spots = tuple(Spot(s.item, s.curve, s.about, s.flat, int(at)) for s, at in zip(found, firsts[:-1], strict=True))
+        spots = tuple(replace(spot, first=int(at)) for spot, at in zip(found, firsts[:-1], strict=True))
         order = np.concatenate([np.arange(s.item.first, s.item.first + s.item.width) for s in spots])
         return cls(spots, order, _layout(spots, r[np.ix_(order, order)], coding.scale[order]), coding, gamma)
 
@@ -119,8 +156,7 @@ class Arrangement:
                 w.append(some.mean())
                 precision.append(some.precision)
             elif about is not None:
-                log_weights = about_levels(about).log_weights[rows][:, spot.levels()]
-                chances.append(np.exp(log_weights - log_weights.max(axis=1, keepdims=True)))
+                chances.append(spot.weights(rows))
         mean = covariates @ self.gamma[:, self.order]
         return Block(
             mean,
@@ -140,7 +176,7 @@ class Arrangement:
         """Return the replaced columns, and the kept ones that have missing values."""
         return [spot for spot in self.spots if spot.about is not None or spot.item.missing().any()]
 
-    def values(self, spot: Spot, rows: slice, found: Floats) -> Floats:
+    def values(self, spot: Spot, rows: slice, found: Floats, *, rng: np.random.Generator) -> Floats:
         """Return a column's working values, or positions in the levels, from what ``run_rows`` found of some records.
 
         A kept column has its own values where they are known.
@@ -164,7 +200,11 @@ class Arrangement:
         else:
             utilities = found[:, spot.first : spot.last + 1]
             place = np.where(utilities.max(axis=1) > 0, utilities.argmax(axis=1) + 1, 0)
-        return spot.item.order[place].astype(np.float64)
+        level = spot.item.order[place]
+        if spot.item.pool is not None:
+            at = np.flatnonzero(place == spot.item.width)
+            level[at] = spot.rare(rows.start + at, rng=rng)
+        return level.astype(np.float64)
 
 
 def _check(curve: Curve, about: Evidence | None) -> None:

@@ -6,6 +6,8 @@ v_0 have variance one and correlations of one half.
     p_k = ∫ φ(t) Π_{l≠k} Φ(t + √2 (m_k − m_l)) dt
 """
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import ndtr, roots_hermitenorm
 
@@ -16,14 +18,20 @@ ROUNDS, CLOSE = 60, 1e-9
 FARTHEST = 1.0  # a step of a constant
 
 
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[Floats, Floats]:
+    t, weights = roots_hermitenorm(NODES)
+    return t, weights / np.sqrt(2 * np.pi)
+
+
 def _grid(m: Floats) -> tuple[Floats, Floats, Floats]:
     """Return weights, t + √2(m_k − m_l) (nodes × k × l), and Φ of it, one where k = l."""
-    t, weights = roots_hermitenorm(NODES)
+    t, weights = _nodes()
     away = np.sqrt(2) * (m[:, None] - m)
     z = t[:, None, None] + away
     below = ndtr(z)
     below[:, np.arange(len(m)), np.arange(len(m))] = 1.0
-    return weights / np.sqrt(2 * np.pi), z, below
+    return weights, z, below
 
 
 def shares(m: Floats) -> Floats:
@@ -52,9 +60,9 @@ def slopes(m: Floats) -> Floats:
     return found[1:, 1:]
 
 
-def constants(wanted: Floats) -> Floats:
-    """Return the constants under which levels 1 to K − 1 have these shares, by Newton's method."""
-    m = np.zeros(len(wanted))
+def constants(wanted: Floats, start: Floats | None = None) -> Floats:
+    """Return the constants under which levels 1 to K − 1 have these shares, by Newton's method from ``start``."""
+    m = np.zeros(len(wanted)) if start is None else start
     for _ in range(ROUNDS):
         lacking = wanted - shares(m)
         if np.abs(lacking).max(initial=0.0) < CLOSE:

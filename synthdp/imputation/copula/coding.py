@@ -16,6 +16,7 @@ from synthdp.imputation.copula.margins import (
     NumberMargin,
     ParametricMargin,
 )
+from synthdp.imputation.copula.rare import Pool, fewest, rarest
 from synthdp.imputation.model import Task
 from synthdp.table.applies import holds
 from synthdp.table.microdata import Codes, Floats, Microdata
@@ -27,14 +28,18 @@ NEARLY_ONE = 1 - 1e-6
 
 def scores(data: Microdata, name: str) -> Floats:
     """Return the normal scores of a number or ordered levels; zero where it is missing."""
-    from scipy.stats import rankdata
-
     column = data.schema[name]
     values = data.codes(name).astype(np.float64) if column.kind.categorical else data.numbers(name)
     known = (values >= 0) if column.kind.categorical else np.isfinite(values)
     found = np.zeros(len(values))
-    found[known] = ndtri((rankdata(values[known]) - 0.5) / max(int(known.sum()), 1))
+    found[known] = ndtri((_ranks(values[known]) - 0.5) / max(int(known.sum()), 1))
     return found
+
+
+def _ranks(x: Floats) -> Floats:
+    """Return ranks from one on, those of equal values their mean; scipy.stats alone takes a second to load."""
+    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
 
 
 def leave_out(data: Microdata, exclude: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -91,7 +96,9 @@ class Item:
     margin
         Of a number or ordered levels; None for a nominal column, whose Γ has a constant instead.
     codes, order
-        Of a nominal column: each record's level by frequency (-1: missing), and which level that is.
+        Of a nominal column: each record's place (-1: missing), and which level that is: the most frequent first.
+    pool
+        The rare levels that share the last place; see ``rare``.
     applies
         To which records the column applies; None when to all.
     mixture
@@ -104,6 +111,7 @@ class Item:
     margin: NumberMargin | LevelMargin | None
     codes: Codes
     order: Codes
+    pool: Pool | None = None
     applies: Flags | None = None
     mixture: Mixture | None = None
 
@@ -115,6 +123,12 @@ class Item:
     def missing(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return whose value is missing."""
         return (self.codes if self.margin is None else self.margin.rows) < 0
+
+    def nearly_constant(self) -> bool:
+        """Return whether hardly any record has another value than the most frequent one."""
+        rows = self.codes if self.margin is None else self.margin.rows
+        counts = np.bincount(rows[rows >= 0])
+        return bool(counts.max() > 1 and counts.sum() - counts.max() < fewest(len(rows)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,7 +203,8 @@ class Coding:
             # a number without ties has all its records to learn from
             telling = counts[1:] if item.nominal else counts.sum() - counts.max() if counts.max() > 1 else counts.sum()
             least = wanted / 5 if item.nominal else 0.0
-            found[item.first : item.first + item.width] = np.maximum(wanted - telling, least)
+            asked = max(wanted, fewest(len(rows))) if item.nearly_constant() else wanted
+            found[item.first : item.first + item.width] = np.maximum(asked - telling, least)
         return found
 
     def shape(self) -> Shape:
@@ -261,6 +276,8 @@ def _item(task: Task, column: Column, first: int, family: Family | None) -> Item
         return Item(column, first, 1, LevelMargin(codes, codes, len(column.levels)), nothing, nothing)
     counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
     order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    places = len(order) - len(rarest(counts[order])) + 1
+    pool = Pool.of(codes, order[places - 1 :]) if places < len(order) else None
     place = np.full(len(column.levels) + 1, -1, dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return Item(column, first, len(order) - 1, None, place[codes], order)
+    place[order] = np.minimum(np.arange(len(order)), places - 1)
+    return Item(column, first, places - 1, None, place[codes], order[:places], pool)

@@ -262,7 +262,9 @@ class Walk:
 
     def __init__(self, parameters: CopulaParameters, curves: Sequence[Curve], evidence: Mapping[str, Evidence]) -> None:
         self._sweeps, self._jobs = parameters.sweeps, min(parameters.jobs, THREADS)
-        self._all = Arrangement.of(parameters.coding, parameters.r, parameters.gamma, curves, evidence)
+        self._all = Arrangement.of(
+            parameters.coding, parameters.r, parameters.gamma, curves, evidence, parameters.weights
+        )
 
     def run(self, *, rng: np.random.Generator) -> tuple[dict[str, Floats], pd.DataFrame]:
         """Draw all records; return the replaced columns and the kept ones with missing values, and the trace."""
@@ -278,7 +280,7 @@ class Walk:
             words = own.integers(2**32, size=(4, TILE), dtype=np.uint32)
             run_rows(found, sums, moved, self._sweeps, self._all.block(rows), layout, words, own)
             for spot in drawn:
-                values[spot.name][rows] = self._all.values(spot, rows, found)
+                values[spot.name][rows] = self._all.values(spot, rows, found, rng=own)
             return sums, moved
 
         starts = range(0, n, BLOCK)

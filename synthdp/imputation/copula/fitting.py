@@ -26,6 +26,8 @@ FIRST_RUN = 250
 COMPLETIONS, APART = 3, 5  # of the margins, from each chain, and how many sweeps apart
 FORGOTTEN = 150
 GROWTH = (0.15, 0.5)
+STEP_OF_SIGMA = 2.0  # latents that could be drawn in the meantime, over q³
+MOST_JUDGED = 1500  # draws of each chain that are looked at: of longer ones every other, every third
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +112,8 @@ class Limits:
     most_sweeps
         After which the run is given up.
     most_work
-        Records x unknown latents x sweeps after which it is, or as soon as that much is to be expected; None for any.
+        Latents drawn (records x unknown ones x sweeps, and what Σ takes) after which it is, or as soon as that many are
+        to be expected; None for any.
     """
 
     least_ess: float
@@ -196,7 +199,8 @@ def run_chains(
     samplers = [make(latent, rng=stream, start=_apart(start, latent, k)) for k, stream in enumerate(own)]
     pairs, entries = np.nonzero(np.triu(~latent.shape.fixed())), latent.effects()
     counted, names = released(coding, (pairs[0], pairs[1]), entries)
-    open_latents = float(len(latent) * (latent.packed.kind != KNOWN).sum())
+    # in small files the step of Σ takes longer than the latents
+    effort = float(len(latent) * (latent.packed.kind != KNOWN).sum() + STEP_OF_SIGMA * latent.shape.width**3)
     kept: list[list[Floats]] = [[] for _ in samplers]
     total, run = 0, FIRST_RUN
     while True:
@@ -211,12 +215,12 @@ def run_chains(
         r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
         if not len(counted):
             return Fit(r, gamma, completions(coding, samplers, jobs=jobs), total)
-        verdict = Verdict.of(draws[:, :, counted], names, limits)
+        verdict = Verdict.of(draws[:, :: -(-draws.shape[1] // MOST_JUDGED), counted], names, limits)
         lacking = verdict.lacking(limits)
         if lacking <= 1:
             said = verdict.r_hat, verdict.ess, verdict.tail_ess
             return Fit(r, gamma, completions(coding, samplers, jobs=jobs), total, *said)
-        hopeless = limits.most_work is not None and open_latents * total * lacking > limits.most_work
+        hopeless = limits.most_work is not None and effort * total * lacking > limits.most_work
         if total >= limits.most_sweeps or (hopeless and total > FIRST_RUN):
             return TooLong(samplers, total, verdict)
         if advance is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from synthdp.imputation.copula.coding import Coding, Item
 from synthdp.imputation.copula.margins import LevelMargin
-from synthdp.table.microdata import Codes, Floats
+from synthdp.table.microdata import Codes
 
 IMPURE = 0.02  # of the records with the level, or of those without if these are fewer, as many may be otherwise
 FEWEST = 10  # records with the level, and without
@@ -26,12 +26,13 @@ class Implied:
 
 
 def implied(coding: Coding) -> tuple[Implied, ...]:
-    """Return which columns have levels that follow from another column's value, each pair once. O(n p K) in all."""
+    """Return which columns have levels that follow from another column's value, each pair once. O(n p²) in all."""
     return tuple(
         Implied(item.column.name, other.column.name)
         for item in coding.items
+        if item.nominal or isinstance(item.margin, LevelMargin)
         for other in coding.items
-        if other is not item and any(_follows(has, _places(other), other.nominal) for has in _indicators(item))
+        if other is not item and _follows(item, other)
     )
 
 
@@ -39,27 +40,27 @@ def _places(item: Item) -> Codes:
     return item.codes if item.margin is None else item.margin.rows
 
 
-def _indicators(item: Item) -> list[Floats]:
-    """Return of each record whether it has the level (of ordered ones: at least the level), NaN where missing."""
-    if not item.nominal and not isinstance(item.margin, LevelMargin):
-        return []
-    places = _places(item)
-    known = np.where(places < 0, np.nan, 0.0)
-    levels = range(int(places.max()) + 1) if item.nominal else range(1, int(places.max()) + 1)
-    return [known + (places == level if item.nominal else places >= level) for level in levels]
-
-
-def _follows(has: Floats, places: Codes, nominal: bool) -> bool:
-    """Return whether having the level follows from the other's level, or from being below or above some value."""
-    both = np.isfinite(has) & (places >= 0)
-    total = np.bincount(places[both])
-    ones = np.bincount(places[both], weights=has[both])
-    fewer = min(float(ones.sum()), float((total - ones).sum()))
-    if fewer < FEWEST:
+def _follows(item: Item, other: Item) -> bool:
+    """Return whether a level (of ordered ones: at least the level) follows from the other's, or from a side of it."""
+    mine, places = _places(item), _places(other)
+    both = np.flatnonzero((mine >= 0) & (places >= 0))
+    if not len(both):
         return False
+    levels, values = int(mine.max()) + 1, int(places.max()) + 1
+    table = np.bincount(mine[both] * values + places[both], minlength=levels * values).reshape(levels, values)
+    total = table.sum(axis=0)
+    ones = table if item.nominal else np.cumsum(table[::-1], axis=0)[::-1][1:]
+    having = ones.sum(axis=1)
+    fewer = np.minimum(having, len(both) - having)
+    return any(
+        _wrong(has, total, other.nominal) <= IMPURE * few for has, few in zip(ones, fewer, strict=True) if few >= FEWEST
+    )
+
+
+def _wrong(has: Codes, total: Codes, nominal: bool) -> int:
+    """Return how many records are not as the other column's value says, by the best rule there is."""
     if nominal:
-        wrong = float(np.minimum(ones, total - ones).sum())
-    else:
-        with_it, without = (np.concatenate([[0.0], np.cumsum(part)]) for part in (ones, total - ones))
-        wrong = float(min((with_it[-1] - with_it + without).min(), (without[-1] - without + with_it).min()))
-    return wrong <= IMPURE * fewer
+        return int(np.minimum(has, total - has).sum())
+    with_it, without = np.cumsum(has), np.cumsum(total - has)
+    # nobody up to some value and everybody above, or the other way round
+    return int(min((with_it[-1] - with_it + without).min(), (without[-1] - without + with_it).min()))

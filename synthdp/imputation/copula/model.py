@@ -24,22 +24,24 @@ import numpy as np
 from pydantic import Field
 
 from synthdp.errors import Unfinished
-from synthdp.imputation.copula.chain import Sampler, State
+from synthdp.imputation.copula.chain import Sampler
 from synthdp.imputation.copula.coding import FEWEST_KNOWN, MOST_UTILITIES, Coding, follows, leave_out
 from synthdp.imputation.copula.drawing import CopulaParameters
-from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, Limits, TooLong, completions, run_chains, settle
+from synthdp.imputation.copula.fitting import FIRST_RUN, Fit, Limits, TooLong, run_chains, settle
 from synthdp.imputation.copula.implied import Implied, implied
+from synthdp.imputation.copula.information import least_information
 from synthdp.imputation.copula.margins import Family
-from synthdp.imputation.copula.moments import draws_of, free_entries
+from synthdp.imputation.copula.moments import fit_moments
 from synthdp.imputation.copula.ranks import RankSampler, orders_of
 from synthdp.imputation.model import Association, Completes, Task, settings_problems
-from synthdp.parallel import Advance
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Kind, Role
 
-MOST_WORK = 2e9  # records x unknown latents x sweeps: half a minute of two threads
-RECORDS_PER_COORDINATE = 30
-COMPLETING = 20  # sweeps before margins are completed, where no chain has run
+MOST_WORK = 5e8  # latents drawn, records x unknown ones x sweeps: ten seconds of two threads
+LITTLE_WORK = 2e8  # a few seconds: chains are exact, and nobody waits for them
+SHORTEST = 500  # sweeps that chains take at least, more or less
+PLENTY = 400.0  # records' worth of the correlation that is known worst: its posterior is normal
+RECORDS_PER_COORDINATE = 15  # see reports/copula_moments
 MOST_NAMED = 5
 
 
@@ -69,9 +71,11 @@ class Copula(Association):
     most_sweeps
         How long a chain may become before the run is given up.
     shortcut
-        ``auto``: where records are many (30 for each coordinate), masks do not differ by group and chains would take
-        very long or a level follows from another column, correlations come from moments and their spread from weighted
-        records (see ``moments``); ``always`` without trying chains; ``never``.
+        ``auto``: correlations come from moments and their spread from weighted records (see ``moments``) where masks
+        do not differ by group and records are many: at once if chains would take more than a few seconds and every
+        correlation has 400 records' worth to learn from, or if a level follows from another column; after chains
+        have turned out to take more than ten seconds or so where there are 15 records for each coordinate.
+        ``always`` from 15 records for each coordinate on, without trying chains; ``never``.
 
     Examples
     --------
@@ -131,18 +135,18 @@ class Copula(Association):
         coding = Coding.of(task, self.exclude, self.group_prior_sd, self.families)
         lacking = coding.lacking(self.prior_records)
         follow = implied(coding)
-        coding, start = settle(coding, rng=rng, prior_records=lacking)
-        make = partial(self._sampler(coding), prior_records=lacking)
         may = self._may_be_short(coding)
         found: Fit | TooLong | None = None
-        if not may or (self.shortcut == "auto" and not follow):
+        if not may or (self.shortcut == "auto" and not follow and not _plenty(coding)):
             work = MOST_WORK if may else None
             limits = Limits(self.least_ess, self.most_r_hat, self.most_sweeps, work)
-            found = run_chains(coding, start, limits=limits, rng=rng, make=make, jobs=task.jobs, advance=task.advance)
+            settled, start = settle(coding, rng=rng, prior_records=lacking)
+            make = partial(self._sampler(settled), prior_records=lacking)
+            found = run_chains(settled, start, limits=limits, rng=rng, make=make, jobs=task.jobs, advance=task.advance)
         if isinstance(found, TooLong) and not may:
             raise Unfinished(self._given_up(found, limits, follow))
         if not isinstance(found, Fit):
-            found = _short(coding, start, found, rng=rng, make=make, jobs=task.jobs, advance=task.advance)
+            found = fit_moments(coding, rng=rng, jobs=task.jobs, told=task.advance)
         rows = _diagnostics(found, coding, follow)
         return CopulaPosterior(found.codings, found.r, found.gamma, task.sweeps, rows, task.jobs)
 
@@ -203,23 +207,10 @@ def _family_problems(data: Microdata, families: Mapping[str, Family]) -> list[st
     return found
 
 
-def _short(
-    coding: Coding,
-    start: State | None,
-    found: TooLong | None,
-    *,
-    rng: np.random.Generator,
-    make: Callable[..., Sampler],
-    jobs: int,
-    advance: Advance | None,
-) -> Fit:
-    """Return draws from moments instead of chains."""
-    latent = coding.latent(coding.curves(np.ones(len(coding.covariates))))
-    r, means = draws_of(coding, latent, rng=rng, jobs=jobs, told=advance)
-    samplers = found.samplers if found is not None else [make(latent, rng=rng, start=start)]
-    if found is None and start is not None:
-        samplers[0].run(1, every=COMPLETING)
-    return Fit(*free_entries(coding, r, means), completions(coding, samplers, jobs=jobs), 0)
+def _plenty(coding: Coding) -> bool:
+    """Return whether chains would take a while and every posterior is normal: then moments say the same."""
+    latents = len(coding.covariates) * coding.prior_sd.shape[1]
+    return latents * SHORTEST > LITTLE_WORK and least_information(coding) >= PLENTY
 
 
 def _diagnostics(fit: Fit, coding: Coding, follow: tuple[Implied, ...]) -> tuple[dict[str, object], ...]:
@@ -231,6 +222,8 @@ def _diagnostics(fit: Fit, coding: Coding, follow: tuple[Implied, ...]) -> tuple
         rows.append({"model": "copula", "by": "moments"})
     rows += [{"column": name, "left_out": why} for name, why in coding.left_out]
     rows += [{"column": one.column, "follows_from": one.by} for one in follow]
+    rows += [{"column": item.column.name, "rare_levels": "drawn as one"} for item in coding.items if item.pool]
+    rows += [{"column": item.column.name, "nearly_constant": True} for item in coding.items if item.nearly_constant()]
     return tuple(rows)
 
 

@@ -7,11 +7,12 @@ Two columns' covariances depend on their own correlations only, of which there a
 are those of the records. S(R) is simulated, and R moves by Stein's identity, S ≈ G R G' with G = E[∂f/∂y], whose error
 only makes steps too long or too short (stochastic approximation; Robbins and Monro 1951, Annals of Mathematical
 Statistics 22(3), 400-407), averaged over the last rounds (Polyak and Juditsky 1992, SIAM Journal on Control and
-Optimization 30(4), 838-855). Missing cells are drawn given the rest of their record in every round.
+Optimization 30(4), 838-855). Simulated latents have exactly the covariances R, so between two numbers nothing is left
+to chance. Missing cells are drawn given the rest of their record in every round, margins completed from them in turn.
 
 Draws are R̂ + G⁻¹(S_w − S)G⁻ᵀ with S_w of records with exponential weights: with many records the posterior is normal
-and this is its spread, to first order (Newton and Raftery 1994, JRSS B 56(1), 3-48). Between strongly related latents
-S moves more than G says, so steps and draws are shortened, by up to √(1 − r²).
+and this is its spread, to first order (Newton and Raftery 1994, JRSS B 56(1), 3-48). Between strongly related levels S
+moves more than G says, so steps and draws are shortened (see ``bending``): by √(1 − r²) between two halves.
 
 What records say of a correlation is worth I = n a_j a_k of them, a the share of a latent's information that its column
 shows; the prior is worth three (uniform on (−1, 1): variance ⅓), so correlations between rare levels are drawn to zero
@@ -24,18 +25,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from synthdp.imputation.copula.chain import Sampler, State
+from synthdp.imputation.copula.bending import Bends
 from synthdp.imputation.copula.coding import Coding
-from synthdp.imputation.copula.features import Features, Response
-from synthdp.imputation.copula.latent import Flags, Latent, Shape
-from synthdp.parallel import each
+from synthdp.imputation.copula.features import PART, Features, Response
+from synthdp.imputation.copula.fitting import Fit, incomplete
+from synthdp.imputation.copula.gaps import Records
+from synthdp.imputation.copula.latent import Shape
+from synthdp.parallel import each, one_blas_thread
 from synthdp.table.microdata import Floats
 
-APPROACHING, AVERAGED = 15, 40  # rounds
+APPROACHING, AVERAGED = 12, 20  # rounds
+MOST_APPROACHING = 60
+SETTLED = (6, 4, 4)  # rounds before margins are completed anew
 STEP = 0.6
-FEWEST_SIMULATED, PART = 20_000, 20_000
-BETWEEN = 2  # sweeps over the records with missing cells, each round
 DRAWS = 60
+COMPLETIONS, APART = 6, 5  # of the margins, and sweeps before each
 PRIOR = 3.0
 SMALLEST_EIGENVALUE = 2e-3
 PROJECTIONS = 20
@@ -62,118 +66,133 @@ def possible(r: Floats, shape: Shape) -> Floats:
 
 def simulated(features: Features, r: Floats, mean: Floats, n: int, *, rng: np.random.Generator, jobs: int) -> Floats:
     """Return the covariances of features under the model, from n records drawn from it. O(n q²)."""
-    root, q = np.linalg.cholesky(r).T, len(r)
+    root, q, center = np.linalg.cholesky(r), len(r), mean.astype(np.float32)[:, None]
 
     def part(own: np.random.Generator) -> tuple[Floats, Floats]:
-        found = features(own.standard_normal((PART, q), dtype=np.float32) @ root + mean)
-        return found.sum(axis=0), found.T @ found
+        z = own.standard_normal((q, PART), dtype=np.float32)
+        z -= z.mean(axis=1, keepdims=True)
+        # exactly the covariances r: what is linear in the latents is without error
+        white = np.linalg.inv(np.linalg.cholesky((z @ z.T).astype(np.float64) / PART))
+        return features.moments(features((root @ white).astype(np.float32) @ z + center))
 
-    parts = list(each(part, rng.spawn(max(n // PART, 1)), jobs=jobs))
-    total = len(parts) * PART
-    means, s = (np.asarray(sum(found)) / total for found in zip(*parts, strict=True))
-    s = s - np.outer(means, means)
-    sd = np.where(features.shape.owner() < 0, np.sqrt(np.diag(s)), 1.0)
-    return np.asarray(s / np.outer(sd, sd))
+    # each part has its own means, which are all the same but for chance
+    drawn = list(each(part, rng.spawn(max(round(n / PART), 1)), jobs=jobs))
+    means = np.asarray([mean for mean, _ in drawn])
+    between = np.cov(means.T, bias=True) if len(drawn) > 1 else 0.0
+    return features.standardised(np.mean([s for _, s in drawn], axis=0) + between)
 
 
-class Records:
-    """The features of the records, those of missing cells drawn anew where parameters move.
+class Approach:
+    """Correlations on their way to those whose moments are the records'.
 
     Parameters
     ----------
-    coding, latent
-        The columns, and what the records say of their latents.
-    rng
-        For missing cells.
+    records
+        Their features.
+    r
+        Where to begin.
+    rng, jobs
+        For simulated records, and how many threads.
     """
 
-    def __init__(self, coding: Coding, latent: Latent, *, rng: np.random.Generator) -> None:
-        self.features = Features.of(latent)
-        missing = np.zeros((len(latent), latent.shape.width), dtype=np.bool_)
-        for item in coding.items:
-            missing[:, item.first : item.first + item.width] = item.missing()[:, None]
-        y = latent.start(rng=rng)
-        self.found = self.features(y)
-        self._rows = np.flatnonzero(missing.any(axis=1))
-        self._missing: Flags = missing[self._rows]
-        self.known = 1 - _share(missing)
-        if len(self._rows):
-            some = Latent(
-                latent.shape,
-                latent.lower[self._rows],
-                latent.upper[self._rows],
-                latent.codes[self._rows],
-                latent.covariates[self._rows],
-                latent.prior_sd,
-            )
-            start = State(y[self._rows].astype(np.float32), np.zeros(latent.prior_sd.shape), latent.shape.start())
-            self._sampler = Sampler(some, rng=rng, start=start)
+    def __init__(self, records: Records, r: Floats, *, rng: np.random.Generator, jobs: int) -> None:
+        self.records, self.r = records, r
+        self.rng, self.jobs = rng, jobs
+        center, s = records.features.moments(records.found)
+        self.response = Response.of(records.features.shape, center, s)
+        self.bends = Bends(records.features, center)
+        self.trust = trusted(self.worth())
 
-    def fill(self, r: Floats, mean: Floats, sweeps: int = BETWEEN) -> None:
-        """Draw the missing cells given the rest of their records."""
-        if len(self._rows):
-            gamma = np.zeros(self._sampler.state.gamma.shape)
-            gamma[0] = mean
-            self._sampler.refresh(gamma, r, sweeps)
-            drawn = self.features(self._sampler.state.y.astype(np.float64))
-            self.found[self._rows] = np.where(self._missing, drawn, self.found[self._rows])
+    def worth(self) -> Floats:
+        """Return how many records of two numbers each correlation has to learn from."""
+        shown = self.response.shown
+        return np.asarray(self.records.found.shape[1] * np.outer(shown, shown) * self.records.known)
+
+    def step(self, size: float, simulate: int) -> None:
+        """Move towards the records' moments, missing cells drawn anew first. O((n + simulated) q²)."""
+        records, features = self.records, self.records.features
+        records.fill(self.r, self.response.mean)
+        center, s = features.moments(records.found)
+        self.response = own = Response.of(features.shape, center, s, self.response.mean)
+        model = simulated(features, self.r, own.mean, simulate, rng=self.rng, jobs=self.jobs)
+        lacking = own.correlations(features.standardised(s) - model)
+        by = self.trust * lacking * self.bends.shortened(self.r) - (1 - self.trust) * self.r
+        self.r = possible(self.r + size * by, features.shape)
 
 
-def _share(missing: Flags) -> Floats:
-    """Return of each pair of coordinates the share of records that lack either."""
-    known = (~missing).astype(np.float32)
-    return np.asarray(1 - known.T @ known / len(known), dtype=np.float64)
+def trusted(worth: Floats) -> Floats:
+    """Return how far correlations are believed: the rest is the prior's."""
+    return np.asarray(worth / (worth + PRIOR))
 
 
-def draws_of(
-    coding: Coding, latent: Latent, *, rng: np.random.Generator, jobs: int = 1, told: Told | None = None
-) -> tuple[Floats, Floats]:
+def fit_moments(coding: Coding, *, rng: np.random.Generator, jobs: int = 1, told: Told | None = None) -> Fit:
+    """Return draws of R and of the latents' means without any chain, and the margins completed."""
+    said = told or (lambda _done, _total: None)
+    with one_blas_thread():
+        r, y = np.asarray(coding.shape().start()), None
+        for rounds in SETTLED if incomplete(coding) else ():
+            curves = coding.curves(np.ones(len(coding.covariates)))
+            way = Approach(Records(coding, coding.latent(curves), rng=rng, start=y, jobs=jobs), r, rng=rng, jobs=jobs)
+            for _ in range(rounds):
+                way.step(STEP, PART)
+            r, y = way.r, way.records.latents()
+            coding = coding.filled(y, curves)
+        curves = coding.curves(np.ones(len(coding.covariates)))
+        way = Approach(Records(coding, coding.latent(curves), rng=rng, start=y, jobs=jobs), r, rng=rng, jobs=jobs)
+        drawn = draws_of(way, said)
+        codings = _completed(coding, way, *drawn) if incomplete(coding) else (coding,)
+        return Fit(*free_entries(coding, *drawn), codings, 0)
+
+
+def draws_of(way: Approach, told: Told) -> tuple[Floats, Floats]:
     """Return draws of R (draws × q × q) and of the latents' means (draws × q)."""
-    records = Records(coding, latent, rng=rng)
-    features, n = records.features, len(latent)
-    r = np.asarray(latent.shape.start())
-    records.fill(r, np.zeros(len(r)), 10)
-    response = Response.of(features, records.found)
-    worth = n * np.outer(response.shown, response.shown) * records.known
-    trust = worth / (worth + PRIOR)
-    kept: list[Floats] = []
-    size, rounds = max(n, FEWEST_SIMULATED), APPROACHING + AVERAGED
-    for number in range(rounds):
-        records.fill(r, response.mean)
-        response = Response.of(features, records.found)
-        s = features.covariances(records.found)[1]
-        lacking = response.correlations(s - simulated(features, r, response.mean, size, rng=rng, jobs=jobs))
-        step = STEP * min(1.0, (APPROACHING / (number + 1)) ** 0.6)
-        by = trust * lacking * response.shortened(r) - (1 - trust) * r
-        r = possible(r + step * by, latent.shape)
-        if number >= APPROACHING:
-            kept.append(r)
-        if told is not None:
-            told(number + 1, rounds + DRAWS)
-    r = possible(np.mean(kept, axis=0), latent.shape)
-    return _spread(records, r, trust, rng=rng, jobs=jobs, told=told)
+    n, known = way.records.found.shape[1], float(way.records.known.min())
+    # missing cells are drawn given R, so each round closes only what is known of the gap
+    approaching = min(int(np.ceil(APPROACHING / max(known, 1e-6))), MOST_APPROACHING)
+    total, kept = approaching + AVERAGED + 1, []
+    for number in range(approaching):
+        way.step(STEP, PART)
+        told(number + 1, total)
+    for number in range(AVERAGED):
+        way.step(STEP * (1 + number) ** -0.5, max(n, PART))
+        kept.append(way.r)
+        told(approaching + number + 1, total)
+    way.r = possible(np.mean(kept, axis=0), way.records.features.shape)
+    found = _spread(way)
+    told(total, total)
+    return found
 
 
-def _spread(
-    records: Records, r: Floats, trust: Floats, *, rng: np.random.Generator, jobs: int, told: Told | None
-) -> tuple[Floats, Floats]:
+def _spread(way: Approach) -> tuple[Floats, Floats]:
     """Return draws around R̂, from records with random weights."""
-    features = records.features
-    response = Response.of(features, records.found)
-    center, s = features.covariances(records.found)
+    records, features = way.records, way.records.features
+    center, s = features.moments(records.found)
+    response = Response.of(features.shape, center, s, way.response.mean)
+    s = features.standardised(s)
     nominal = features.shape.owner() >= 0
-    shorter = trust * response.shortened(r) / np.sqrt(records.known)
+    shorter = way.trust * way.bends.shortened(way.r) / np.sqrt(records.known)
 
     def one(own: np.random.Generator) -> tuple[Floats, Floats]:
-        mean, moved = features.covariances(records.found, own.standard_exponential(len(records.found)))
-        by = response.correlations(moved - s)
-        found = possible(r + shorter * by, features.shape)
+        weights = np.asarray(own.standard_exponential(records.found.shape[1], dtype=np.float32))
+        mean, moved = features.moments(records.found, weights)
+        by = response.correlations(features.standardised(moved) - s)
+        found = possible(way.r + shorter * by, features.shape)
         return found, response.mean + np.where(nominal, response.inverse @ (mean - center), 0.0)
 
-    drawn = list(each(one, rng.spawn(DRAWS), jobs=jobs))
-    if told is not None:
-        told(1, 1)
+    drawn = list(each(one, way.rng.spawn(DRAWS), jobs=way.jobs))
     return np.asarray([found for found, _ in drawn]), np.asarray([mean for _, mean in drawn])
+
+
+def _completed(coding: Coding, way: Approach, r: Floats, means: Floats) -> tuple[Coding, ...]:
+    """Return codings with margins completed anew, each under a draw of its own.
+
+    One completion for all copies would be an error that they share and their differences do not show.
+    """
+    curves, found = coding.curves(np.ones(len(coding.covariates))), []
+    for number in range(COMPLETIONS):
+        way.records.fill(r[number], means[number], APART)
+        found.append(coding.filled(way.records.latents(), curves))
+    return tuple(found)
 
 
 def free_entries(coding: Coding, r: Floats, means: Floats) -> tuple[Floats, Floats]:

@@ -201,7 +201,7 @@ def test_the_compiled_chain_is_its_numpy_twin(scale, masked):
     rng = np.random.default_rng(8)
     n, sweeps = 150, 4
     coding, r, gamma, evidence = columns(n, rng, scale=scale, masked=masked)
-    arrangement = Arrangement.of(coding, r, gamma, coding.curves(rng.standard_exponential(n)), evidence)
+    arrangement = Arrangement.of(coding, r, gamma, coding.curves(rng.standard_exponential(n)), evidence, np.ones(n))
     layout, block = arrangement.layout, arrangement.block(slice(0, n))
     assert set(layout.kind) == ({INTERVAL, CHOICE, NUMBER, LEVELS, UTILITY} if masked else {INTERVAL, CHOICE})
     words = rng.integers(2**32, size=(4, TILE), dtype=np.uint32)
