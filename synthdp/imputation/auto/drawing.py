@@ -58,7 +58,8 @@ class AutoParameters:
         Cost O(n · paths · (leaf groups + predictors)) per column.
         """
         drawn = np.empty((len(self.branches), self.codes.shape[1]))
-        alone = len(self.branches) == 1 and self.matching is None
+        matching = self.matching
+        alone = len(self.branches) == 1 and matching is None
         for rows in self._blocks():
             here = self.of(np.arange(self.codes.shape[1])[rows])
             heard = [_heard(evidence[branch.name][rows], branch.value) for branch in self.branches]
@@ -71,19 +72,13 @@ class AutoParameters:
                     values=np.concatenate([chosen.values[:, :, None], new.values], axis=2),
                     log_weight=np.concatenate([chosen.log_weight[:, None], new.log_weight], axis=1),
                 )
-            if self.matching is None:
+            if matching is None:
                 drawn[:, rows] = choose_path(paths, rng=rng).values
                 continue
             values = {branch.name: paths.values[j] for j, branch in enumerate(self.branches)}
-            taken = self.matching.taken(here.rows, values, paths.log_weight, rng=rng)
+            taken, matching = matching.taken(here.rows, values, paths.log_weight, rng=rng)
             drawn[:, rows] = paths.values[:, np.arange(len(taken)), taken]
         return {branch.name: drawn[j] for j, branch in enumerate(self.branches)}
-
-    def unmasked(self, rows: Codes, count: int, *, rng: np.random.Generator) -> dict[str, Floats]:
-        """Return ``count`` paths of some of the records that know nothing of W."""
-        silent = [_silent(branch.value, len(rows)) for branch in self.branches]
-        values = self.of(rows).propose(silent, count, rng=rng).values
-        return {branch.name: values[j] for j, branch in enumerate(self.branches)}
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
         """Return the original's replaced columns with a draw where there is no value."""

@@ -12,9 +12,8 @@ functions of such totals (means, variances, tables, regressions with and without
 but for the draw, and the draw itself is balanced: it leaves a total off by a few records' worth.
 
 λ is estimated, not drawn: combining rules for partially synthetic copies hold all the same (Reiter and Kinney 2012).
-Which totals, and from where the search for λ starts, is learnt once for all copies, from paths that know nothing of W:
-the tilt mends p(x | z), which is the same for all of them. Those that are farthest off, in their standard errors, are
-taken, a few at a time; three for every forty records at most, and 180.
+Which totals: those that are farthest off, in their standard errors, a few at a time; three for every forty records at
+most, and 180. In large files both they and where the search for λ starts are found by evenly spaced records.
 
 References
 ----------
@@ -23,7 +22,7 @@ Reiter, Kinney (2012), Journal of Official Statistics 28(4), 583-590. Efron, Tib
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,17 +30,17 @@ from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.totals import Total, Totals
 from synthdp.imputation.auto.weighing import Weighing
 
-ROUNDS = 2
 # a total for so many records, at most so many in a round, and how far off in standard errors is near enough
 RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 20, 60, 0.1
-# records by which totals are chosen, at most, and the paths each of them has then; by so many their λ is found
-SPACED, PATHS = 4_000, 16
-REFINED, FEWER_PATHS = 32_000, 4
+# whether a round is one for bins: these come last, so that they take no place of what analysts estimate
+ROUNDS = (False, False, True)
+# records by which totals are chosen, at most
+SPACED = 4_000
 
 
 @dataclass(frozen=True, repr=False)
 class Matching:
-    """The totals that copies keep, and where the search for λ starts.
+    """The totals that a copy keeps.
 
     Parameters
     ----------
@@ -50,48 +49,38 @@ class Matching:
     chosen
         What is, feature by feature.
     tilt
-        λ of paths that know nothing of W.
+        λ.
     """
 
     totals: Totals
-    chosen: tuple[Total, ...]
-    tilt: Floats
+    chosen: tuple[Total, ...] = ()
+    tilt: Floats = field(default_factory=lambda: np.empty(0))
 
-    @classmethod
-    def learn(cls, totals: Totals, rows: Codes, values: Mapping[str, Floats]) -> "Matching":
-        """Choose the totals by some records and their paths.
+    def choose(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> "Matching":
+        """Choose totals by some records and their paths.
 
         Cost O(m · (features · (paths + kept²) + t²)) for m records and t totals.
 
         Parameters
         ----------
-        rows
-            The records, as places in the file.
         values
             The paths of every replaced column, records by paths.
+        base
+            Their log weights.
         """
-        size = int(np.clip(len(totals.kept) // (RECORDS_A_TOTAL * ROUNDS), 1, MOST_A_ROUND))
-        seen, drawn = totals.records(rows), totals.paths(values)
-        shares = np.full(drawn.shape[:2], 1 / drawn.shape[1])
-        found = cls(totals, (), np.empty(0))
-        # the last round is for bins, so that they take no place of what analysts estimate
-        for turn in range(ROUNDS + 1):
+        size = int(np.clip(len(self.totals.kept) // (RECORDS_A_TOTAL * 2), 1, MOST_A_ROUND))
+        kept, seen, drawn = self.totals.kept[rows], self.totals.records(rows), self.totals.paths(values)
+        found, problem = self, Weighing.of(kept, seen, drawn, base, self.chosen)
+        for bins in ROUNDS:
+            shares = problem.shares(found.tilt)
             means = np.einsum("nkq,nk->nq", drawn, shares)
             reach = np.sqrt(np.einsum("nkq,nk->nq", (drawn - means[:, None, :]) ** 2, shares))
-            new = totals.farthest(
-                rows, seen - means, reach, taken=found.chosen, most=size, near=NEAR, bins=turn == ROUNDS
-            )
+            new = self.totals.farthest(rows, seen - means, reach, taken=found.chosen, most=size, near=NEAR, bins=bins)
             if new:
                 found = found.beside(new)
-                problem = Weighing.of(totals.kept[rows], seen, drawn, np.zeros(shares.shape), found.chosen)
+                problem = Weighing.of(kept, seen, drawn, base, found.chosen)
                 found = replace(found, tilt=problem.solve(found.tilt))
-                shares = problem.shares(found.tilt)
         return found
-
-    def refined(self, rows: Codes, values: Mapping[str, Floats]) -> "Matching":
-        """Return the same with λ found by more records."""
-        problem = self._problem(rows, values, np.zeros(next(iter(values.values())).shape))
-        return replace(self, tilt=problem.solve(self.tilt))
 
     def beside(self, new: list[Total]) -> "Matching":
         """Return the same with further totals, whose λ is 0 so far."""
@@ -101,20 +90,21 @@ class Matching:
 
     def taken(
         self, rows: Codes, values: Mapping[str, Floats], log_weight: Floats, *, rng: np.random.Generator
-    ) -> Codes:
-        """Return which path each record takes.
-
-        Totals that these paths cannot reach, because W has settled them, are left alone.
+    ) -> tuple[Codes, "Matching"]:
+        """Return which path each record takes, and the totals: what was chosen for one part of a file serves the next.
 
         Cost O(n · (paths · features + t)) for each of about ten steps, with t totals, and O(t²) a record for each of
         about t / 16 records of the walk.
         """
         allowed = np.isfinite(log_weight).any(axis=1, keepdims=True)
         base = np.where(allowed, log_weight, 0.0)
-        problem = self._problem(rows, values, base)
-        within = problem.within_reach(self.tilt)
-        problem = problem.some(within)
-        return problem.walk(problem.solve(self.tilt[within]), rng=rng)
+        found = self
+        if not self.chosen:
+            part = np.arange(0, len(rows), -(-len(rows) // SPACED))
+            found = self.choose(rows[part], {name: paths[part] for name, paths in values.items()}, base[part])
+        problem = found._problem(rows, values, base)
+        found = replace(found, tilt=problem.solve(found.tilt))
+        return problem.walk(found.tilt, rng=rng), found
 
     def _problem(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> Weighing:
         used = sorted({total[0] for total in self.chosen})

@@ -20,7 +20,7 @@ from synthdp.arrays import Booleans
 from synthdp.imputation.auto.columns import LARGE, ColumnFit, Setting
 from synthdp.imputation.auto.design import Encoding, known_rows
 from synthdp.imputation.auto.drawing import AutoParameters, Branch
-from synthdp.imputation.auto.matching import FEWER_PATHS, PATHS, REFINED, SPACED, Matching
+from synthdp.imputation.auto.matching import Matching
 from synthdp.imputation.auto.scores import HEAP, Scores
 from synthdp.imputation.auto.totals import Totals
 from synthdp.imputation.model import (
@@ -62,7 +62,7 @@ class Auto(InOrder):
         Knots of a restricted cubic spline for every numeric kept column in the regressions; 0 for straight lines.
     particles, sweeps
         How many paths a record's draw is chosen from, and how often new ones are proposed beside the chosen one;
-        default 8 and 1, from 5,000 records on 5 and 0.
+        default 8 and 1, from 5,000 records on 4 and 1.
     totals
         Whether draws keep totals of the file (see ``matching``).
 
@@ -107,7 +107,7 @@ class Auto(InOrder):
 
     def paths(self, n: int) -> tuple[int, int]:
         """Return how many paths, and how many sweeps."""
-        usual = (5, 0) if n >= LARGE else (8, 1)
+        usual = (4, 1) if n >= LARGE else (8, 1)
         return self.particles or usual[0], usual[1] if self.sweeps is None else self.sweeps
 
     def growth(self, n: int, predictors: int) -> Growth:
@@ -155,17 +155,16 @@ class Auto(InOrder):
                 gap = replace(common, values=missing.astype(np.float64), rows=asked, levels=2)
                 absent = ColumnFit.of(name, gap, own, rng=rng)
             fits.append(Step(ColumnFit.of(name, common, own, rng=rng), absent))
-        found = AutoPosterior(self, tuple(fits), binned.codes, dict(binned.binnings), binned.names, encodings)
         totals = Totals.of(task, order, self.exclude) if self.totals else None
-        if totals is None:
-            return found
-        theta = found.draw(rng=rng)
-        rows = np.arange(0, len(task.data), -(-len(task.data) // SPACED))
-        matching = Matching.learn(totals, rows, theta.unmasked(rows, PATHS, rng=rng))
-        if len(task.data) > len(rows):
-            rows = np.arange(0, len(task.data), -(-len(task.data) // REFINED))
-            matching = matching.refined(rows, theta.unmasked(rows, FEWER_PATHS, rng=rng))
-        return replace(found, matching=matching)
+        return AutoPosterior(
+            self,
+            tuple(fits),
+            binned.codes,
+            dict(binned.binnings),
+            binned.names,
+            encodings,
+            None if totals is None else Matching(totals),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +185,7 @@ class AutoPosterior(Posterior):
     binnings: Mapping[str, Binning]
     names: tuple[str, ...]
     encodings: Mapping[str, Encoding]
-    matching: Matching | None = None
+    matching: Matching | None
 
     def __repr__(self) -> str:
         return f"AutoPosterior({len(self.steps)} columns)"

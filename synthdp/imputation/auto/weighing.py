@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from synthdp.arrays import Booleans, Codes, Floats, summing
+from synthdp.arrays import Codes, Floats, summing
 from synthdp.imputation.auto.totals import Total
 
 STEPS = 30
@@ -77,20 +77,6 @@ class Weighing:
             np.square(terms).mean(axis=0) / PRIOR_SD**2,
         )
 
-    def some(self, which: Booleans) -> "Weighing":
-        """Return the same with some of the totals."""
-        if which.all():
-            return self
-        before = np.concatenate([[0], np.cumsum(which)])
-        return Weighing(
-            np.ascontiguousarray(self.products[:, which]),
-            before[self.first],
-            self.drawn,
-            self.base,
-            self.aim[which],
-            self.precision[which],
-        )
-
     def shares(self, tilt: Floats) -> Floats:
         """Return the probability of every path."""
         found = self.base.copy()
@@ -109,12 +95,6 @@ class Weighing:
         found = np.zeros((3, len(self.aim)))
         _spread(self.products, self.first, self.drawn, shares, found, self._room(), self._room())
         return found[0], found[1], found[2]
-
-    def within_reach(self, tilt: Floats) -> Booleans:
-        """Return which totals paths can reach: all records together, with an sd each, move them twice as far."""
-        expected, _, movable = self.spread(self.shares(tilt))
-        found: Booleans = 2 * np.abs(self.aim - expected) <= movable
-        return found
 
     def solve(self, start: Floats) -> Floats:
         """Return λ.

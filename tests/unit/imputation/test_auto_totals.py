@@ -99,22 +99,9 @@ def test_variances_and_correlations_are_those_of_enumerated_paths():
     np.testing.assert_allclose(made.problem.correlation(shares), covariance / np.outer(sd, sd), atol=1e-5)
 
 
-def test_some_of_the_totals_are_weighed_as_if_the_others_had_never_been_there():
-    made = Made()
-    which = np.array([True, False, False, True])
-    some, alone = made.problem.some(which), made.of((CHOSEN[0], CHOSEN[3]))
-    np.testing.assert_allclose(some.shares(TILT[which]), alone.shares(TILT[which]))
-    np.testing.assert_allclose(some.slope(TILT[which])[1], alone.slope(TILT[which])[1])
-    assert made.problem.some(np.ones(4, dtype=bool)) is made.problem
-    nothing = made.problem.some(np.zeros(4, dtype=bool))
+def test_without_totals_paths_are_chosen_by_weight_alone():
+    nothing = Made().of(())
     assert set(nothing.walk(nothing.solve(np.empty(0)), rng=np.random.default_rng(1))) == {0, 1, 2, 3}
-
-
-def test_totals_that_paths_cannot_move_are_out_of_reach():
-    made = Made()
-    assert made.problem.within_reach(np.zeros(4)).all()
-    made.seen[:, 1] += 5.0
-    assert made.of(CHOSEN).within_reach(np.zeros(4))[:3].tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("again", [1 / 16, 2.0])
@@ -234,14 +221,16 @@ def test_where_nothing_can_be_matched_paths_are_chosen_by_their_weight():
     totals = totals_of(wealthy(), x={"kind": "continuous", "role": "replace"})
     assert totals is not None
     values = {"x": np.zeros((400, 2))}
-    matching = Matching.learn(totals, np.arange(400), values)
+    matching = Matching(totals)
     weight = np.tile(np.log([0.9, 0.1]), (400, 1))
     weight[0] = -np.inf
-    taken = matching.taken(np.arange(400), values, weight, rng=np.random.default_rng(6))
+    taken, _ = matching.taken(np.arange(400), values, weight, rng=np.random.default_rng(6))
     assert abs(taken[1:].mean() - 0.1) < 4 * np.sqrt(0.09 / 399)
 
 
-def test_totals_learnt_from_some_records_are_matched_in_every_part_of_the_file():
+def test_totals_are_matched_in_every_part_of_the_file(monkeypatch):
+    from synthdp.imputation.auto import matching
+
     rng = np.random.default_rng(8)
     z = rng.normal(size=2_000)
     frame = pd.DataFrame({"x": z + rng.normal(size=2_000), "z": z})
@@ -256,16 +245,14 @@ def test_totals_learnt_from_some_records_are_matched_in_every_part_of_the_file()
         left = totals.records(rows) - drawn
         return abs(left.sum(axis=0) / np.sqrt((left**2).sum(axis=0)))
 
-    some = np.arange(0, 2_000, 5)
-    matching = Matching.learn(totals, some, {"x": paths[some]})
-    assert matching.chosen
-    assert list(matching.chosen) == sorted(matching.chosen)
-    more = matching.refined(np.arange(0, 2_000, 2), {"x": paths[::2]})
-    assert more.chosen == matching.chosen
-    for rows in (np.arange(1_000), np.arange(1_000, 2_000)):
-        taken = more.taken(rows, {"x": paths[rows]}, np.zeros((1_000, 6)), rng=rng)
-        assert off(taken, rows)[:2].max() < 0.5
-        assert off(rng.integers(6, size=1_000), rows)[:2].max() > 3
+    # chosen by all records of a part, or by some
+    for spaced in (4_000, 300):
+        monkeypatch.setattr(matching, "SPACED", spaced)
+        chosen = matching.Matching(totals)
+        for rows in (np.arange(1_000), np.arange(1_000, 2_000)):
+            taken, chosen = chosen.taken(rows, {"x": paths[rows]}, np.zeros((1_000, 6)), rng=rng)
+            assert off(taken, rows)[:2].max() < 0.5
+            assert off(rng.integers(6, size=1_000), rows)[:2].max() > 3
 
 
 def test_features_that_are_used_are_those_of_all_features():
