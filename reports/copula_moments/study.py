@@ -210,11 +210,11 @@ standard errors. Monte Carlo error of one coverage near 0.95: {monte_carlo_error
 
 {table(head, lines)}
 
-Where levels are as rare as here and relations moderate (`mixed`, `levels`) the shortcut covers as chains do, from eleven
-records for each coordinate on. Where columns nearly follow from each other (`strong`: x and y have a correlation of .91)
-and records are few, slopes given both are beyond either: what is left to a column given the others is too little by a
-share of 2q/n (see `synthdp.imputation.copula.model`), and there chains, which draw small samples to the prior, do worse.
-With 2,000 records the shortcut covers there too.
+Where levels are as rare as here and relations moderate (`mixed`, `levels`) the shortcut covers as chains do, from
+eleven records for each coordinate on. Where columns nearly follow from each other (`strong`: x and y have a correlation
+of .91) and records are few, slopes given both are beyond either: what is left to a column given the others is too
+little by a share of 2q/n (see `synthdp.imputation.copula.model`), and chains, which draw small samples to the prior, do
+worse. With 2,000 records the shortcut covers there too.
 
 When chains stay: with fewer than {RECORDS_PER_COORDINATE} records for each coordinate, masks that differ by group, or
 `margins: rank`; and where they take no more than a few seconds, since they are exact.
