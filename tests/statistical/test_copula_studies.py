@@ -131,7 +131,10 @@ def test_the_committed_shortcut_covers_what_is_released():
     # with few records and columns that nearly follow from each other neither covers, and chains do worse
     few = rows["design"].eq("strong") & rows["n"].lt(1000)
     short = rows[rows["scheme"].eq("moments") & ~few]
-    assert short["coverage"].min() > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
+    # the interval of a share that five records have does not cover on the original either
+    covered = rows[~few].pivot_table(index=["design", "n", "term"], columns="scheme", values="coverage")
+    error = np.sqrt(0.95 * 0.05 / 400)
+    assert (covered["moments"] > np.minimum(covered["original"], 0.95) - 4 * error).all()
     assert short.groupby(["design", "n"])["coverage"].mean().between(*copula_moments.BAND).all()
     assert (means.loc["strong", "moments"] > means.loc["strong", "chains"])[means.loc["strong", "chains"].notna()].all()
 

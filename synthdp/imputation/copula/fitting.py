@@ -27,7 +27,7 @@ COMPLETIONS, APART = 3, 5  # of the margins, from each chain, and how many sweep
 FORGOTTEN = 150
 GROWTH = (0.15, 0.5)
 STEP_OF_SIGMA = 2.0  # latents that could be drawn in the meantime, over q³
-MOST_JUDGED = 1500  # draws of each chain that are looked at: of longer ones every other, every third
+MOST_JUDGED = 1500  # draws of each chain that are looked at, or as many as sizes need: else every other, every third
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,7 +215,8 @@ def run_chains(
         r, gamma = flat[:, : len(pairs[0])], flat[:, len(pairs[0]) :]
         if not len(counted):
             return Fit(r, gamma, completions(coding, samplers, jobs=jobs), total)
-        verdict = Verdict.of(draws[:, :: -(-draws.shape[1] // MOST_JUDGED), counted], names, limits)
+        judged = max(MOST_JUDGED, int(2 * limits.least_ess))
+        verdict = Verdict.of(draws[:, :: -(-draws.shape[1] // judged), counted], names, limits)
         lacking = verdict.lacking(limits)
         if lacking <= 1:
             said = verdict.r_hat, verdict.ess, verdict.tail_ess
