@@ -9,7 +9,7 @@ Nocedal, Wright (2006), Numerical Optimization, 2nd ed., section 6.1 (BFGS). Alw
 (the walk).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -19,13 +19,13 @@ from synthdp.imputation.auto.totals import Total
 
 STEPS = 30
 # a gain of the log likelihood per total that ends the search
-ENOUGH = 0.003
-# the prior sd of λ, per sd of a total
-PRIOR_SD = 10.0
+ENOUGH = 0.005
+# the prior sd of λ in units of a record's paths: e³ is as much as a path should be favoured over one that is an sd away
+PRIOR_SD = 3.0
 # records that correlations are taken from, at most
-CURVED = 4_000
+CURVED = 8_000
 # what is added to them where all records tell, and where some do
-ALL, SOME = 1e-3, 0.05
+ALL, SOME = 1e-3, 0.02
 # how little the walk heeds what is off, per total, and after so many records, per total, it looks again what that is
 SLACK, AGAIN = 4.0, 1 / 16
 
@@ -68,14 +68,18 @@ class Weighing:
         products = kept[:, [total[1] for total in chosen]]
         products *= kept[:, [total[2] for total in chosen]]
         terms = seen[:, [total[0] for total in chosen]] * products
-        return cls(
+        found = cls(
             np.ascontiguousarray(products, dtype=np.float32),
             first,
             drawn if len(used) == drawn.shape[2] else np.ascontiguousarray(drawn[:, :, used]),
             np.ascontiguousarray(base),
             terms.sum(axis=0),
-            np.square(terms).mean(axis=0) / PRIOR_SD**2,
+            np.zeros(len(chosen)),
         )
+        # the variance of those whose paths differ at all, whom a total of few people is about
+        _, variance, squares = found.spread(found.shares(np.zeros(len(chosen))))
+        own = squares / np.where(variance > 0, variance, 1.0)
+        return replace(found, precision=own / PRIOR_SD**2)
 
     def shares(self, tilt: Floats) -> Floats:
         """Return the probability of every path."""
@@ -91,7 +95,7 @@ class Weighing:
         return float(value), self.aim - expected - self.precision * tilt
 
     def spread(self, shares: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what is expected of every total, its variance, and how far all records' sds could move it."""
+        """Return what is expected of every total, its variance, and the sum of its records' squared variances."""
         found = np.zeros((3, len(self.aim)))
         _spread(self.products, self.first, self.drawn, shares, found, self._room(), self._room())
         return found[0], found[1], found[2]
@@ -104,6 +108,8 @@ class Weighing:
         """
         if not len(start):
             return start
+        # what was found by a few records may be worse than nothing
+        start = max((start, 0.5 * start, 0.0 * start), key=lambda tilt: self.slope(tilt)[0]) if start.any() else start
         shares = self.shares(start)
         spread = np.sqrt(self.spread(shares)[1] + self.precision)
         # of a level that none of these records has there is nothing to match, and its λ stays
@@ -239,7 +245,7 @@ def _weigh(
 def _spread(
     products: Floats, first: Codes, drawn: Floats, shares: Floats, found: Floats, mean: Floats, square: Floats
 ) -> None:
-    """Add up, total by total, what is expected, the variance, and sds."""
+    """Add up, total by total, what is expected, the variance, and squared variances."""
     n, paths, features = drawn.shape
     for i in range(n):
         for f in range(features):
@@ -252,11 +258,11 @@ def _spread(
             for f in range(features):
                 square[f] += shares[i, k] * (drawn[i, k, f] - mean[f]) ** 2
         for f in range(features):
-            sd = np.sqrt(square[f])
             for t in range(first[f], first[f + 1]):
+                own = square[f] * products[i, t] ** 2
                 found[0, t] += mean[f] * products[i, t]
-                found[1, t] += square[f] * products[i, t] ** 2
-                found[2, t] += sd * abs(products[i, t])
+                found[1, t] += own
+                found[2, t] += own * own
 
 
 @summing

@@ -87,13 +87,13 @@ def test_a_search_that_starts_far_off_ends_where_another_does():
 def test_variances_and_correlations_are_those_of_enumerated_paths():
     made = Made()
     shares = made.shares(TILT)
-    expected, variance, movable = made.problem.spread(shares)
+    expected, variance, squares = made.problem.spread(shares)
     means = (made.terms * shares).sum(axis=2, keepdims=True)
     centred = made.terms - means
     each = (centred**2 * shares).sum(axis=2)
     np.testing.assert_allclose(expected, means.sum(axis=(1, 2)), rtol=1e-4)
     np.testing.assert_allclose(variance, each.sum(axis=1), rtol=1e-4)
-    np.testing.assert_allclose(movable, np.sqrt(each).sum(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(squares, (each**2).sum(axis=1), rtol=1e-4)
     covariance = np.einsum("ank,bnk,nk->ab", centred, centred, shares)
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose(made.problem.correlation(shares), covariance / np.outer(sd, sd), atol=1e-5)
