@@ -9,6 +9,8 @@ from typing import Any
 
 EXPECTED = Path(__file__).parent / "expected"
 TOLERANCE = 1e-10
+# the samplers' chains are not the same to the last digit on every processor: 1.0035 on one is 1.0038 on another
+CHAINS, NEARLY = "/pymc_nuts/metrics/chain/", 1e-3
 
 
 def keep(name: str, found: dict[str, Any]) -> None:
@@ -48,7 +50,7 @@ def differences(wanted: Any, found: Any, where: str = "") -> Iterator[str]:
             yield f"{where}: {len(wanted)} entries became {len(found)}"
         for number, (before, now) in enumerate(zip(wanted, found, strict=False)):
             yield from differences(before, now, f"{where}/{number}")
-    elif _close(wanted, found):
+    elif _close(wanted, found) or (CHAINS in where and where.endswith("r_hat") and abs(wanted - found) < NEARLY):
         return
     else:
         yield f"{where}: {_shown(wanted, found)}"

@@ -63,7 +63,7 @@ def of_label(label: str) -> str | None:
 
     Examples
     --------
-    >>> of_label("=1 if in services indus."), of_label("prof. serv.")
+    >>> of_label("=1 if in services indus."), of_label("hours per week")
     ('occupation', None)
     """
     found: Sequence[str] = re.findall(rf"([a-z]{{{SHORTEST_DOTTED},}})\.", label.lower())
