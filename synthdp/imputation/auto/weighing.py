@@ -20,8 +20,9 @@ from synthdp.imputation.auto.totals import Total
 STEPS = 30
 # a gain of the log likelihood per total that ends the search
 ENOUGH = 0.005
-# the prior sd of λ in units of a record's paths: e³ is as much as a path should be favoured over one that is an sd away
-PRIOR_SD = 3.0
+# the prior sd of λ in units of a record's paths: it only keeps λ of what few records tell from running away (with 3, a
+# log-normal key's slopes were off by half a standard error)
+PRIOR_SD = 40.0
 # records that correlations are taken from, at most
 CURVED = 8_000
 # what is added to them where all records tell, and where some do

@@ -137,7 +137,8 @@ def nonsense(name: str) -> Callable[[Path], object]:
 
 def made(folder: Path) -> None:
     """Make a release in the folder ``out``."""
-    done = CliRunner().invoke(app, [*RUN, "--quiet"])
+    # rows of sixty people stand by chance where they stood, more often than allowed, in one shuffle of ten thousand
+    done = CliRunner().invoke(app, [*RUN, "--quiet", "--seed", str(2**70 + 1)])
     assert done.exit_code == 0, done.output
 
 
