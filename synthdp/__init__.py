@@ -25,7 +25,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from synthdp import datasets, dp, privacy
-    from synthdp.api import evaluate, pool, read, synthesize
+    from synthdp.api import evaluate, pool, read, synthesize, tune
 
 if _sys.platform != "win32":
     import resource as _resource
@@ -36,9 +36,9 @@ if _sys.platform != "win32":
 
 __version__ = "0.4.0"
 
-_HOME = {"read": "api", "synthesize": "api", "pool": "api", "evaluate": "api", "compare": "api"}
+_HOME = {"read": "api", "synthesize": "api", "pool": "api", "evaluate": "api", "compare": "api", "tune": "api"}
 _ROOMS = ("datasets", "dp", "privacy")
-__all__ = ["__version__", "compare", "datasets", "dp", "evaluate", "pool", "privacy", "read", "synthesize"]
+__all__ = ["__version__", "compare", "datasets", "dp", "evaluate", "pool", "privacy", "read", "synthesize", "tune"]
 
 
 def __getattr__(name: str) -> _Any:

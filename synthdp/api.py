@@ -49,10 +49,20 @@ from synthdp.synthesis.plan import Release
 from synthdp.table import io
 from synthdp.table.microdata import Microdata
 from synthdp.tagging.groups import tag
+from synthdp.tuning.asking import limited
+from synthdp.tuning.result import Tuned
+from synthdp.tuning.study import tune as tuned
 
 
 def read(path: str | PathLike[str], dialect: io.Dialect | None = None, *, drop: Collection[str] = ()) -> pd.DataFrame:
     """Return the table in a file; the ending of its name says what it is. See :func:`synthdp.table.io.read`."""
+    if dialect is not None and not isinstance(dialect, io.Dialect):
+        raise InputError(
+            "dialect: must be a synthdp.table.io.Dialect, such as Dialect(separator=';'), found "
+            f"{type(dialect).__name__}."
+        )
+    if isinstance(drop, str):
+        raise InputError(f"drop: must be a list of columns, found text; write [{drop!r}].")
     return io.read(path_of(path, "path"), dialect or io.Dialect(), drop=drop)
 
 
@@ -273,7 +283,7 @@ def compare(
     analyses: Mapping[str, Callable[[pd.DataFrame], Any]] | None = None,
     holdout: pd.DataFrame | None = None,
     truth: Mapping[str, Any] | None = None,
-    n: int = 500,
+    n: int | None = None,
     jobs: int = 1,
     out: str | Path | None = None,
 ) -> MethodMap:
@@ -302,7 +312,7 @@ def compare(
     truth
         For a simulator, term → value, or analysis → term → value; designs of ``synthdp.datasets`` bring their own.
     n
-        How many records a simulator draws.
+        How many records a simulator draws; 500 by default.
     jobs
         Processes to use; the results do not depend on it.
     out
@@ -333,8 +343,71 @@ def compare(
         holdout=holdout,
         truth=truth,
         n=n,
-        jobs=jobs,
+        jobs=jobs_of(jobs),
         out=folder,
+    )
+
+
+def tune(
+    frame: Table,
+    settings: Settings,
+    *,
+    max_risk: Mapping[str, float] | None = None,
+    budget: str | int | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+    out: str | Path | None = None,
+) -> Tuned:
+    """Return the most useful settings that stay within every limit of the gate; publishes nothing.
+
+    Parameters
+    ----------
+    frame
+        The confidential table, or its file.
+    settings
+        A config, a mapping with its blocks (``data`` may be left out), or its YAML file. Its ``tuning`` block says what
+        may be varied and what is aimed at.
+    max_risk
+        Limits on risks by name, in place of those of the settings: ``{"max_individual": 0.2}``.
+    budget
+        How long it may take ("90s", "20m", "1h"), or how many trials (40).
+    seed
+        A secret by default. The same seed makes the same trials.
+    jobs
+        How many threads may work.
+    out
+        A folder, where every finished trial is kept, so that a search that was killed goes on when it is called again;
+        ``tuned.yaml``, table and report are written there.
+
+    Raises
+    ------
+    GateRefused
+        When nothing satisfies the limits: which one binds, who or what is to blame, what would free it.
+
+    Examples
+    --------
+    >>> import synthdp
+    >>> voters = synthdp.datasets.anes96()[["age", "educ", "vote"]].head(100)
+    >>> settings = {
+    ...     "variables": {"age": {"role": "replace", "key": True, "tolerance": 3}, "educ": {"key": False}},
+    ...     "tuning": {"vary": ["masks"]},
+    ... }
+    >>> tuned = tune(voters, settings, budget=6, seed=1)
+    >>> tuned.settings.masks["age"].method
+    'gaussian'
+    """
+    config = config_of(settings)
+    limits = [f"{name}={value}" for name, value in (max_risk or {}).items()]
+    chosen = seed_of(config.seed if seed is None else seed)
+    config = limited(config.model_copy(update={"seed": chosen}), limits)
+    folder = None if out is None else Path(out)
+    return tuned(
+        config,
+        table=table_of(frame, config),
+        budget=None if budget is None else str(budget),
+        out=folder,
+        resume=folder is not None,
+        jobs=jobs_of(jobs),
     )
 
 

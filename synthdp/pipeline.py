@@ -22,6 +22,7 @@ from synthdp.stages.draws import Draws
 from synthdp.stages.gating import judge, judge_copies
 from synthdp.stages.intake import Source, prepare, read
 from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
+from synthdp.stages.promised import compared
 from synthdp.stages.publishing import inspection, publish, report_content, row_orders, write_report
 from synthdp.stages.trail import begin
 from synthdp.table.schema import Role
@@ -138,16 +139,24 @@ def run(
             advice = advise_on(draws, judged, accepted=accepted, study=study, pace=pace)
         with timer.stage("evaluate"):
             comparison, metrics = assess_release(draws, copies, earlier=trail.earlier, holdout=holdout)
-        metrics.decided({**judged.section(), "advice": advice, **trail.attempted(judged.verdict)})
+        promise, promised = compared(config, judged.verdict)
+        metrics.decided({**judged.section(), "advice": advice, **trail.attempted(judged.verdict), **promise})
         metrics.timed(timer.seconds)
         metrics.chained(copies.made.chain)
-        told = (*notes_of(config, plan), *judged.notes, *notes_on(metrics), *trail.cautions, *map(str, trail.earlier))
+        told = (
+            *promised,
+            *notes_of(config, plan),
+            *judged.notes,
+            *notes_on(metrics),
+            *trail.cautions,
+            *map(str, trail.earlier),
+        )
         content = report_content(
             config, comparison, metrics, made=copies.made, notes=told, versions=trail.manifest.contents["versions"]
         )
         orders = row_orders(config, copies.made, draws.streams)
         with timer.stage("report"):
-            report = write_report(config, judged, content, orders, out)
+            report = write_report(config, judged, content, orders, trail)
         sums = None
         if judged.verdict.passed and not study:
             scan = trail.recording(inspection(config, source.data, trail.manifest), plan, copies.made)
@@ -156,7 +165,7 @@ def run(
                     sums = publish(config, source.data, copies.made, orders, out, source.table, inspect=scan)
                 except GateRefused as error:
                     metrics.leaked(str(error).splitlines(), trail.leaked())
-                    write_report(config, judged, content, orders, out)
+                    write_report(config, judged, content, orders, trail)
         trail.finish(metrics, timer.seconds, sums)
     return Outcome.of(metrics, report, out / "public")
 

@@ -138,6 +138,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "run": "synthdp.cli.commands:run",
         "evaluate": "synthdp.cli.commands:evaluate",
         "compare": "synthdp.cli.comparing:compare",
+        "tune": "synthdp.cli.tuning:tune",
         "analyse": "synthdp.cli.releases:analyse",
         "dp": "synthdp.cli.private:app",
         "verify": "synthdp.cli.releases:verify",

@@ -266,11 +266,14 @@ def _folder(out: Path | None) -> Path:
 def _show(outcome: "Outcome", *, quiet: bool) -> None:
     if quiet:
         return
+    from synthdp.release.metrics import DOSSIER
     from synthdp.report.summary import headline
 
     terminal.show(terminal.wrapped(headline(outcome.metrics.gate, published=outcome.public is not None)))
     terminal.show_summary(outcome.summary)
     terminal.show(f"report: {outcome.report}")
+    if (dossier := outcome.report.with_name(DOSSIER)).is_file():
+        terminal.show(f"to sign: {dossier}")
     if outcome.public is not None:
         terminal.show(f"public files: {outcome.public}")
 

@@ -1,6 +1,7 @@
 """What is asked of every method alike: measures by name, functions of the user's own, analyses as functions."""
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,6 +88,10 @@ def asked_of(
     own: dict[str, Own] = {}
     if isinstance(measures, str) or callable(measures):
         measures = [measures]
+    if not isinstance(measures, Iterable):
+        raise InputError(
+            f"measures: must be names or functions, in a list or by name, found {type(measures).__name__}."
+        )
     for name, one in measures.items() if isinstance(measures, Mapping) else ((None, one) for one in measures):
         if isinstance(one, str) and (one in UTILITY or one in RISK):
             more["utility" if one in UTILITY else "risk"].append(one)
@@ -94,6 +99,8 @@ def asked_of(
             called = str(name or getattr(one, "__name__", type(one).__name__))
             if called in own or called in UTILITY or called in RISK:
                 raise InputError(f"measures: the name {called!r} is taken; give measures as a mapping from names.")
+            if not _takes_two(one):
+                raise InputError(f"measures.{called}: must take two arguments, the original and the list of copies.")
             own[called] = one
         else:
             found = repr(one) if isinstance(one, str) else type(one).__name__
@@ -101,6 +108,11 @@ def asked_of(
                 f"measures: must be names of measures or functions (frame, copies) → number, found {found}; names: "
                 f"{', '.join((*UTILITY, *RISK))}."
             )
+    if analyses is not None and not isinstance(analyses, Mapping):
+        raise InputError(
+            "analyses: must be a mapping from names to functions of a table, such as {'work': fit}, found "
+            f"{type(analyses).__name__}."
+        )
     for name, fit in (analyses or {}).items():
         if not callable(fit):
             raise InputError(
@@ -113,6 +125,17 @@ def asked_of(
         own,
         dict(analyses or {}),
     )
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Return whether a function can be called with the original and the copies; True where nobody can tell."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # written in C
+        return True
+    return True
 
 
 def take(asked: Asked, scene: Scene, files: Comparison, making: Making | None) -> list[Line]:

@@ -121,6 +121,8 @@ def given(one: Given, scene: Scene) -> Comparison:
 def told(scene: Scene, files: Comparison, rows: str | None, design: Design | None) -> Comparison:
     """Return files of another tool with what can be told of them: whether row i is record i, whether all is drawn."""
     n = len(files.original)
+    if empty := [number for number, copy in enumerate(files.copies, start=1) if copy.empty]:
+        raise InputError(f"copy {empty[0]}: has no records.")
     if rows == "aligned" and any(len(copy) != n for copy in files.copies):
         raise InputError(f"rows: aligned, so {n} rows are required in every copy; leave it out, or write none.")
     kept = [column.name for column in scene.data.schema.kept()]
@@ -163,8 +165,9 @@ def _sorted(values: pd.Series) -> list[str]:
 def _spelt(values: pd.Series) -> list[str]:
     numbers = pd.to_numeric(values, errors="coerce")
     plain = values.astype(object)
+    # −0.0 is 0 to every other tool, and adding 0.0 makes it so
     return [
-        "" if pd.isna(value) else repr(float(number)) if np.isfinite(number) else str(value)
+        "" if pd.isna(value) else repr(float(number) + 0.0) if np.isfinite(number) else str(value)
         for value, number in zip(plain, numbers.to_numpy(dtype=np.float64, na_value=np.nan), strict=True)
     ]
 

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from synthdp.comparing.asking import asked_of
@@ -26,6 +27,8 @@ from synthdp.table import io
 
 HELD = (CELLS, TABLE, NUMBERS, REPORT)
 MOST_SEEDS = 100_000
+DRAWN = 500
+"""Records that a simulator draws where nobody says how many."""
 
 
 def compare(
@@ -38,7 +41,7 @@ def compare(
     analyses: Mapping[str, Callable[[pd.DataFrame], Any]] | None = None,
     holdout: pd.DataFrame | None = None,
     truth: Mapping[str, Any] | None = None,
-    n: int = 500,
+    n: int | None = None,
     files: Mapping[str, Any] | None = None,
     jobs: int = 1,
     out: Path | None = None,
@@ -63,6 +66,7 @@ def compare(
     """
     progress = progress or Silent()
     simulator = frame if callable(frame) and not isinstance(frame, pd.DataFrame) else None
+    drawn_records = _records(n, simulator)
     config, truth = _with_truth(config, simulator, truth, analyses)
     numbers = _seeds(seeds)
     found = contenders(config, methods, files)
@@ -70,8 +74,8 @@ def compare(
     if not asked.names:
         raise InputError("compare: nothing is measured; name measures, or analyses where the truth is known.")
     with progress.stage("read"):
-        source = _source(config, frame, holdout, simulator, n)
-        records = len(source.frame) if source.frame is not None else n
+        source = _source(config, frame, holdout, simulator, drawn_records)
+        records = len(source.frame) if source.frame is not None else drawn_records
     targets = None if truth is None else by_target(truth, [*(one.name for one in config.analyses), *(analyses or {})])
     with ExitStack() as held:
         if out is not None:
@@ -99,6 +103,17 @@ def compare(
 def _todo(found: Sequence[Contender], seeds: Sequence[int]) -> list[tuple[Contender, int | None]]:
     once: list[tuple[Contender, int | None]] = [(one, None) for one in found if not one.repeats]
     return [*once, *((one, seed) for seed in seeds for one in found if one.repeats)]
+
+
+def _records(n: Any, simulator: Any) -> int:
+    """Return how many records a simulator draws; a table has its own."""
+    if n is None:
+        return DRAWN
+    if simulator is None:
+        raise InputError("n: is for simulators; a table has as many records as it has.")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError("n: must be a whole number of records, at least 1.")
+    return int(n)
 
 
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:

@@ -13,7 +13,17 @@ import yaml
 from pydantic import ValidationError
 
 from synthdp.config.methods import method_config
-from synthdp.config.settings import MASKS, METHODS, Config, Data, EvaluationSettings, ReleaseSettings, ShadowGame
+from synthdp.config.settings import (
+    MASKS,
+    METHODS,
+    Config,
+    Data,
+    EvaluationSettings,
+    Promise,
+    ReleaseSettings,
+    ShadowGame,
+    Tuning,
+)
 from synthdp.errors import InputError
 from synthdp.evaluation.risk.intruders import Intruder
 from synthdp.evaluation.utility.propensity.nulls import Propensity
@@ -110,6 +120,8 @@ _SECTIONS: dict[str, type[Settings]] = {
     "analyses": Analysis,
     "evaluation": EvaluationSettings,
     "release": ReleaseSettings,
+    "tuning": Tuning,
+    "tuned": Promise,
 }
 _EVALUATION: dict[str, type[Settings]] = {"intruders": Intruder, "propensity": Propensity, "shadow": ShadowGame}
 _PLAIN = {

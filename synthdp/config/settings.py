@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, f
 
 from synthdp import plugins
 from synthdp.config.describing import describe
+from synthdp.config.publication import Publication
 from synthdp.evaluation.comparison import Request
 from synthdp.evaluation.gate.limits import OFF, Thresholds
 from synthdp.evaluation.measures import REMOVED, RISK, UTILITY
@@ -210,8 +211,8 @@ class EvaluationSettings(Settings):
         return rows
 
 
-class ReleaseSettings(Thresholds):
-    """The format of the public files (``same``: as the data came in), and the gate's thresholds.
+class ReleaseSettings(Publication, Thresholds):
+    """The format of the public files (``same``: as the data came in), the gate's thresholds, and who publishes.
 
     Parameters
     ----------
@@ -230,9 +231,72 @@ class ReleaseSettings(Thresholds):
     draws: int = Field(default=20, ge=12)
     escape_formulas: bool = False
 
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the settings without words that came later and are not used: runs begun before can then go on."""
+        found: dict[str, Any] = handler(self)
+        later = {*Publication.model_fields, "limits"}
+        return {name: said for name, said in found.items() if said or name not in later}
+
     def format_of(self, data: Path) -> str:
         """Return the format of the public files, given the confidential one."""
         return io.format_like(data) if self.format == "same" else self.format
+
+
+class Tuning(Settings):
+    """What ``tune`` may change, what it aims at, and how sure its answer has to be.
+
+    Parameters
+    ----------
+    vary
+        What is varied: ``masks`` (their strength by column and risk group), ``model``, ``copies``, ``mask_draw``,
+        ``coarsening`` (of kept keys, as ``check`` offers it).
+    goal
+        What is made as large as possible. ``panel``: the overlap of intervals in small random regressions and, where
+        there are any, in the analyses; ``analyses``: in the analyses alone; ``pmse``, ``tables``: how little copies can
+        be told from the original, as a whole or in tables.
+    confirm
+        On how many fresh draws the answer is confirmed.
+    holds
+        Which share of fresh judgements has to stay within every limit.
+    """
+
+    vary: tuple[Literal["masks", "model", "copies", "mask_draw", "coarsening"], ...] = Field(
+        default=("masks", "model", "copies", "mask_draw", "coarsening"), min_length=1
+    )
+    goal: Literal["panel", "analyses", "pmse", "tables"] = "panel"
+    confirm: int = Field(default=20, ge=12)
+    holds: float = Field(default=0.95, ge=0.5, lt=1)
+
+
+class Promise(Settings):
+    """What ``tune`` found, written into tuned.yaml: ``run`` says whether it got what was promised.
+
+    Parameters
+    ----------
+    trials
+        How many candidates were judged.
+    bits
+        What the choice itself can tell of the data, at most: log₂ of the number of candidates.
+    confirmed
+        On how many fresh draws the answer was confirmed.
+    holds
+        Which share of fresh judgements is expected to stay within every limit.
+    use
+        The expected usefulness, as ``tuning.goal`` measures it.
+    overlap
+        The expected mean overlap of intervals of the panel.
+    risks
+        The expected figure of each limit: the upper end of its interval, the worst intruder's.
+    """
+
+    trials: int = Field(ge=1)
+    bits: float = Field(ge=0)
+    confirmed: int = Field(ge=1)
+    holds: float = Field(ge=0.5, lt=1)
+    use: float | None = None
+    overlap: float | None = None
+    risks: dict[str, float] = Field(default_factory=dict)
 
 
 class Config(Settings):
@@ -261,9 +325,13 @@ class Config(Settings):
     evaluation
         How the copies are judged.
     release
-        The format of the public files, and the limits that the gate holds them to.
+        The format of the public files, the limits that the gate holds them to, and how they are cited.
     methods
         For ``compare``: by name, a synthesis block, or a mapping of whole blocks that replace those of the config.
+    tuning
+        For ``tune``: what may be varied, what is aimed at, how sure the answer has to be.
+    tuned
+        Written by ``tune``: what a run of these settings is expected to come to, and what choosing them has cost.
     seed
         A key to the random numbers, to be kept as secret as the data; by default 128 bits at random.
 
@@ -287,13 +355,16 @@ class Config(Settings):
     evaluation: EvaluationSettings = EvaluationSettings()
     release: ReleaseSettings = ReleaseSettings()
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    tuning: Tuning = Tuning()
+    tuned: Promise | None = None
     seed: int | None = Field(default=None, ge=0, repr=False)
 
     @model_serializer(mode="wrap")
     def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the settings; without methods to compare they are written as they always were."""
+        """Return the settings; without methods to compare and without tuning they are written as they always were."""
         found: dict[str, Any] = handler(self)
-        return found if self.methods else {name: said for name, said in found.items() if name != "methods"}
+        plain = {"methods": not self.methods, "tuning": self.tuning == Tuning(), "tuned": self.tuned is None}
+        return {name: said for name, said in found.items() if not plain.get(name, False)}
 
     @property
     def limits(self) -> Thresholds:

@@ -17,6 +17,7 @@ from synthdp.evaluation.risk.identity import evaluate_original
 from synthdp.evaluation.risk.intruders import evaluate_intruder
 from synthdp.parallel import one_blas_thread
 from synthdp.seeding import Streams
+from synthdp.table.coded import still
 
 NOTABLE_RISK = 0.2
 
@@ -62,7 +63,7 @@ def assess(
         If a measure that insists on its input cannot be taken.
     """
     files = replace(comparison, request=replace(comparison.request, streams=streams))
-    with one_blas_thread():
+    with one_blas_thread(), still((files.original, *files.copies)):
         return _assess(files, utility, risk, streams, own)
 
 

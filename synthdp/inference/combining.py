@@ -17,6 +17,9 @@ from synthdp.table.microdata import Floats
 
 __all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "Wald", "combine", "half_width"]
 
+FEWEST_DF = 1.0
+NAMED = 5
+
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
@@ -77,6 +80,19 @@ class Pooled:
         columns = ("estimate", "se", "df", "low", "high", "p_value", "b", "v_bar", "fraction")
         return pd.DataFrame({"term": list(self.names), **{name: getattr(self, name) for name in columns}})
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the intervals should know: which of them say nothing."""
+        # below one degree of freedom a t quantile is beyond 12 standard errors, and soon beyond any number
+        endless = [name for name, df in zip(self.names, self.df, strict=True) if df < FEWEST_DF]
+        if not endless:
+            return ()
+        shown = ", ".join(endless[:NAMED]) + (f" and {len(endless) - NAMED} more" if len(endless) > NAMED else "")
+        return (
+            f"no useful interval: {shown}. The total variance of {self.rule} came out so near 0 that less than one "
+            "degree of freedom is left; more copies of each imputation help.",
+        )
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -85,11 +101,11 @@ class Pooled:
         widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in [head, *rows]]
         title = [self.title] if self.title else []
-        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], self._combined()])
+        return "\n".join([*title, lines[0], "-" * len(lines[0]), *lines[1:], self._combined(), *self.notes])
 
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
-        return html(self.title or "estimates", head, rows, [self._combined()])
+        return html(self.title or "estimates", head, rows, [self._combined(), *self.notes])
 
     def _cells(self) -> list[list[str]]:
         """Return the headings, then the cells of every term."""

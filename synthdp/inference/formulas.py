@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,11 @@ def columns_used(formula: str, *, where: str = "formula") -> tuple[str, ...]:
     >>> columns_used("vote ~ age + C(region, Sum) + log(income)")
     ('vote', 'age', 'region', 'income')
     """
+    return _columns_used(formula, where)
+
+
+@lru_cache(maxsize=1000)
+def _columns_used(formula: str, where: str) -> tuple[str, ...]:
     check_length(formula, where)
     columns: dict[str, None] = {}
     for code in _factors(formula, where):
@@ -129,7 +135,7 @@ def build(
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            left, right = patsy.dmatrices(formula, used, patsy.EvalEnvironment([CONTEXT]), NA_action=nothing_missing)
+            left, right = _matrices(formula, used, nothing_missing)
     except Exception as error:
         # the formula is the user's code: anything may come out of it, and its message may quote the data
         raise InputError(
@@ -144,6 +150,45 @@ def build(
     names = tuple(_readable(name) for name in right.design_info.column_names)
     check_rank(matrix, names, where)
     return ModelMatrix(response=response, matrix=matrix, names=names, levels=_levels(left), rows=used.index.to_numpy())
+
+
+# designs of formulas that were built before, by formula and types of the columns
+_DESIGNS: dict[tuple[object, ...], tuple[Any, Any]] = {}
+MOST_DESIGNS = 500
+
+
+def _matrices(formula: str, used: pd.DataFrame, missing: Any) -> tuple[Any, Any]:
+    """Return patsy's two matrices; analyses are asked of many copies, and the design is worked out once for all."""
+    import patsy
+
+    key = (formula, *((name, _type(used[name])) for name in used.columns))
+    if key in _DESIGNS:
+        left, right = patsy.build_design_matrices(list(_DESIGNS[key]), used, NA_action=missing)
+        return left, right
+    left, right = patsy.dmatrices(formula, used, patsy.EvalEnvironment([CONTEXT]), NA_action=missing)
+    if _lasting(left.design_info, used) and _lasting(right.design_info, used) and len(_DESIGNS) < MOST_DESIGNS:
+        _DESIGNS[key] = left.design_info, right.design_info
+    return left, right
+
+
+def _type(series: pd.Series) -> object:
+    dtype = series.dtype
+    return tuple(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else dtype.kind
+
+
+def _lasting(design: Any, used: pd.DataFrame) -> bool:
+    """Return whether a design depends on the types of columns only, and not on their values, as C(educ) and bs(age) do.
+
+    Levels of text are in its type; a number that nothing was learnt for stays what it is.
+    """
+    for factor, found in design.factor_infos.items():
+        if found.state.get("transforms") or (found.type == "numerical" and found.num_columns != 1):
+            return False
+        if found.type == "categorical":
+            series = used.get(re.sub(r"^C\((.*)\)$", r"\1", factor.code))
+            if series is None or not (isinstance(series.dtype, pd.CategoricalDtype) or series.dtype.kind == "b"):
+                return False
+    return True
 
 
 def _factors(formula: str, where: str) -> list[str]:

@@ -11,6 +11,7 @@ from synthdp.release.manifest import (
     signed,
     start_manifest,
 )
+from synthdp.release.metadata import DOCUMENTS, documents, said_of_any
 from synthdp.release.metrics import Metrics, write_confidential
 from synthdp.release.public import codebook, describe, publish
 from synthdp.release.reading import PublicRelease, file_names, read_public
@@ -18,6 +19,7 @@ from synthdp.release.signing import new_key
 from synthdp.release.verifying import sign, standing, verify
 
 __all__ = [
+    "DOCUMENTS",
     "Manifest",
     "Metrics",
     "PublicRelease",
@@ -25,6 +27,7 @@ __all__ = [
     "check_resumable",
     "codebook",
     "describe",
+    "documents",
     "file_names",
     "finish_manifest",
     "new_key",
@@ -33,6 +36,7 @@ __all__ = [
     "read_manifest",
     "read_public",
     "readme",
+    "said_of_any",
     "sign",
     "signed",
     "standing",

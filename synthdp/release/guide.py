@@ -42,12 +42,13 @@ def readme(release: Mapping[str, Any]) -> str:
         ending=release["format"],
         format=format,
         text=format.text,
+        documents=bool(release.get("documents")),
         escaped=release.get("escaped_formulas", False),
         replaced=_listed(columns, "replaced"),
         kept=_listed(columns, "kept"),
         derived=", ".join(f"`{c['name']}` = `{c['formula']}`" for c in columns if c["role"] == "derived"),
         conditional=", ".join(f"`{c['name']}` when `{c['applies_when']}`" for c in columns if "applies_when" in c),
-        privacy=_privacy(release.get("privacy", {})),
+        privacy=privacy_words(release.get("privacy", {})),
         rule=rule,
         formula=rule.formula(float(design.get("ratio", 1.0))),
         nests=int(release["imputations"]) * int(design.get("mask_draws", 1)),
@@ -120,7 +121,7 @@ def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
     return ", ".join(f"`{column['name']}`" for column in columns if column["role"] == role) or "none"
 
 
-def _privacy(section: Mapping[str, Any]) -> str:
+def privacy_words(section: Mapping[str, Any]) -> str:
     """Return what is promised about the people in the confidential file, and on which conditions."""
     said = str(section.get("statement", NOT_PRIVATE))
     if section.get("epsilon") is None:

@@ -18,6 +18,7 @@ from synthdp.table import io
 from synthdp.table.io.streams import read_text
 
 VERSION = 1
+DOSSIER = "dossier.html"
 
 
 class Metrics(Mapping[str, Any]):
@@ -169,6 +170,7 @@ def write_confidential(
     *,
     metrics: Mapping[str, Any],
     report: str,
+    dossier: str | None = None,
     records_at_risk: pd.DataFrame,
     rows: Mapping[str, npt.NDArray[np.int64]] | None = None,
 ) -> Path:
@@ -182,6 +184,8 @@ def write_confidential(
         The contents of ``metrics.json``.
     report
         The page.
+    dossier
+        The pages for those who sign.
     records_at_risk
         The records that are most exposed.
     rows
@@ -195,6 +199,8 @@ def write_confidential(
         write_atomic(folder / "rows.parquet", io.encode(table, format="parquet"))
     write_atomic(folder / "metrics.json", json_text(metrics).encode())
     write_atomic(folder / "records_at_risk.csv", io.encode(records_at_risk, format="csv"))
+    if dossier is not None:
+        write_atomic(folder / DOSSIER, dossier.encode())
     write_atomic(folder / "report.html", report.encode())
     return folder / "report.html"
 

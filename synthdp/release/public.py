@@ -10,6 +10,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ def describe(
     design: Design | None = None,
     privacy: Guarantee | None = None,
     escaped_formulas: bool = False,
+    documents: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the contents of ``release.json``.
 
@@ -126,6 +128,8 @@ def describe(
         The guarantee of the release; ``epsilon`` is null when there is none, or when it was withdrawn.
     escaped_formulas
         Text of CSV files that a spreadsheet would take for a formula has a quotation mark before it.
+    documents
+        The files that describe the release beside README and codebook (`synthdp.release.metadata`).
     """
     return {
         "version": RELEASE_VERSION,
@@ -138,6 +142,7 @@ def describe(
         "records": records,
         "format": format,
         "files": file_names(imputations, copies, format),
+        **({"documents": list(documents)} if documents else {}),
         **({"escaped_formulas": True} if escaped_formulas else {}),
         "columns": [_column(column) for column in schema.columns],
         "masks": dict(masks),
@@ -182,6 +187,7 @@ def publish(
     labels: io.Labels | None = None,
     inspect: Callable[[Path], Sequence[str]] | None = None,
     stored: Mapping[str, io.Stored] | None = None,
+    documents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Write ``out/public``.
 
@@ -204,6 +210,8 @@ def publish(
         (:func:`synthdp.evaluation.leaks.inspector`).
     stored
         The type of each column as the schema has it (`synthdp.table.io.storage`); others get that of their values.
+    documents
+        What else describes the release, by name; ``release`` lists the same names.
 
     Returns
     -------
@@ -228,6 +236,7 @@ def publish(
     contents[CODEBOOK] = io.encode(codebook, format="csv", escape_formulas=escape)
     contents[RELEASE] = (json.dumps(release, indent=2, ensure_ascii=False) + "\n").encode()
     contents[README] = readme.encode()
+    contents |= documents
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
     contents[SUMS] = "".join(f"{checksum}  {name}\n" for name, checksum in sums.items()).encode()
 

@@ -31,6 +31,7 @@ RELEASE = "release.json"
 README = "README.md"
 SIGNATURE = "SHA256SUMS.sig"
 ROLES = {Role.REPLACE: "replaced", Role.KEEP: "kept", Role.DERIVED: "derived"}
+_DOCUMENT_NAME = re.compile(r"[A-Za-z][\w-]*\.(?:xml|json|md|cff)")
 _COPY_NAME = re.compile(rf"synthetic_\d+(_\d+)?\.({'|'.join(map(re.escape, io.FORMATS))})")
 
 
@@ -146,7 +147,20 @@ def read_release(folder: Path) -> dict[str, Any]:
     files = release.get("files")
     if not (isinstance(files, list) and files and all(isinstance(f, str) and _COPY_NAME.fullmatch(f) for f in files)):
         raise InputError(f"{path}: files must list the synthetic files.")
+    if not all(isinstance(name, str) and _DOCUMENT_NAME.fullmatch(name) for name in _documents(release)):
+        raise InputError(f"{path}: documents must list the files that describe the release.")
     return dict(release)
+
+
+def _documents(release: Mapping[str, Any]) -> Sequence[Any]:
+    """Return what a release lists as its documents; those made before 0.6 have none."""
+    found = release.get("documents", [])
+    return found if isinstance(found, list) else (found,)
+
+
+def public_names(release: Mapping[str, Any]) -> set[str]:
+    """Return the names of all public files, given ``release.json``, but for checksums and signature."""
+    return {*release["files"], CODEBOOK, RELEASE, README, *_documents(release)}
 
 
 @dataclass(frozen=True, repr=False)

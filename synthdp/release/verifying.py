@@ -18,9 +18,9 @@ import pandas as pd
 from synthdp.errors import InputError
 from synthdp.files import CONFIDENTIAL
 from synthdp.release.manifest import MANIFEST, Manifest, read_manifest
+from synthdp.release.metadata.checking import document_problems
 from synthdp.release.reading import (
     CODEBOOK,
-    README,
     RELEASE,
     ROLES,
     SIGNATURE,
@@ -28,6 +28,7 @@ from synthdp.release.reading import (
     dialect_of,
     file_names,
     locate,
+    public_names,
     read_codebook,
     read_release,
 )
@@ -53,7 +54,7 @@ def content_problems(folder: Path, release: Mapping[str, Any]) -> list[str]:
     One copy is held in memory at a time. Kept columns are the same in all copies, whatever the order of the rows, so a
     row or a kept cell that was changed in one copy shows.
     """
-    problems = _count_problems(folder, release)
+    problems = [*_count_problems(folder, release), *document_problems(folder, release)]
     try:
         schema = read_codebook(folder, dialect_of(release))
     except InputError as error:
@@ -212,7 +213,7 @@ def problems_inside(folder: Path) -> list[str]:
     expected: set[str] | None = None
     try:
         if RELEASE in present or not (folder / RELEASE).is_symlink():
-            expected = {*read_release(folder)["files"], CODEBOOK, RELEASE, README}
+            expected = public_names(read_release(folder))
     except InputError as error:
         release_problems = tuple(error.problems)
     if sums:

@@ -149,8 +149,10 @@ def beside(plan: Plan, made: Release, *, schema: Schema | None = None) -> Compar
     )
 
 
-# copies cost little once a model is fitted, and what is counted is a share per copy
+# copies of a small file cost little once a model is fitted, and what is counted is a share per copy; of many records
+# a few copies tell it as well
 ENOUGH_COPIES = 5
+MANY, COPIES_OF_MANY = 5_000, 2
 
 
 def part_of(plan: Plan, rows: Codes) -> Plan:
@@ -169,7 +171,7 @@ def refitting(method: Method, plan: Plan, *, jobs: int = 1) -> Refit:
     Parameters
     ----------
     method
-        As configured; where it makes fewer than 5 copies of one original, 5 are made.
+        As configured, but 5 copies of one original where it makes fewer, and 2 of 5,000 records or more.
     plan
         Of the whole file.
 
@@ -178,12 +180,14 @@ def refitting(method: Method, plan: Plan, *, jobs: int = 1) -> Refit:
     ``refit(rows, rng)`` returns copies whose row k was made from record rows[k], for methods whose rows belong to
     records. It raises what the method raises: half of a file may lack a level that a model needs.
     """
-    method = method.with_copies(ENOUGH_COPIES)
+    enough = method.with_copies(ENOUGH_COPIES)
+    few = method if method.imputations > 1 else method.model_copy(update={"copies": COPIES_OF_MANY})
 
     def refit(rows: Codes, rng: np.random.Generator) -> Sequence[pd.DataFrame]:
         part = part_of(plan, rows)
-        made = make(method, part, streams=Streams(int(rng.integers(2**63))), jobs=jobs)
-        return finish(method, made, part)[0].copies
+        some = enough if len(rows) < MANY else few
+        made = make(some, part, streams=Streams(int(rng.integers(2**63))), jobs=jobs)
+        return finish(some, made, part)[0].copies
 
     return refit
 

@@ -25,7 +25,7 @@ from synthdp.evaluation.risk.persons import repeated_id, tied
 from synthdp.parallel import one_blas_thread
 from synthdp.release.register import Earlier
 from synthdp.stages.assessing import EVALUATION
-from synthdp.stages.draws import Draws, count_of
+from synthdp.stages.draws import SHARPENED, Draws, count_of
 from synthdp.stages.judging import over_draws
 from synthdp.stages.planning import open_questions
 from synthdp.table.schema import Schema
@@ -86,6 +86,7 @@ def judge(
     accepted: Mapping[str, str] | None = None,
     study: bool = False,
     count: int | None = None,
+    looks: int = SHARPENED,
 ) -> Judged:
     """Judge what the config would publish, over draws that are not published.
 
@@ -100,6 +101,8 @@ def judge(
         Nothing will be published, so nobody has to decide about undecided columns: they count as keys.
     count
         Of draws; by default as :func:`synthdp.stages.draws.count_of` says.
+    looks
+        How many times as many draws there may be where the first ones leave doubt.
 
     Notes
     -----
@@ -134,6 +137,7 @@ def judge(
             blank=replace(blank, holdout=holdout),
             earlier=[before for before in earlier if before.aligned],
             count=count or count_of(config, len(plan.data)),
+            looks=looks,
         )
         known += _memorised(draws, blank) if halves is None else halves.result()
     verdict = Verdict((*known, *found.alone.checks(limits)))

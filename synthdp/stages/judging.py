@@ -20,7 +20,7 @@ from synthdp.seeding import Streams
 from synthdp.stages.draws import EARLY_LEVEL, SHARPENED, TOO_LARGE_TO_SHARPEN, Draws, beside
 from synthdp.stages.informed_intruder import learnt_intruder
 from synthdp.synthesis.plan import Plan, Release
-from synthdp.table.coded import coded
+from synthdp.table.coded import coded, still
 from synthdp.table.schema import Schema
 
 # up to this many records everybody is looked for; of more, as many as make so many pairs of a target and a row
@@ -110,7 +110,15 @@ class Found:
     before: tuple[tuple[Earlier, Averages], ...] = ()
 
 
-def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Sequence[Earlier], count: int) -> Found:
+def over_draws(
+    inquiry: Inquiry,
+    draws: Draws,
+    *,
+    blank: Comparison,
+    earlier: Sequence[Earlier],
+    count: int,
+    looks: int = SHARPENED,
+) -> Found:
     """Draw the mechanism ``count`` times and ask every question of every draw.
 
     Where every mean is within its limit but the end of an interval is not, three times as many draws decide: twenty
@@ -123,6 +131,8 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
         The original without copies, with the schema by which the release is judged.
     earlier
         Releases of the same data that stand beside every draw as they were published.
+    looks
+        How many times ``count`` draws there are at most: 1 where nothing hangs on a verdict that is not sure.
 
     Notes
     -----
@@ -152,11 +162,13 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
         making = informed[0] if informed else None
         files = replace(beside(plan, made, schema=blank.schema), targets=targets, holdout=blank.holdout, making=making)
         mine = streams.within("draw", place)
-        asked, read = inquiry.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
-        if not earlier:
-            return read, asked, None
-        joint = replace(files, copies=(*published_before(earlier, made), *made.copies), origins=origins(earlier, made))
-        return read, asked, inquiry.ask(joint, mine.within("together"), means=False)
+        with still((files.original, *files.copies)):
+            asked, read = inquiry.ask(files, mine, means=place < MEAN_DRAWS), found.alone.read(files, inquiry.limits)
+            if not earlier:
+                return read, asked, None
+            beside_it = (*published_before(earlier, made), *made.copies)
+            joint = replace(files, copies=beside_it, origins=origins(earlier, made))
+            return read, asked, inquiry.ask(joint, mine.within("together"), means=False)
 
     held = _teaching(draws)
 
@@ -190,7 +202,7 @@ def over_draws(inquiry: Inquiry, draws: Draws, *, blank: Comparison, earlier: Se
 
     draw(0, count)
     level = LEVEL
-    for stage in range(1, SHARPENED):
+    for stage in range(1, looks):
         if len(plan.data) >= TOO_LARGE_TO_SHARPEN or not unsure(_checks(found, inquiry, level)):
             break
         draw(stage * count, count)

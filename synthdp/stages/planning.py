@@ -10,6 +10,7 @@ from synthdp.evaluation.risk.undecided import Undecided, questions, replaced_as_
 from synthdp.evaluation.risk.undecided import undecided as find_undecided
 from synthdp.inference.rules import unfit
 from synthdp.stages.intake import unique_share
+from synthdp.stages.promised import selection_of
 from synthdp.synthesis import constraints
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import visible
@@ -62,6 +63,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
     """Return what the synthesizer works on, or list everything that is wrong with it."""
     judged = config.limits.judged()
     selection = "the release gate looked at the data before this file was released" if judged else None
+    selection = selection_of(config) or selection
     if config.synthesis.repair:
         selection = "repair looked at the data to decide whose values to change"
     seen = visible(data)

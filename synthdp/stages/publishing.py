@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,9 +16,11 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.leaks import inspector
 from synthdp.release import Manifest
 from synthdp.release.metrics import Metrics
-from synthdp.report import MaskLine, ReportContent, page
+from synthdp.report import MaskLine, ReportContent, dossier, page
+from synthdp.report.dossier import Dossier
 from synthdp.seeding import Streams
 from synthdp.stages.gating import Judged
+from synthdp.stages.trail import Trail
 from synthdp.synthesis.plan import Release
 from synthdp.table import io
 from synthdp.table.microdata import Microdata
@@ -55,16 +58,30 @@ def report_content(
 
 
 def write_report(
-    config: Config, judged: Judged, content: ReportContent, orders: Sequence[npt.NDArray[np.int64]], out: Path
+    config: Config,
+    judged: Judged,
+    content: ReportContent,
+    orders: Sequence[npt.NDArray[np.int64]],
+    trail: Trail,
 ) -> Path:
     """Write the confidential side of a release; return the report's path."""
-    nests = content.comparison.nests
+    nests, at_risk = content.comparison.nests, judged.records_at_risk(content.comparison)
     names = release.file_names(nests, content.copies // nests, config.release.format_of(config.data.path))
+    signed = Dossier(
+        content,
+        day=str(trail.manifest.contents.get("started", ""))[:10],
+        run=trail.manifest.run,
+        study=trail.study,
+        attempts=trail.attempts,
+        at_risk=at_risk["record"].nunique() if judged.draws else None,
+        title=config.release.title,
+    )
     return release.write_confidential(
-        out,
+        trail.out,
         metrics=content.metrics,
         report=page.render(content),
-        records_at_risk=judged.records_at_risk(content.comparison),
+        dossier=dossier.render(signed),
+        records_at_risk=at_risk,
         rows=dict(zip(names, orders, strict=True)),
     )
 
@@ -86,6 +103,7 @@ def inspection(config: Config, data: Microdata, manifest: Manifest) -> Inspect:
         shuffled=config.synthesis.shuffle,
         # the claim of a private method would not cover a look at the records
         records=not config.synthesis.private,
+        said=release.said_of_any(),
         rng=Streams(manifest.seed).generator("scan"),
     )
 
@@ -116,13 +134,15 @@ def publish(
         masks=_mask_methods(config) if made.mask_draw != "none" else {},
         format=format,
         escaped_formulas=config.release.escape_formulas and io.FORMATS[format].text,
+        documents=release.DOCUMENTS,
     )
     declared = {name: variable.levels for name, variable in config.variables.items() if variable.levels is not None}
     copies, labels = _labelled(data, made.copies, format, declared, table)
+    codebook = release.codebook(data.schema, made.copies, declared_levels=declared, labels=labels)
     return release.publish(
         out,
         copies,
-        codebook=release.codebook(data.schema, made.copies, declared_levels=declared, labels=labels),
+        codebook=codebook,
         release=described,
         readme=release.readme(described),
         format=format,
@@ -130,6 +150,7 @@ def publish(
         labels=labels,
         inspect=inspect,
         stored=io.storage(data.schema, copies),
+        documents=release.documents(described, codebook, made.copies, config.release, year=datetime.now(UTC).year),
     )
 
 

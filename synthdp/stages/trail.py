@@ -15,10 +15,11 @@ from synthdp.privacy.ledger import Ledger
 from synthdp.release.metrics import Metrics
 from synthdp.release.reading import SUMS
 from synthdp.release.register import NAME, Earlier, Held, Register
+from synthdp.release.shelf import Attempt, lines, section
 from synthdp.release.shelf import Verdict as Attempted
-from synthdp.release.shelf import lines, section
 from synthdp.stages.intake import Source
 from synthdp.stages.planning import raise_if
+from synthdp.stages.promised import attempts_line
 from synthdp.synthesis.plan import Plan, Release
 from synthdp.synthesis.private.synthesizer import Bill
 from synthdp.table import io
@@ -49,6 +50,8 @@ class Trail:
         What a person should know of where the register is.
     ended
         What a run came to that had ended before, or had published all it would; None while there is work to do.
+    tried
+        The trials by which the settings were chosen, as one line among the attempts; None where they were not.
     """
 
     out: Path
@@ -59,6 +62,12 @@ class Trail:
     earlier: tuple[Earlier, ...] = ()
     cautions: tuple[str, ...] = ()
     ended: Metrics | None = None
+    tried: str | None = None
+
+    @property
+    def attempts(self) -> Sequence[Attempt] | None:
+        """Every attempt on these data, this one last; None where no register is kept."""
+        return self.held.attempts() if self.held is not None else None
 
     def attempted(self, verdict: Verdict) -> dict[str, Any]:
         """Write down what the gate said; return what ``gate`` says of the attempts on these data."""
@@ -92,7 +101,7 @@ class Trail:
         """Say in ledger and manifest how it ended, and with which public files."""
         if sums:
             self.bill.attach(self.out / "public" / SUMS)
-        tried = section(self.held.attempts() if self.held is not None else None)
+        tried = section(self.attempts)
         release.finish_manifest(
             self.out,
             status="study" if self.study else "published" if sums else "refused",
@@ -119,11 +128,14 @@ class Trail:
 
     def _attempt(self, verdict: Attempted, reasons: Sequence[str] = (), accepted: Sequence[str] = ()) -> dict[str, Any]:
         if self.held is None:
-            return {"attempt": None, "attempts": lines(None)}
+            return {"attempt": None, "attempts": [*lines(None), *self._trials()]}
         config = str(self.manifest.contents["config_sha256"])
         self.held.attempt(self.manifest.run, verdict=verdict, config=config, reasons=reasons, accepted=accepted)
         found = self.held.attempts()
-        return {"attempt": len(found), "attempts": lines(found)}
+        return {"attempt": len(found), "attempts": [*lines(found), *self._trials()]}
+
+    def _trials(self) -> list[str]:
+        return [] if self.tried is None else [self.tried]
 
 
 @contextmanager
@@ -154,7 +166,7 @@ def begin(
         manifest = release.start_manifest(
             out, config=settings, inputs={"data": source.checksum}, study=study, resume=resume, seed=config.seed
         )
-        trail = Trail(out, manifest, bill, study)
+        trail = Trail(out, manifest, bill, study, tried=attempts_line(config))
         if manifest.finished and not (manifest.status == "refused" and accepted):
             yield replace(trail, ended=trail._left())
             return

@@ -6,9 +6,12 @@ pandas writes a changed column elsewhere (copy on write), where it is found to b
 """
 
 import weakref
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -40,6 +43,9 @@ class _Values:
 
 
 _KEPT: dict[int, tuple[weakref.ref[pd.DataFrame], dict[str, _Values]]] = {}
+# frames of which somebody promised that they stay as they are, and how often
+_STILL: Counter[int] = Counter()
+_COUNTING = Lock()
 _SHARED: weakref.WeakValueDictionary[tuple[object, ...], _Values] = weakref.WeakValueDictionary()
 
 
@@ -125,7 +131,10 @@ class Coded:
         return held.present if self._rows is None else held.present[self._rows]
 
     def _held(self, name: str) -> _Values:
-        series, known = self.frame[name], self._columns.get(name)
+        known = self._columns.get(name)
+        if known is not None and id(self.frame) in _STILL:
+            return known
+        series = self.frame[name]
         where, held = _where(series)
         if known is None or known.where != where:
             known = _SHARED.get(where) or _Values(series, where, held)
@@ -140,6 +149,28 @@ def coded(frame: pd.DataFrame) -> Coded:
     if entry is None or entry[0]() is not frame:
         _KEPT[key] = entry = (weakref.ref(frame, lambda _: _KEPT.pop(key, None)), {})
     return Coded(frame, entry[1])
+
+
+@contextmanager
+def still(frames: Sequence[pd.DataFrame]) -> Iterator[None]:
+    """Promise that nobody writes to these frames for as long as this lasts: finding that out takes longer than coding.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"sex": ["M", "F"]})
+    >>> with still([table]):
+    ...     coded(table).present("sex").tolist()
+    [True, True]
+    """
+    with _COUNTING:
+        _STILL.update(map(id, frames))
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _STILL.subtract(map(id, frames))
+            for gone in [key for key in map(id, frames) if not _STILL[key]]:
+                del _STILL[gone]
 
 
 def dense(found: Codes) -> Codes:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ PATIENCE = re.compile(rf"^(?:[a-z]+: \d+ of \d+|{_VERDICT})\n", re.MULTILINE)
 TIMES = re.compile(r"\b\d+(?:\.\d+)?(?: × 10[⁻⁰-⁹]+)? (?:s|min|h)\b|\d+:\d\d:\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 VERSIONED = {"release.json": re.compile(rb'("name": "synthdp",\s+"version": )"[^"]*"')}
+# the year of publication, where the config does not state it
+DATED = ("CITATION.cff", "datacite.json", "datasheet.md", "ddi.xml", "dublin_core.xml")
 TIMED_TABLES = ("Time per stage", "Programs and versions")
 UNREPEATABLE = {"run", "started", "finished", "timings", "versions", "config_sha256"}
 
@@ -90,8 +93,8 @@ def results(out: Path) -> dict[str, Any]:
 def public(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every public file.
 
-    The version of synthdp in ``release.json`` is blanked before, and SHA256SUMS, which repeats that file's checksum,
-    is read by ``synthdp verify`` instead.
+    The version of synthdp in ``release.json`` and the year in documents are blanked before, and SHA256SUMS, which
+    repeats that file's checksum, is read by ``synthdp verify`` instead.
     """
     found = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -100,6 +103,8 @@ def public(folder: Path) -> dict[str, str]:
         content = path.read_bytes()
         if path.name in VERSIONED:
             content = VERSIONED[path.name].sub(rb'\1"VERSION"', content)
+        if path.name in DATED:
+            content = content.replace(str(datetime.now(UTC).year).encode(), b"YEAR")
         found[path.name] = hashlib.sha256(content).hexdigest()
     return found
 

@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stages",),
     ("pipeline",),
     ("comparing",),
+    ("tuning",),
     ("face",),
     ("api",),
     ("cli",),
@@ -45,7 +46,7 @@ BLIND = ("inference", "evaluation")
 UNSEEN = ("masking", "imputation", "synthesis")
 SEAM = "synthdp.synthesis.design"
 
-HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "numba", "plotly", "pyarrow", "pyreadstat")
+HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "numba", "plotly", "pyarrow", "pyreadstat", "optuna")
 
 
 def module_name(path: Path) -> str:

@@ -43,6 +43,8 @@ COMMON = {
     *("research", "analysis", "analyst", "study", "public", "model", "python", "mean", "value", "values", "level"),
 }
 SHORTEST = 8
+# what a config says of who publishes, in words
+STATED = ("title", "publisher", "licence", "contact", "identifier", "abstract")
 
 
 def scan(
@@ -54,6 +56,7 @@ def scan(
     derived: Mapping[str, str] | None = None,
     now: datetime | None = None,
     records: bool = True,
+    said: str = "",
     rng: np.random.Generator,
 ) -> tuple[Leak, ...]:
     """Return what must not be public but is.
@@ -75,6 +78,9 @@ def scan(
     records
         Whether the confidential records may be read. If not, nothing but the files themselves, the schema and the
         manifest is looked at: that is post-processing, and leaves the ε of a differentially private release as it is.
+    said
+        What the documents of every release say, whatever the data: a level or a user with the name of such a word
+        cannot be told from it.
     rng
         For the order of ties, and for which rows of a large file are looked at.
 
@@ -99,7 +105,7 @@ def scan(
     """
     manifest = manifest or {}
     derived = dict(derived) if derived is not None else _settings(schema, manifest, "derived")
-    known = _words(schema)
+    known = [*_words(schema), *_stated(manifest)]
     files = [PublicFile(path, public, known=known) for path in sorted(public.rglob("*")) if path.is_file()]
     dialect = _dialect(files)
     copies, leaks = _copies(public, files, dialect)
@@ -107,6 +113,7 @@ def scan(
     seed = manifest.get("seed")
     folders = [str(folder) for folder in (Path.home(), Path.cwd(), public.absolute().parent) if len(folder.parts) > 2]
     names = [name for name in (_user(), platform.node()) if len(name) >= 4 and name.lower() not in COMMON]
+    names = [name for name in names if name.lower() not in said.lower()]
     sizes = {len(copy) for copy in copies.values()} | ({len(original)} if records else set())
     for file in files:
         leaks += statements.seeds(file, int(seed) if seed is not None else None)
@@ -130,7 +137,7 @@ def scan(
             if column not in schema
         ]
         return tuple(leaks)
-    leaks += statements.hidden_levels(files, original, list(copies.values()), schema, _declared(manifest))
+    leaks += statements.hidden_levels(files, original, list(copies.values()), schema, _declared(manifest), said)
     leaks += statements.kept_functions(original, schema, derived)
     conditions = _settings(schema, manifest, "applies_when")
     for name, copy in copies.items():
@@ -146,13 +153,14 @@ def inspector(
     manifest: Mapping[str, Any] | None = None,
     shuffled: bool = True,
     records: bool = True,
+    said: str = "",
     rng: np.random.Generator,
 ) -> Callable[[Path], list[str]]:
     """Return the check that a folder passes before it becomes public: it returns what leaks, in sentences.
 
     Parameters
     ----------
-    original, schema, manifest, records, rng
+    original, schema, manifest, records, said, rng
         As for :func:`scan`.
     shuffled
         Whether rows were put into a random order; who turns that off wants the order.
@@ -163,7 +171,7 @@ def inspector(
     """
 
     def inspect(folder: Path) -> list[str]:
-        leaks = scan(folder, original, schema, manifest=manifest, records=records, rng=rng)
+        leaks = scan(folder, original, schema, manifest=manifest, records=records, said=said, rng=rng)
         return [str(leak) for leak in leaks if shuffled or leak.kind is not Kind.ORDER]
 
     return inspect
@@ -230,6 +238,16 @@ def _declared(manifest: Mapping[str, Any]) -> set[str]:
     """Return the columns whose levels the config states, which are public."""
     variables = manifest.get("config", {}).get("variables", {})
     return {name for name, variable in variables.items() if variable.get("levels") is not None}
+
+
+def _stated(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the words in which the publisher wants to be named: they are public, whatever they look like."""
+    block = manifest.get("config", {}).get("release", {})
+    texts = [block.get(name) for name in STATED]
+    texts = [*(text for text in texts if isinstance(text, str)), *map(str, block.get("creators") or ())]
+    words = {word.strip(".,;:()[]<>\"'") for text in texts for word in text.split()}
+    # a year alone would hide a date
+    return sorted((word for word in words if len(word) >= 4 and not word.isdigit()), key=lambda word: -len(word))
 
 
 def _settings(schema: Schema, manifest: Mapping[str, Any], setting: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from synthdp.table.schema import Role, Schema
 NEAR = timedelta(days=400)
 SEARCHABLE = 2**32  # a smaller seed is a number like any other
 STATISTICAL = (".dta", ".sav", ".zsav", ".por", ".xpt", ".sas7bdat")
-TEXTS = ("", ".md", ".json", ".txt", ".html", ".yaml", ".yml", ".csv", ".tsv", ".log", ".xml")
+TEXTS = ("", ".md", ".json", ".txt", ".html", ".yaml", ".yml", ".csv", ".tsv", ".log", ".xml", ".cff")
 _PATH = re.compile(r"(?<![\w:/.~<*)`])(?:/(?:[\w.+-]+/)+[\w.+-]*|[A-Za-z]:\\[\w.+-]+|\\\\[\w.-]+\\[\w.-]+)")
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
@@ -232,8 +232,12 @@ def hidden_levels(
     copies: Sequence[pd.DataFrame],
     schema: Schema,
     declared: Collection[str],
+    said: str = "",
 ) -> Iterator[Leak]:
-    """Find levels that only the original has anywhere else: in value labels, in a README, in a file's dictionary."""
+    """Find levels that only the original has anywhere else: in value labels, in a README, in a file's dictionary.
+
+    A level that is a word of ``said``, what documents say of any data, is looked for in other files only.
+    """
     for column in schema.columns:
         if not column.kind.categorical or column.name in declared:
             continue
@@ -244,7 +248,8 @@ def hidden_levels(
         for file in files:
             if file.name == "codebook.csv" or (file.records and file.text):  # judged, and read as a copy
                 continue
-            found = sum(word in file.data for word in words)
+            document = file.text and not file.records
+            found = sum(word in file.data for word in words if not (document and word.decode() in said))
             if found:
                 yield Leak(Kind.LEVEL, file.name, f"it names {found} levels of {column.name} that no copy has.")
 

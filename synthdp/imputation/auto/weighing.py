@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from synthdp.arrays import Codes, Floats, summing
+from synthdp.arrays import Codes, Floats, compiled, summing
 from synthdp.imputation.auto.totals import Total
 
 STEPS = 30
@@ -66,15 +66,15 @@ class Weighing:
         """
         used = sorted({total[0] for total in chosen})
         first = np.asarray([sum(total[0] < f for total in chosen) for f in used] + [len(chosen)], dtype=np.int64)
-        products = kept[:, [total[1] for total in chosen]]
-        products *= kept[:, [total[2] for total in chosen]]
-        terms = seen[:, [total[0] for total in chosen]] * products
+        products: Floats = np.empty((len(kept), len(chosen)), dtype=np.float32)
+        aim = np.zeros(len(chosen))
+        _multiply(kept, seen, np.asarray(chosen, dtype=np.int64).reshape(-1, 3), products, aim)
         found = cls(
-            np.ascontiguousarray(products, dtype=np.float32),
+            products,
             first,
             drawn if len(used) == drawn.shape[2] else np.ascontiguousarray(drawn[:, :, used]),
             np.ascontiguousarray(base),
-            terms.sum(axis=0),
+            aim,
             np.zeros(len(chosen)),
         )
         # the variance of those whose paths differ at all, whom a total of few people is about
@@ -202,6 +202,16 @@ class Weighing:
 
     def _room(self) -> Floats:
         return np.zeros(len(self.first) - 1)
+
+
+@compiled
+def _multiply(kept: Floats, seen: Floats, chosen: Codes, products: Floats, aim: Floats) -> None:
+    """Fill in what each total multiplies its feature by, and add up the totals of the records' own features."""
+    for i in range(len(kept)):
+        for t in range(len(chosen)):
+            product = kept[i, chosen[t, 1]] * kept[i, chosen[t, 2]]
+            products[i, t] = product
+            aim[t] += seen[i, chosen[t, 0]] * product
 
 
 @summing

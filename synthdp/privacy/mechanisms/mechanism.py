@@ -255,6 +255,10 @@ class Simulated:
     name: Literal["simulated"] = "simulated"
 
     def __init__(self, rng: np.random.Generator) -> None:
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(
+                f"rng: must be a generator, such as numpy.random.default_rng(1), found {type(rng).__name__}."
+            )
         self._rng = rng
 
     def __repr__(self) -> str:

@@ -206,6 +206,13 @@ def test_a_method_that_fails_does_not_stop_the_others():
         synthdp.compare(frame, {"broken": broken}, SETTINGS, seeds=1)
 
 
+def test_a_negative_zero_is_zero_to_the_tool_that_wrote_the_file():
+    frame = people().assign(income=lambda one: one["income"].where(one.index > 2, -0.0))
+    copy = frame.assign(income=frame["income"] + 0.0, age=frame["age"].sample(frac=1, random_state=1).to_numpy())
+    found = synthdp.compare(frame, {"other": [copy, copy]}, SETTINGS, seeds=1)
+    assert found.cautions[0] == "other: row i of each copy is taken for record i: the kept columns agree row by row."
+
+
 def test_files_whose_kept_columns_agree_row_by_row_are_aligned():
     frame = people(40)
     copy = frame.assign(age=frame["age"][::-1].to_numpy())

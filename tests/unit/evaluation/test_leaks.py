@@ -522,3 +522,39 @@ def test_correlations():
     assert beyond <= 0.01 + 4 * np.sqrt(0.01 / runs)
     assert rank_correlation(np.arange(9.0), np.exp(np.arange(9.0))) == pytest.approx(1)
     assert rank_correlation(np.arange(9.0), np.ones(9)) == 0
+
+
+# words that are nobody's secret
+
+
+def small(tmp_path, text, hidden="Codebook"):
+    """Return a public folder with one document, and an original with a level that no copy has."""
+    schema = Schema(columns=(Column(name="a", kind="nominal", role="keep", key=False, levels=("Elm", hidden)),))
+    (tmp_path / "synthetic_01.csv").write_text("a\nElm\n")
+    (tmp_path / "datasheet.md").write_text(text)
+    return pd.DataFrame({"a": ["Elm", hidden]}), schema
+
+
+def kinds_in(tmp_path, original, schema, **more):
+    found = scan(tmp_path, original, schema, rng=np.random.default_rng(1), **more)
+    return {leak.kind for leak in found if leak.file == "datasheet.md"} - {Kind.UNLISTED}
+
+
+def test_a_level_that_is_a_word_of_every_document_tells_nothing(tmp_path):
+    original, schema = small(tmp_path, "Codebook: see beside")
+    assert kinds_in(tmp_path, original, schema) == {Kind.LEVEL}
+    assert kinds_in(tmp_path, original, schema, said="Codebook: see beside") == set()
+    assert kinds_in(tmp_path, original, schema, said="something else") == {Kind.LEVEL}
+
+
+def test_what_the_publisher_states_may_be_public(tmp_path, monkeypatch):
+    monkeypatch.setattr("getpass.getuser", lambda: "mcurie")
+    stated = {"creators": ["McUrie, Eve"], "abstract": "As of 2026-11-01, kept in /srv/data/a."}
+    text = "by McUrie, Eve. As of 2026-11-01, kept in /srv/data/a."
+    original, schema = small(tmp_path, text)
+    more = {"now": datetime(2026, 11, 18, tzinfo=UTC)}
+    assert kinds_in(tmp_path, original, schema, **more) == {Kind.NAME, Kind.TIME, Kind.PATH}
+    manifest = {"config": {"release": stated}}
+    assert kinds_in(tmp_path, original, schema, manifest=manifest, **more) == set()
+    (tmp_path / "datasheet.md").write_text(text + " Made 2026-11-18.")
+    assert kinds_in(tmp_path, original, schema, manifest=manifest, **more) == {Kind.TIME}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import synthdp
-from synthdp.errors import InputError
+from synthdp.errors import InputError, Unfinished
 from synthdp.privacy.tradeoff.figures import regions
 
 SETTINGS = {
@@ -195,6 +195,43 @@ CALLS = {
         lambda: synthdp.pool([OTHERS, OTHERS.head(0)], **FORMULA),
         r"copy 2: formula: the file has no records\.",
     ),
+    "a separator for a dialect": (
+        lambda: synthdp.read("x.csv", ";"),
+        r"dialect: must be a synthdp\.table\.io\.Dialect, such as Dialect\(separator=';'\), found str\.",
+    ),
+    "one column to drop as text": (
+        lambda: synthdp.read("x.csv", drop="age"),
+        r"drop: must be a list of columns, found text; write \['age'\]\.",
+    ),
+    "a seed for a generator": (
+        lambda: synthdp.privacy.Simulated(3),
+        r"rng: must be a generator, such as numpy\.random\.default_rng\(1\), found int\.",
+    ),
+    "a list of analyses": (
+        lambda: synthdp.compare(FRAME, ["mi"], SETTINGS, analyses=[len]),
+        r"analyses: must be a mapping from names to functions of a table, such as \{'work': fit\}, found list\.",
+    ),
+    "a measure of one table": (
+        lambda: synthdp.compare(FRAME, ["mi"], SETTINGS, measures={"gap": lambda frame: 1.0}),
+        r"measures\.gap: must take two arguments, the original and the list of copies\.",
+    ),
+    "a number of measures": (
+        lambda: synthdp.compare(FRAME, ["mi"], SETTINGS, measures=3),
+        r"measures: must be names or functions, in a list or by name, found int\.",
+    ),
+    "jobs of a comparison below 1": (
+        lambda: synthdp.compare(FRAME, ["mi"], SETTINGS, jobs=-1),
+        r"jobs: must be a whole number from 1 to 1,024\.",
+    ),
+    "half a job": (lambda: synthdp.compare(FRAME, ["mi"], SETTINGS, jobs=1.5), r"jobs: must be a whole number from 1"),
+    "a size for a table": (
+        lambda: synthdp.compare(FRAME, ["mi"], SETTINGS, n=10),
+        r"n: is for simulators; a table has as many records as it has\.",
+    ),
+    "a size in words": (
+        lambda: synthdp.compare(synthdp.datasets.right_model, ["mi"], SETTINGS, n="many"),
+        r"n: must be a whole number of records, at least 1\.",
+    ),
     "a column for a copy": (
         lambda: synthdp.synthesize(FRAME, SETTINGS, seed=1)["age"],
         r"release\[…\]: must be the number of a copy, from 0 to 1, found str; a column is release\[0\]\[…\]\.",
@@ -213,6 +250,12 @@ def test_a_wrong_call_is_one_sentence(call):
     assert said[-1] in ".?"
     # what a notebook shows instead of a traceback
     assert caught.value._render_traceback_() == [f"InputError: {said}"]
+
+
+def test_a_function_that_returns_no_records_says_so():
+    with pytest.raises(Unfinished, match=r"copy 1: has no records\.$") as caught:
+        synthdp.compare(FRAME, {"mine": lambda frame: frame.head(0)}, SETTINGS, seeds=1)
+    assert caught.value._render_traceback_() == [f"Unfinished: {caught.value}"]
 
 
 def test_there_are_at_least_twenty():

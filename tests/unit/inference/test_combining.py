@@ -1,6 +1,7 @@
 """Combining rules against the formulas written out one term and one copy at a time."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -135,3 +136,25 @@ def test_printed_table_lines_up() -> None:
     assert len({len(line) for line in lines[1:-1]}) == 1
     assert lines[1].split() == ["term", "estimate", "se", "95%", "low", "95%", "high", "df", "p"]
     assert lines[-1] == "3 copies combined by reiter2003"
+
+
+def test_an_interval_without_end_is_said_to_say_nothing():
+    # v̄ is chosen so that T = (1 + 1/5) B − b̄/3 + v̄ is 10⁻⁴
+    means, apart = [0.15, -0.15, 0.0, 0.0, 0.0], 0.3
+    q = [mean + shift for mean in means for shift in (-apart, 0.0, apart)]
+    within, between = apart**2, 2 * 0.15**2 / 4
+    v = within / 3 - 1.2 * between + 1e-4
+    pooled = combine([estimates([one, 1.0], [v, 0.01]) for one in q], "reiter2004", nests=5)
+    assert pooled.se[0] ** 2 == pytest.approx(1e-4)
+    assert pooled.df[0] < 1 < pooled.df[1]
+    (note,) = pooled.notes
+    assert note.startswith("no useful interval: t0. The total variance of reiter2004 came out so near 0")
+    assert str(pooled).endswith(note)
+    assert "no useful interval: t0." in pooled._repr_html_()
+
+
+def test_many_intervals_without_end_are_counted_and_sound_ones_have_no_note():
+    copies = [estimates([one] * 7, [v] * 7) for one, v in ((0.0, 0.25), (0.1, 0.25))]
+    sound = combine(copies)
+    assert sound.notes == ()
+    assert ": t0, t1, t2, t3, t4 and 2 more." in replace(sound, df=np.full(7, 0.5)).notes[0]

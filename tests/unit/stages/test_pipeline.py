@@ -19,6 +19,7 @@ from synthdp.evaluation.assessment import assess, records_at_risk
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import Thresholds
 from synthdp.progress import Silent, Timer
+from synthdp.release import DOCUMENTS
 from synthdp.release.metrics import json_text
 from synthdp.report.summary import rows as summary_rows
 from synthdp.seeding import SMALLEST_SECRET_SEED, Streams, fresh_seed
@@ -100,10 +101,10 @@ def test_the_layout(finished):
     assert outcome.passed
     assert sorted(path.name for path in out.iterdir()) == ["confidential", "public"]
     assert sorted(contents(out / "public")) == sorted(
-        [*FILES, "codebook.csv", "release.json", "README.md", "SHA256SUMS"]
+        [*FILES, "codebook.csv", "release.json", "README.md", "SHA256SUMS", *DOCUMENTS]
     )
     assert sorted(contents(out / "confidential")) == sorted(
-        ["report.html", "metrics.json", "records_at_risk.csv", "rows.parquet", "manifest.json"]
+        ["report.html", "dossier.html", "metrics.json", "records_at_risk.csv", "rows.parquet", "manifest.json"]
     )
     assert (outcome.report, outcome.public) == (out / "confidential" / "report.html", out / "public")
     assert release.verify(out) == []
@@ -161,7 +162,8 @@ def test_the_manifest_has_what_a_repetition_needs(finished):
     assert "seed" not in manifest["config"]
     assert manifest["config"]["synthesis"]["copies"] == COPIES
     assert manifest["public"] == {
-        name: io.digest(out / "public" / name) for name in [*FILES, "codebook.csv", "release.json", "README.md"]
+        name: io.digest(out / "public" / name)
+        for name in [*FILES, "codebook.csv", "release.json", "README.md", *DOCUMENTS]
     }
     assert {"release", "report"} <= set(manifest["timings"])
 
@@ -271,7 +273,8 @@ def test_a_refusal_leaves_no_public_folder(tmp_path, monkeypatch):
     assert listener.told == [("judge", told)]
     assert outcome.public is None
     assert [path.name for path in out.iterdir()] == ["confidential"]
-    assert len(contents(out / "confidential")) == 5
+    assert len(contents(out / "confidential")) == 6
+    assert "No public files were written" in (out / "confidential" / "dossier.html").read_text()
     assert json.loads((out / "confidential" / "manifest.json").read_text())["status"] == "refused"
     assert all("largest probability that one record is found" in text for text in outcome.metrics["gate"]["reasons"])
     assert outcome.metrics["gate"]["verdict"] == "refused"
@@ -341,7 +344,8 @@ def test_another_seed_gives_other_copies(finished, tmp_path):
     pipeline.run(config(seed=SEED + 1), out=tmp_path / "out")
     before, after = contents(finished[1] / "public"), contents(tmp_path / "out" / "public")
     same = {name for name in before if before[name] == after[name]}
-    assert same == {"codebook.csv", "release.json", "README.md"}
+    # the statistics in ddi.xml are those of the copies
+    assert same == {"codebook.csv", "release.json", "README.md", *DOCUMENTS} - {"ddi.xml"}
 
 
 def test_the_first_copies_stay_when_there_are_more(finished, tmp_path):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from synthdp.table import coded as module
-from synthdp.table.coded import coded, dense, distinct, joint, merge, same
+from synthdp.table.coded import coded, dense, distinct, joint, merge, same, still
 from synthdp.table.links import Link, working
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column
@@ -161,3 +161,13 @@ def test_the_working_scale() -> None:
     np.testing.assert_array_equal(working(data.coded, data.schema["x"], link), [-1.0, 1.0, np.nan])
     np.testing.assert_array_equal(working(data.coded, data.schema["sex"], None), data.values("sex"))
     np.testing.assert_array_equal(data.values("sex"), [0.0, np.nan, 1.0])
+
+
+def test_frames_that_stay_as_they_are_are_not_looked_at_again():
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    column = Column(name="x", kind="continuous", role="keep", key=False)
+    before = coded(frame).numbers(column)
+    with still([frame]), still([frame]):
+        frame["x"] = [3.0, 4.0]
+        assert coded(frame).numbers(column) is before  # a promise that was broken
+    assert coded(frame).numbers(column).tolist() == [3.0, 4.0]

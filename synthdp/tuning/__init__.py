@@ -1,0 +1,1 @@
+"""The most useful settings that stay within every limit of the gate."""

@@ -1,0 +1,85 @@
+"""Where nothing satisfies the limits: which limit binds, who or what is to blame, and what would free it."""
+
+from collections.abc import Iterator, Sequence
+
+from synthdp.config import Config
+from synthdp.errors import SynthdpError
+from synthdp.evaluation.gate import LIMITS, Check, Verdict
+from synthdp.stages.advising import advise
+from synthdp.stages.planning import plan_of
+from synthdp.tagging.groups import LOW
+from synthdp.tuning.trials import INDIVIDUAL, Laboratory, Trial, ratio_of
+
+# a group is to blame where its easiest record is found so much more often than that of the others
+CLEARLY = 1.25
+
+
+def nearest(trials: Sequence[Trial]) -> Trial | None:
+    """Return the trial that came closest to keeping every limit; None where none could be made.
+
+    Of those that were judged as the gate does, if there are any: a few draws leave some intruders out.
+    """
+    made = [one for one in trials if not one.problem]
+    made = [one for one in made if one.stage != "explore"] or made
+    return min(made, key=lambda one: (len(failing(one)), one.ratio), default=None)
+
+
+def failing(trial: Trial) -> list[Check]:
+    """Return the worst figure of every limit that is not kept, the furthest beyond first."""
+    return sorted((one for one in trial.worst().values() if not one.passed), key=ratio_of, reverse=True)
+
+
+def reasons(trials: Sequence[Trial], why: str = "") -> list[str]:
+    """Return in sentences why nothing satisfies the limits."""
+    best = nearest(trials)
+    if best is None:
+        problems = list(dict.fromkeys(one.problem for one in trials if one.problem))
+        return [f"tune: no candidate could be made: {problems[0] if problems else 'there was none'}"]
+    if not failing(best):
+        said = ["tune: no candidate holds on enough fresh draws; the nearest passes on some and fails on others."]
+        return [*said, why] if why else said
+    told = [f"tune: none of {len(trials)} trials keeps every limit; of the nearest:"]
+    told += [f"  {sentence}" for sentence in _bound(best)]
+    return [*told, *([why] if why else [])]
+
+
+def _bound(trial: Trial) -> Iterator[str]:
+    for one in failing(trial):
+        if one.deciding is None:
+            yield f"{one.name}: not measured by {one.attack}, and what was not measured does not pass."
+            continue
+        figure = f"{one.deciding:.2%}" if LIMITS[one.name].share else f"{one.deciding:.3g}"
+        limit = f"{one.limit:.2%}" if LIMITS[one.name].share else f"{one.limit:g}"
+        blamed = _group(trial) if one.name == INDIVIDUAL else ""
+        yield f"{one.name}: {LIMITS[one.name].brief} {figure} ({one.attack}), limit {limit}.{blamed}"
+
+
+def _group(trial: Trial) -> str:
+    """Return who is easiest to find, where one risk group clearly is."""
+    if len(trial.groups) < 2:
+        return ""
+    first, second = sorted(trial.groups, key=lambda tag: -trial.groups[tag])[:2]
+    if trial.groups[first] <= CLEARLY * trial.groups[second]:
+        return ""
+    alike = "have many like them on the keys" if first == LOW else "have few like them on the keys"
+    return f" The easiest to find are in the risk group {first}, who {alike}."
+
+
+def what_would_help(lab: Laboratory, trial: Trial, *, draws: int) -> tuple[str, str]:
+    """Return what is to blame in a sentence, and the lines of a config that would free it (they may be empty)."""
+    config = lab.space.config_of(trial.shape, trial.rung)
+
+    def possible(changed: Config) -> bool:
+        try:
+            plan_of(changed, lab.data_of(changed))
+        except SynthdpError:
+            return False
+        return True
+
+    def untried(changed: Config) -> Verdict | None:
+        return None
+
+    found = advise(config, lab.data, Verdict(trial.checks), untried, possible)
+    if found is None:
+        return "", ""
+    return found.why, found.change

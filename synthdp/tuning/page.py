@@ -1,0 +1,127 @@
+"""The search as one HTML page that needs nothing but itself."""
+
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from synthdp import __version__
+from synthdp.evaluation.blocks import DASH, Table, number
+from synthdp.evaluation.gate import LIMITS
+from synthdp.report.page import Sheet
+from synthdp.report.plots import Figure, plotly_js
+from synthdp.tuning import drawing
+from synthdp.tuning.result import Tuned
+from synthdp.tuning.space import Space, told
+from synthdp.tuning.trials import Trial, ratio_of
+
+MOST_ROWS = 40
+
+
+def render(tuned: Tuned) -> str:
+    """Return the page of a search that found something."""
+    pictures = [drawing.front(tuned)]
+    if any(one.stage == "lambda" for one in tuned.trials):
+        pictures.append(drawing.strengths(tuned))
+    if any(one.stage == "column" for one in tuned.trials):
+        pictures.append(drawing.columns(tuned))
+    chosen = tuned.chosen
+    lead = (
+        f"{len(tuned.trials)} trials on {tuned.records:,} records. The most useful settings that hold: usefulness "
+        f"{chosen.use:.3f} ({told(tuned.space, chosen.shape)})."
+    )
+    tables = [_answer(tuned), _masks(tuned), _trials(tuned.space, tuned.trials)]
+    return _page("Tuned settings", lead, tuned.cautions, pictures, tables, "")
+
+
+def render_refused(space: Space, trials: Sequence[Trial], said: Sequence[str], change: str) -> str:
+    """Return the page of a search that found nothing."""
+    return _page("Nothing satisfies the limits", said[0], said[1:], [], [_trials(space, trials)], change)
+
+
+def _page(
+    title: str,
+    lead: str,
+    cautions: Sequence[str],
+    pictures: Sequence[Figure],
+    tables: Sequence[Table],
+    change: str,
+) -> str:
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_template),
+    )
+    environment.globals["draw"] = lambda chart: ()
+    environment.filters["marked"] = lambda text: text
+    return environment.get_template("tuning.html").render(
+        title=title,
+        lead=lead,
+        cautions=[sentence.strip() for sentence in cautions],
+        pictures=pictures,
+        tables=tables,
+        change=change,
+        sheet=Sheet(),
+        style=Markup(_template("style.css")),
+        plotly_js=Markup(plotly_js() if pictures else ""),
+        version=__version__,
+    )
+
+
+def _template(name: str) -> str:
+    home = "synthdp.tuning" if name == "tuning.html" else "synthdp.report"
+    return files(home).joinpath(name).read_text(encoding="utf-8")
+
+
+def _answer(tuned: Tuned) -> Table:
+    rows = [
+        (
+            LIMITS[name].title,
+            _figure(name, one.value),
+            _figure(name, one.deciding),
+            _figure(name, one.limit),
+            one.attack,
+        )
+        for name, one in tuned.chosen.worst().items()
+    ]
+    head = ("Risk, on fresh draws", "Mean", "Upper bound", "Limit", "By")
+    return Table("Every limit", head, tuple(rows), "lrrrl")
+
+
+def _masks(tuned: Tuned) -> Table:
+    config = tuned.settings
+    rows = [(name, "all" if config.masks_by_group else DASH, mask.describe()) for name, mask in config.masks.items()]
+    for group, masks in config.masks_by_group.items():
+        rows += [(name, group, mask.describe()) for name, mask in masks.items()]
+    return Table("Masks", ("Column", "Risk group", "Mask"), tuple(rows), "lll")
+
+
+def _trials(space: Space, trials: Sequence[Trial]) -> Table:
+    """Return the most useful trials: first those that passed."""
+    order = sorted(enumerate(trials, start=1), key=lambda one: (not one[1].passed, -one[1].use))
+    rows = []
+    for place, trial in [one for one in order if one[1].stage in drawing.STAGES][:MOST_ROWS]:
+        worst = max(trial.worst().values(), key=ratio_of, default=None)
+        rows.append(
+            (
+                str(place),
+                trial.stage,
+                told(space, trial.shape) if not trial.problem else trial.problem,
+                number(2 ** (trial.rung / 4)),
+                number(trial.use) if math.isfinite(trial.use) else DASH,
+                DASH if worst is None else f"{ratio_of(worst):.2f} ({worst.name})",
+                "yes" if trial.passed else "no",
+            )
+        )
+    head = ("Trial", "Stage", "Shape", "Factor", "Usefulness", "Largest risk, in limits", "Passed")
+    return Table(f"The {len(rows)} most useful of {len(trials)} trials", head, tuple(rows), "rllrrll")
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return DASH
+    return f"{value:.2%}" if LIMITS[name].share else f"{value:.3g}"

@@ -1,0 +1,333 @@
+"""A search from beginning to end: shapes explored, the best refined on the whole file, the answer confirmed afresh."""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from synthdp.comparing.fingerprints import of_frame
+from synthdp.config import Config
+from synthdp.errors import GateRefused, InputError
+from synthdp.evaluation.measure import MATCHING_LIMITS
+from synthdp.files import prepare_out
+from synthdp.progress import Progress, Silent
+from synthdp.seeding import Streams
+from synthdp.stages.draws import FEWEST_DRAWS, SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
+from synthdp.stages.intake import prepare, read
+from synthdp.stages.planning import open_questions, plan_of
+from synthdp.table import io
+from synthdp.tuning import blame, writing
+from synthdp.tuning.asking import Budget, check_askable
+from synthdp.tuning.confirming import Confirmed, confirm, level_for
+from synthdp.tuning.goals import Goal
+from synthdp.tuning.journal import NAME, Journal
+from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
+from synthdp.tuning.result import Tuned
+from synthdp.tuning.shapes import Tried, propose
+from synthdp.tuning.space import Shape, Space, space_of, told
+from synthdp.tuning.strengths import usual_masks
+from synthdp.tuning.trials import DEAR, Laboratory, Trial
+
+# draws of a trial that explores: candidates share their noise, and the answer is confirmed on many
+EXPLORED = 6
+# on larger files shapes are compared on so many records; strengths and the confirmation come from the whole file
+LARGE, COMPARED = 8000, 3000
+# of the budget: what shapes may take, and what is left when no rung further than the first is refined or confirmed
+EXPLORING, REFINING, CONFIRMING = 0.5, 0.7, 0.85
+# shapes without a better one among them after which no more are tried
+PATIENCE = 8
+# rung at which masks say next to nothing: four times the column's own spread
+LAST_RESORT = 8
+# shapes that are refined on the whole file with more draws
+REFINED = 2
+# usefulness that chance may hide: paired draws leave less than this between two candidates
+MARGIN = 0.005
+HELD = (NAME, writing.TUNED, writing.TRIALS, writing.REPORT, writing.README)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A shape with the weakest masks that keep every limit, and how useful its copies are then."""
+
+    shape: Shape
+    rung: int
+    use: float
+
+
+def tune(
+    config: Config,
+    *,
+    table: io.Table | None = None,
+    budget: str | None = None,
+    out: Path | None = None,
+    resume: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Tuned:
+    """Search for the most useful settings that stay within every limit of the gate; publishes nothing.
+
+    Parameters
+    ----------
+    table
+        The confidential table; by default the config's file is read.
+    budget
+        Time (``90s``, ``20m``, ``1h``) or a number of trials (``40``); see :class:`synthdp.tuning.asking.Budget`.
+    out
+        Where journal, table, report and ``tuned.yaml`` go; nothing is written without it.
+    resume
+        Go on with the search in ``out``.
+
+    Raises
+    ------
+    InputError
+        When what is asked for is wrong.
+    GateRefused
+        When nothing satisfies the limits, with the reasons.
+    """
+    progress, allowed = progress or Silent(), Budget.of(budget)
+    check_askable(config)
+    with progress.stage("read"):
+        table = read(config) if table is None else table
+        data = prepare(table.frame, config, unread=table.unread)
+        if not config.masks and not config.masks_by_group:
+            config = config.model_copy(update={"masks": usual_masks(data)})
+        plan = plan_of(config, data)
+        asked = open_questions(config, plan)
+        if not asked.schema_less({}).keys() and config.limits.judged(*MATCHING_LIMITS):
+            raise InputError(
+                "tune: no column is a key, so there is no intruder whose finds could be held against the limits; write "
+                "key: true for the columns that somebody outside may know."
+            )
+        space = space_of(config, data)
+        if "masks" in config.tuning.vary and not space.columns:
+            raise InputError(
+                "tune: no replaced column has a mask whose strength could be varied; write masks for them."
+            )
+    with ExitStack() as held:
+        if out is not None:
+            held.enter_context(prepare_out(out, resume=resume, known=HELD))
+        journal = Journal(None if out is None else out / NAME)
+        held.callback(journal.close)
+        question = config.model_dump(mode="json", exclude={"seed": True, "data": {"path"}, "tuned": True})
+        seed = journal.begin(question | {"records": [len(data), _checksum(table)]}, config.seed)
+        streams = Streams(seed)
+        rows = None
+        if len(data) > LARGE:
+            rows = np.sort(streams.generator("tune", "rows").choice(len(data), COMPARED, replace=False))
+        goal = Goal(config.tuning.goal, plan.released)
+        lab = Laboratory(space, table.frame, table.unread, data, goal, streams, journal, rows, jobs, progress.advance)
+        search = Search(lab, allowed, seed, progress.tell)
+        with progress.stage("explore"):
+            points = search.explore()
+        with progress.stage("refine"):
+            best = search.refine(points)
+        with progress.stage("confirm"):
+            found = search.confirm(best) if best is not None else Confirmed(None)
+        if found.trial is None:
+            return _nothing(search, out)
+        with progress.stage("draw"):
+            search.picture(found.trial)
+        cautions = (*asked.sentences, *search.cautions(best, found, data_records=len(data)))
+        tuned = Tuned(space, tuple(lab.trials), found.trial, cautions, len(data))
+        if out is not None:
+            with progress.stage("report"):
+                writing.write(tuned, out, config.data.path)
+    return tuned
+
+
+def _checksum(table: io.Table) -> str:
+    """Return what tells tables apart, so that a search is not resumed on other data."""
+    return of_frame(table.frame)
+
+
+def _nothing(search: "Search", out: Path | None) -> Tuned:
+    """Say why nothing satisfies the limits, having written down what was tried."""
+    lab = search.lab
+    nearest = blame.nearest(lab.trials)
+    why, change = blame.what_would_help(lab, nearest, draws=FEWEST_DRAWS) if nearest is not None else ("", "")
+    said = blame.reasons(lab.trials, why)
+    if out is not None:
+        writing.write_refused(lab.space, lab.trials, said, change, out)
+    raise GateRefused("\n".join((*said, *(f"      {line}" for line in change.splitlines()))))
+
+
+@dataclass
+class Search:
+    """The search itself: deterministic, given the seed and what trials find.
+
+    Parameters
+    ----------
+    lab
+        Where trials are made; its journal answers what was tried before.
+    tell
+        Called with a sentence whenever there is a better candidate.
+    """
+
+    lab: Laboratory
+    budget: Budget
+    seed: int
+    tell: Callable[[str], None]
+    best: float = -math.inf
+    said: tuple[str, ...] = ()
+
+    @property
+    def space(self) -> Space:
+        """All candidates."""
+        return self.lab.space
+
+    @property
+    def rungs(self) -> tuple[int, int]:
+        """The ladder of strengths: one rung where masks are not varied."""
+        return (LOWEST, HIGHEST) if "masks" in self.space.config.tuning.vary else (0, 0)
+
+    def left(self, share: float) -> bool:
+        """Return whether less than a share of the budget is spent."""
+        return self.budget.left(self.lab.spent, len(self.lab.trials), share)
+
+    def explore(self) -> list[Point]:
+        """Return the borders of the shapes that were tried, the most useful first."""
+        points: list[Point] = []
+        tried: list[Tried] = []
+        since, guess, moved = 0, 0, False
+        waiting = self.space.starts()
+        while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
+            if not waiting and not moved and points:
+                waiting, moved = self.space.moves(max(points, key=lambda one: one.use).shape), True
+            shape = waiting.pop(0) if waiting else propose(self.space, tried, seed=self.seed)
+            if shape is None:
+                break
+            if shape in {one.shape for one in tried}:
+                continue
+            border, last = self._ray(shape, guess)
+            if border.rung is None:
+                excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
+                tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))
+                since += 1
+                continue
+            use = self._use(shape, border.rung)
+            tried.append(Tried(shape, use, 0.0))
+            points.append(Point(shape, border.rung, use))
+            since = 0 if use > self.best + MARGIN else since + 1
+            if use > self.best:
+                self.best, guess = use, border.rung
+                self.tell(f"best so far: usefulness {use:.3f} ({told(self.space, shape)}), to be confirmed")
+        return sorted(points, key=lambda one: -one.use)
+
+    def _ray(self, shape: Shape, guess: int) -> tuple[Border, Trial]:
+        last: list[Trial] = []
+
+        def look(rung: int) -> Seen:
+            whole, level = self.lab.rows is None, self._level(EXPLORED)
+            trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=DEAR, level=level)
+            last.append(trial)
+            return Seen(trial.passed, trial.use)
+
+        low, high = self.rungs
+        first = self.best == -math.inf
+        border = find_border(
+            look,
+            guess=guess,
+            best=self.best,
+            lowest=low,
+            highest=high,
+            # the first border may be anywhere, those of other shapes lie near it
+            stride=4 if first else 1,
+            margin=MARGIN,
+            more=lambda: first or self.left(REFINING),
+        )
+        return border, last[-1]
+
+    def _use(self, shape: Shape, rung: int) -> float:
+        mine = [one for one in self.lab.trials if one.stage == "explore" and (one.shape, one.rung) == (shape, rung)]
+        return mine[-1].use
+
+    def refine(self, points: Sequence[Point]) -> Point | None:
+        """Return the best of the most useful points once every limit is judged, on the whole file and more draws."""
+        draws = count_of(self.space.config, len(self.lab.data))
+        best: Point | None = None
+        # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
+        last_resort = [Point(self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
+        for point in points[:REFINED] or last_resort:
+            if best is not None and not self.left(REFINING):
+                break
+            uses: dict[int, float] = {}
+
+            def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
+                trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
+                uses[rung] = trial.use
+                return Seen(trial.passed, trial.use)
+
+            low, high = self.rungs
+            border = find_border(
+                look,
+                guess=point.rung,
+                best=-math.inf if best is None else best.use,
+                lowest=low,
+                highest=high,
+                stride=1 if self.lab.rows is None and points else 4,
+                margin=MARGIN,
+                more=lambda found=best: found is None or self.left(CONFIRMING),  # type: ignore[misc]
+            )
+            if border.rung is not None and (best is None or uses[border.rung] > best.use):
+                best = Point(point.shape, border.rung, uses[border.rung])
+                self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
+        return best
+
+    def _looks(self) -> int:
+        return 1 if len(self.lab.data) >= TOO_LARGE_TO_SHARPEN else SHARPENED
+
+    def _level(self, draws: int) -> float:
+        """Return the level of so few draws' intervals that ends where the confirmation will."""
+        tuning = self.space.config.tuning
+        return round(level_for(draws, tuning.holds, final=SHARPENED * tuning.confirm), 4)
+
+    def confirm(self, best: Point) -> Confirmed:
+        """Return the first candidate at or above the best rung that holds on fresh draws."""
+        tuning = self.space.config.tuning
+        place = [0]
+
+        def look(rung: int, times: int) -> Trial:
+            place[0] += 1
+            looks = self._looks() if times == 1 else 1
+            return self.lab.try_out(
+                "confirm", best.shape, rung, draws=tuning.confirm * times, looks=looks, place=place[0]
+            )
+
+        high = self.rungs[1]
+        return confirm(look, best.rung, holds=tuning.holds, more=lambda: self.left(1.0), highest=high)
+
+    def picture(self, chosen: Trial) -> None:
+        """Make the trials that only the pictures need: strengths for few copies and many, and one column at a time."""
+        from synthdp.tuning.picturing import columns, strengths
+
+        strengths(self.lab, chosen, more=lambda: self.left(1.0))
+        columns(self.lab, chosen, more=lambda: self.left(1.0))
+
+    def cautions(self, best: Point | None, found: Confirmed, *, data_records: int) -> tuple[str, ...]:
+        """Return what a person should know before signing."""
+        space, trial = self.space, found.trial
+        assert trial is not None
+        said = [
+            f"These settings were chosen by looking at the data: {len(self.lab.trials)} trials, at most "
+            f"{space.bits:.1f} bits of what the choice itself can tell (log2 of {space.size():.3g} candidates). Formal "
+            "bounds on the mask channel are withdrawn.",
+            f"Confirmed on {trial.draws} fresh draws: every limit is expected to hold in at least "
+            f"{space.config.tuning.holds:.0%} of judgements on draws of their own.",
+        ]
+        if found.steps:
+            names = sorted({name for step in found.steps for name in step})
+            times = "once" if len(found.steps) == 1 else f"{len(found.steps)} times"
+            said.append(
+                f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger {times}."
+            )
+        if self.lab.rows is not None:
+            said.append(
+                f"Shapes of masks were compared on {len(self.lab.rows):,} of {data_records:,} records; their strength "
+                "and the confirmation come from the whole file."
+            )
+        if best is not None and trial.shape.mask_draw != "per_copy":
+            said.append(f"W is drawn {trial.shape.mask_draw}: see reports/coverage for what intervals cover then.")
+        return tuple(said)

@@ -1,0 +1,138 @@
+"""What a search leaves in its folder: tuned.yaml, which runs as it is, every trial, and one page to read."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import yaml
+
+from synthdp import __version__
+from synthdp.config import Config
+from synthdp.config.settings import AnyMask
+from synthdp.evaluation.gate import LIMITS
+from synthdp.files import write_atomic
+from synthdp.stages.kept_advice import as_text, given_settings
+from synthdp.tuning.page import render, render_refused
+from synthdp.tuning.rays import factor_of
+from synthdp.tuning.result import Tuned, table_of
+from synthdp.tuning.space import Space
+from synthdp.tuning.trials import Trial
+
+TUNED: str = "tuned.yaml"
+TRIALS: str = "trials.csv"
+REPORT: str = "report.html"
+README: str = "CONFIDENTIAL.txt"
+WIDTH = 110
+CONFIDENTIAL = (
+    "Everything in this folder is as confidential as the data: it was made by looking at the records, and "
+    "trials.sqlite holds the seed of the trials. Nothing of it is to be published or passed on.\n"
+)
+
+
+def write(tuned: Tuned, out: Path, data: Path) -> None:
+    """Write settings, trials and page into a folder, for their owner only."""
+    write_atomic(out / README, CONFIDENTIAL.encode())
+    write_atomic(out / TRIALS, tuned.table().to_csv(index=False).encode())
+    write_atomic(out / REPORT, render(tuned).encode())
+    write_atomic(out / TUNED, settings_text(tuned, out, data).encode())
+
+
+def write_refused(space: Space, trials: Sequence[Trial], said: Sequence[str], change: str, out: Path) -> None:
+    """Write what was tried, and why nothing came of it."""
+    write_atomic(out / README, CONFIDENTIAL.encode())
+    write_atomic(out / TRIALS, table_of(space, trials).to_csv(index=False).encode())
+    write_atomic(out / REPORT, render_refused(space, trials, said, change).encode())
+
+
+def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
+    """Return tuned.yaml: the whole config, files named as seen from ``out``, with the reasons beside the strengths."""
+    config = _as_seen_from(out, tuned.settings, data)
+    blocks = given_settings(config)
+    masks = {"masks": config.masks, "masks_by_group": config.masks_by_group}
+    plain = {"version": 1} | {
+        name: said for name, said in blocks.items() if name not in (*masks, "version", "tuned", "seed")
+    }
+    plain["synthesis"] = _with_method(config.synthesis)
+    lines = [
+        f"# Written by synthdp {__version__} tune; runs as it is: synthdp run {TUNED}",
+        *_comment("Confidential: chosen by looking at the records. The file holds no value of theirs."),
+        *(line for sentence in tuned.cautions for line in _comment(sentence)),
+        "",
+    ]
+    lines += as_text(plain).splitlines()
+    lines += ["", *_mask_lines(tuned, config)]
+    lines += ["", "# What a run of these settings is expected to come to; run says whether it did."]
+    lines += as_text({"tuned": given_settings(tuned.promise())}).splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def _mask_lines(tuned: Tuned, config: Config) -> Iterator[str]:
+    chosen = tuned.chosen
+    worst = chosen.worst()
+    binding = tuned.binding()
+    if binding and worst[binding].deciding is not None:
+        limit = worst[binding]
+        yield from _comment(
+            f"How strong: the weakest masks that hold. The limit that binds is {binding} ({LIMITS[binding].brief} "
+            f"{limit.deciding:.3g} of {limit.limit:g} by {limit.attack}). Expected usefulness {chosen.use:.3f}."
+        )
+    common = factor_of(chosen.rung)
+    relative = dict(zip((one.name for one in tuned.space.columns), chosen.shape.relative, strict=True))
+    if config.masks:
+        yield "masks:"
+    for name, mask in config.masks.items():
+        if name in relative:
+            yield f"  # {_why(common, relative[name], graded=getattr(mask, 'graded', None) is not None)}"
+        yield f"  {_inline(name)}: {_inline(_with_method(mask))}"
+    if config.masks_by_group:
+        yield "# records with few like them on the keys are hidden more"
+        yield "masks_by_group:"
+    for group, masks in config.masks_by_group.items():
+        yield f"  {_inline(group)}:"
+        yield from (f"    {_inline(name)}: {_inline(_with_method(mask))}" for name, mask in masks.items())
+
+
+def _why(common: float, step: int, *, graded: bool) -> str:
+    strength = common * 2 ** (step / 2)
+    said = f"noise of {strength:.2g} times the column's own spread"
+    if step:
+        said += (
+            f", {2 ** (abs(step) / 2):.2g} times {'stronger' if step > 0 else 'weaker'} than the common {common:.2g}"
+        )
+    return said + (" for people with few like them, less for others" if graded else "")
+
+
+def _with_method(settings: AnyMask | Any) -> dict[str, Any]:
+    found = {"method": settings.method, **given_settings(settings)}
+    model = getattr(settings, "model", None)
+    return found if model is None else found | {"model": {"method": model.method, **given_settings(model)}}
+
+
+def _inline(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000, sort_keys=False)
+    return str(text).removesuffix("\n...\n").strip()
+
+
+def _comment(text: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
+
+
+def _as_seen_from(out: Path, config: Config, data: Path) -> Config:
+    """Return the config with the files it names relative to the folder it is written to."""
+
+    def seen(path: Path | str) -> str:
+        return os.path.relpath(Path(path).resolve(), out.resolve())
+
+    changed: dict[str, Any] = {"data": config.data.model_copy(update={"path": Path(seen(data))})}
+    if config.release.recorded_in not in (None, "none"):
+        changed["release"] = config.release.model_copy(update={"recorded_in": seen(str(config.release.recorded_in))})
+    judged: dict[str, Any] = {}
+    if config.evaluation.holdout is not None:
+        judged["holdout"] = seen(config.evaluation.holdout)
+    if config.evaluation.rows not in ("aligned", "none"):
+        judged["rows"] = seen(config.evaluation.rows)
+    if judged:
+        changed["evaluation"] = config.evaluation.model_copy(update=judged)
+    return config.model_copy(update=changed)

@@ -1,0 +1,313 @@
+"""The parts of a search: strengths, budgets, limits, the journal, what holds, and what is proposed next."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm, t
+
+from synthdp.config import parse
+from synthdp.errors import InputError, Unfinished
+from synthdp.evaluation.gate import Check
+from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.gaussian import Gaussian
+from synthdp.stages.intake import prepare
+from synthdp.tuning.asking import Budget, check_askable, limited
+from synthdp.tuning.confirming import beyond, confirm, level_for, reach
+from synthdp.tuning.journal import Journal
+from synthdp.tuning.shapes import Tried, propose
+from synthdp.tuning.space import Shape, Space, space_of
+from synthdp.tuning.strengths import Masked
+from synthdp.tuning.trials import Trial, ratio_of
+
+BARE = {"data": {"path": "in memory"}}
+
+
+def people(n: int = 120) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n).astype(float),
+            "sex": rng.choice(["f", "m"], n),
+            "area": rng.choice(list("abc"), n),
+            "score": rng.normal(size=n).round(2),
+        }
+    )
+
+
+def settings(**more: object) -> dict[str, object]:
+    keys = {name: {"role": "replace", "key": True} for name in ("age", "sex", "area")}
+    masks = {
+        "age": {"method": "gaussian", "sd": 1.0},
+        "sex": {"method": "shifted_normal", "alpha": 1.0},
+        "area": {"method": "transition", "keep": 0.6},
+    }
+    return {**BARE, "variables": {**keys, "score": {"key": False}}, "masks": masks, **more}
+
+
+def space(**more: object) -> Space:
+    config = parse(settings(**more))
+    return space_of(config, prepare(people(), config))
+
+
+def check(name: str = "max_individual", value: float = 0.1, high: float = 0.2, limit: float = 0.33) -> Check:
+    return Check(name, "identity_likelihood", value, limit, high <= limit, low=0.0, high=high)
+
+
+def trial(*checks: Check, draws: int = 20, rung: int = 0) -> Trial:
+    passed = all(one.passed for one in checks)
+    return Trial("confirm", Shape((0, 0, 0)), rung, passed, 0.8, 0.01, {"panel": 0.8}, checks, draws, 1.0)
+
+
+@pytest.mark.parametrize("strength", [0.2, 0.5, 1.0, 3.0])
+def test_masks_of_equal_strength_are_equally_correlated_with_their_columns(strength: float) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 2, 400_000).astype(float)
+    masked = Masked("sex", 2, True, 0.5, ShiftedNormal(alpha=1))
+    w = masked.of(strength).alpha * x + rng.standard_normal(len(x))
+    stays = Masked("area", 2, True, 0.5, Transition(keep=0.6)).of(strength).keep
+    kept = np.where(rng.random(len(x)) < stays, x, 1 - x)
+    expected = 1 / math.sqrt(1 + strength**2)
+    for noisy in (w, kept):
+        # 4 standard errors of a correlation, and the two digits to which strengths are rounded
+        assert abs(np.corrcoef(x, noisy)[0, 1] - expected) < 4 / math.sqrt(len(x)) + 0.02
+
+
+def test_the_strength_of_a_mask_is_that_it_was_made_with() -> None:
+    for given, levels, spread in (
+        (Gaussian(sd=1), 0, 1.0),
+        (ShiftedNormal(alpha=1), 2, 0.5),
+        (Transition(keep=0.6), 4, 1.0),
+    ):
+        made = Masked("x", levels, True, spread, given).of(0.5)
+        assert replace(Masked("x", levels, True, spread, given), given=made).strength() == pytest.approx(0.5, rel=0.05)
+    assert Masked("x", 0, True, 1.0, Gaussian(scale=3)).strength() == 1.0
+
+
+def test_a_graded_mask_is_as_strong_for_those_with_few_neighbours() -> None:
+    made = Masked("age", 0, True, 1.0, Gaussian(sd=1)).of(1.0, graded=True)
+    assert made.graded is not None
+    assert made.sd * math.sqrt(made.graded / made.fewest) == pytest.approx(1.0, rel=0.02)
+
+
+def test_a_matrix_written_out_in_full_is_not_varied() -> None:
+    third = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    masks = {"age": {"method": "gaussian", "sd": 1.0}, "area": {"method": "transition", "matrix": third}}
+    found = space(masks=masks)
+    assert [one.name for one in found.columns] == ["age"]
+    assert found.config_of(found.shape(), 4).masks["area"].matrix is not None
+
+
+def test_candidates_are_counted_and_told_in_bits() -> None:
+    found = space(tuning={"vary": ["masks"]})
+    choices = math.prod(len(values) for values in found.choices().values())
+    assert found.size() == 37 * choices
+    assert found.bits == pytest.approx(math.log2(37 * choices))
+    assert space(tuning={"vary": ["copies"]}).size() == 3
+
+
+def test_shapes_begin_with_masks_equally_strong() -> None:
+    found = space()
+    first, *others = found.starts()
+    assert first.relative == (0, 0, 0)
+    assert not first.graded
+    assert any(one.graded for one in others)
+    assert len(set(others)) == len(others)
+
+
+def test_another_model_copies_and_w_are_moves_from_the_best() -> None:
+    masks = {"age": {"method": "gaussian", "sd": 1.0}, "sex": {"method": "shifted_normal", "alpha": 1.0}}
+    found = space(masks=masks)
+    assert found.models[0] == "regression"
+    moves = found.moves(found.shape())
+    assert {"auto", 10, "once_orthogonal"} <= {
+        value for one in moves for value in (one.model, one.copies, one.mask_draw)
+    }
+    changed = found.config_of(replace(found.shape(), model="auto", copies=10), 0)
+    assert (changed.synthesis.association, changed.synthesis.copies) == ("auto", 10)
+
+
+def test_risky_groups_have_stronger_masks() -> None:
+    found = space()
+    made = found.config_of(replace(found.shape(), groups=2), 0)
+    assert set(made.masks_by_group) <= {"medium", "high"}
+    assert all(block["age"].sd > made.masks["age"].sd for block in made.masks_by_group.values())
+
+
+def test_kept_keys_with_which_people_are_alone_are_made_coarser() -> None:
+    variables = {
+        "age": {"role": "replace", "key": True},
+        "score": {"key": True},
+        "sex": {"key": False},
+        "area": {"key": False},
+    }
+    found = space(variables=variables, masks={"age": {"method": "gaussian", "sd": 1.0}})
+    assert found.only_coarser == (found.coarser is not None)
+    if found.coarser is not None:
+        assert found.config_of(found.shape(), 0).variables["score"].round is not None
+
+
+@pytest.mark.parametrize(("text", "seconds", "trials"), [("90s", 90.0, None), ("1.5h", 5400.0, None), ("40", None, 40)])
+def test_budgets(text: str, seconds: float | None, trials: int | None) -> None:
+    assert Budget.of(text) == Budget(seconds, trials)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0", "0m", "-5m", "20 years"])
+def test_a_budget_that_is_none(text: str) -> None:
+    with pytest.raises(InputError, match=r"must be a time such as 90s, 20m or 1h, or a number of trials such as 40"):
+        Budget.of(text)
+
+
+def test_a_budget_is_spent() -> None:
+    assert Budget(100.0).left(49.0, 10**6, 0.5)
+    assert not Budget(100.0).left(51.0, 0, 0.5)
+    assert not Budget(None, 10).left(0.0, 5, 0.5)
+
+
+def test_limits_of_the_command_line() -> None:
+    config = limited(parse(settings()), ["max_individual=0.2", "max_mean_individual = 0.01"])
+    assert (config.release.max_individual, config.release.max_mean_individual) == (0.2, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max_individual", "must have the form NAME=VALUE"),
+        ("max_indvidual=0.2", "did you mean 'max_individual'"),
+        ("min_overlap=0.2", "no limit on a risk has this name"),
+        ("max_individual=little", "must be a number of 0 or more"),
+        ("max_individual=-1", "must be a number of 0 or more"),
+        ("max_individual=nan", "must be a number of 0 or more"),
+    ],
+)
+def test_limits_that_are_none(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        limited(parse(settings()), [text])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"synthesis": {"method": "dp_histogram", "epsilon": 1}}, "which the guarantee of dp_histogram does not cover"),
+        ({"synthesis": {"method": "mi"}}, "varies masks, and method mi has none"),
+        ({"tuning": {"goal": "analyses"}}, "analyses needs analyses in the config"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_in_a_sentence(more: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        check_askable(parse(settings(**more)))
+
+
+def test_without_limits_there_is_nothing_to_tune() -> None:
+    off = {name: None for name in parse(BARE).release.model_dump() if name.startswith("max_")}
+    with pytest.raises(InputError, match="no risk has a limit, so the best mask is none"):
+        check_askable(parse(settings(release=off)))
+
+
+def test_a_journal_answers_what_was_tried(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "trials.sqlite")
+    seed = journal.begin({"a": 1}, None)
+    assert seed >= 2**64 or seed >= 0
+    journal.keep(["explore", 1], {"use": 0.5})
+    journal.close()
+    again = Journal(tmp_path / "trials.sqlite")
+    assert again.begin({"a": 1}, None) == seed
+    assert again.find(["explore", 1]) == {"use": 0.5}
+    assert again.find(["explore", 2]) is None
+    assert len(again) == 1
+    assert (tmp_path / "trials.sqlite").stat().st_mode & 0o077 == 0
+    with pytest.raises(InputError, match=r"another a, the seed; choose another --out"):
+        again.begin({"a": 2}, seed + 1)
+
+
+def test_a_journal_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "trials.sqlite"
+    path.write_text("no database, but long enough to be taken for something else " * 40)
+    with pytest.raises(InputError, match="the journal of the trials is damaged"):
+        Journal(path)
+
+
+def test_a_damaged_line_of_a_journal(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "trials.sqlite")
+    journal.begin({}, 1)
+    journal._held.execute("update search set value = 'x' where name = 'seed'")
+    with pytest.raises(InputError, match="is damaged"):
+        journal.begin({}, 1)
+    journal.keep("k", {})
+    journal._held.execute("update trials set found = '{'")
+    with pytest.raises(InputError, match="is damaged"):
+        journal.find("k")
+    journal._held.execute("drop table trials")
+    with pytest.raises(InputError, match="is damaged"):
+        journal.find("k")
+    with pytest.raises(Unfinished, match="could not be written"):
+        journal.keep("k", {})
+
+
+def test_what_reaches_the_limit_in_five_of_a_hundred_judgements() -> None:
+    """Simulated judgements of a normal figure: the upper end stays under ``reach`` about as often as it says."""
+    rng, draws, holds = np.random.default_rng(3), 20, 0.95
+    inside = []
+    for _ in range(4000):
+        first, second = rng.normal(0.0, 1.0, (2, draws))
+        ends = [x.mean() + t.ppf(0.975, draws - 1) * x.std(ddof=1) / math.sqrt(draws) for x in (first, second)]
+        far = reach(Check("max_individual", "a", first.mean(), 9.0, True, low=-9.0, high=ends[0]), draws, holds)
+        inside.append(ends[1] <= far)
+    # the sd of the second half is estimated too, so a little less than 95%
+    assert 0.90 < np.mean(inside) < 0.97
+    assert reach(replace(check(), high=None), draws, holds) == 0.1
+
+
+def test_the_level_of_few_draws_ends_where_many_would_with_their_margin() -> None:
+    level = level_for(12, 0.95, final=60)
+    quantile = t.ppf((1 + level) / 2, 11) / math.sqrt(12)
+    assert quantile == pytest.approx((t.ppf(0.975, 59) + norm.ppf(0.95) * math.sqrt(2)) / math.sqrt(60))
+
+
+def test_what_was_not_measured_does_not_hold() -> None:
+    missing = Check("max_individual", "identity", None, 0.33, False)
+    assert beyond(trial(missing), 0.95) == (missing,)
+    assert math.isinf(ratio_of(missing))
+    assert ratio_of(check("max_exposed", 2.0, 2.0, 0.0)) == 3.0
+
+
+def test_a_confirmation_that_fails_goes_to_the_next_safer_rung() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def look(rung: int, times: int) -> Trial:
+        asked.append((rung, times))
+        high = {0: 0.5, 1: 0.40, 2: 0.31}.get(rung, 0.15)
+        return trial(check(value=high - 0.05, high=high), rung=rung)
+
+    found = confirm(look, 1, holds=0.95, more=lambda: True)
+    assert found.trial is not None
+    assert found.trial.rung == 3
+    assert found.steps == (("max_individual",), ("max_individual",))
+    # the second passed and left it open whether others would: three times as many draws were asked
+    assert asked == [(1, 1), (2, 1), (2, 3), (3, 1)]
+
+
+def test_where_nothing_holds_there_is_no_answer() -> None:
+    found = confirm(lambda rung, times: trial(check(high=0.9), rung=rung), 15, holds=0.95, more=lambda: True)
+    assert found.trial is None
+    asked: list[int] = []
+
+    def never(rung: int, times: int) -> Trial:
+        asked.append(rung)
+        return trial(check(high=0.35), rung=rung)
+
+    assert confirm(never, -18, holds=0.95, more=lambda: False).trial is None
+    assert len(asked) == 4
+
+
+def test_the_same_seed_proposes_the_same_shapes() -> None:
+    found = space()
+    tried = [Tried(shape, 0.8 - 0.01 * place, 0.0) for place, shape in enumerate(found.starts())]
+    tried.append(Tried(replace(found.shape(), copies=10), 0.7, 0.4))
+    one, two = (propose(found, tried, seed=7) for _ in range(2))
+    assert one == two
+    assert one not in {each.shape for each in tried}
+    assert propose(space(tuning={"vary": ["coarsening"]}), [], seed=1) is None

@@ -1,0 +1,180 @@
+"""Whole searches on small files: what they find, what they write, and what they say where there is nothing to find."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import synthdp
+from synthdp.cli import app
+from synthdp.config import load
+from synthdp.errors import GateRefused, InputError
+
+RUNNER = CliRunner()
+
+
+def people(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    age = rng.integers(20, 80, n)
+    sex = rng.choice(["f", "m"], n)
+    score = (0.05 * age + (sex == "f") + rng.normal(size=n)).round(1)
+    return pd.DataFrame({"age": age, "sex": sex, "score": score})
+
+
+def settings(**more: object) -> dict[str, object]:
+    key = {"role": "replace", "key": True}
+    return {
+        "variables": {"age": {**key, "tolerance": 2}, "sex": key, "score": {"key": False}},
+        "synthesis": {"copies": 3},
+        "tuning": {"vary": ["masks"], "confirm": 12},
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a file, its config, and the search in ``tuned``."""
+    home = tmp_path_factory.mktemp("tune")
+    people().to_csv(home / "people.csv", index=False)
+    said = {"version": 1, "data": {"path": "people.csv"}, **settings()}
+    (home / "config.yaml").write_text(yaml.safe_dump(said))
+    arguments = ["tune", str(home / "config.yaml"), "--out", str(home / "tuned"), "--seed", "3", "--budget", "14"]
+    done = RUNNER.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return home
+
+
+def test_a_search_leaves_settings_trials_and_a_page_and_nothing_public(folder: Path) -> None:
+    held = {path.name for path in (folder / "tuned").iterdir()}
+    assert held == {"CONFIDENTIAL.txt", "report.html", "trials.csv", "trials.sqlite", "tuned.yaml"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder / "tuned").iterdir())
+    table = pd.read_csv(folder / "tuned" / "trials.csv")
+    assert {"explore", "refine", "confirm"} <= set(table["stage"])
+    page = (folder / "tuned" / "report.html").read_text()
+    assert "Confidential" in page
+    assert "Risk against usefulness" in page
+
+
+def test_the_settings_name_the_data_from_their_own_folder_and_say_why(folder: Path) -> None:
+    text = (folder / "tuned" / "tuned.yaml").read_text()
+    assert "path: ../people.csv" in text
+    assert "# noise of" in text
+    assert "seed" not in yaml.safe_load(text)
+    config = load(folder / "tuned" / "tuned.yaml")
+    assert config.tuned is not None
+    assert config.tuned.holds == 0.95
+    assert set(config.masks) == {"age", "sex"}
+
+
+def test_a_run_of_the_settings_says_whether_the_promise_was_kept(folder: Path) -> None:
+    done = RUNNER.invoke(app, ["run", str(folder / "tuned" / "tuned.yaml"), "--out", str(folder / "run"), "--study"])
+    assert done.exit_code == 0, done.output
+    metrics = json.loads((folder / "run" / "confidential" / "metrics.json").read_text())
+    tuned = metrics["gate"]["tuned"]
+    assert tuned["kept"]
+    assert {one["name"] for one in tuned["figures"]} >= {"max_individual", "overlap"}
+    assert any("trials of other settings by tune" in line for line in metrics["gate"]["attempts"])
+    assert all(
+        "tune looked at the data" in one["statement"] or "own sd" in one["statement"]
+        for one in metrics["privacy"]["masking"]
+    )
+    report = (folder / "run" / "confidential" / "report.html").read_text()
+    assert "bits of the data" in report
+    manifest = json.loads((folder / "run" / "confidential" / "manifest.json").read_text())
+    assert manifest["config"]["tuned"]["trials"] == tuned["trials"]
+
+
+@pytest.mark.slow
+def test_a_search_that_was_killed_goes_on_and_gives_the_same_answer(folder: Path) -> None:
+    out = folder / "killed"
+    command = [sys.executable, "-m", "synthdp", "tune", str(folder / "config.yaml"), "--out", str(out)]
+    command += ["--seed", "3", "--budget", "14"]
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # killed as soon as there are a few trials in the journal
+    until = time.monotonic() + 120
+    while time.monotonic() < until and started.poll() is None:
+        time.sleep(0.1)
+        if (out / "trials.sqlite").exists():
+            try:
+                with sqlite3.connect(f"file:{out / 'trials.sqlite'}?mode=ro", uri=True) as held:
+                    if held.execute("select count(*) from trials").fetchone()[0] >= 3:
+                        break
+            except sqlite3.OperationalError:
+                continue
+    os.kill(started.pid, signal.SIGKILL)
+    started.wait()
+    assert not (out / "tuned.yaml").exists()
+    done = RUNNER.invoke(app, ["tune", str(folder / "config.yaml"), "--out", str(out), "--budget", "14", "--resume"])
+    assert done.exit_code == 0, done.output
+    assert (out / "tuned.yaml").read_text() == (folder / "tuned" / "tuned.yaml").read_text()
+
+
+def test_a_search_of_other_settings_is_not_resumed(folder: Path) -> None:
+    arguments = ["tune", str(folder / "config.yaml"), "--out", str(folder / "tuned"), "--resume"]
+    done = RUNNER.invoke(app, [*arguments, "--set", "synthesis.copies=4"])
+    assert done.exit_code == 2
+    assert "another synthesis" in done.output.replace("\n", " ")
+    assert RUNNER.invoke(app, [*arguments[:2], "--resume"]).exit_code == 2
+
+
+@pytest.mark.slow
+def test_in_python_the_answer_shows_and_draws_itself() -> None:
+    tuned = synthdp.tune(people(), settings(), seed=1, budget=30, max_risk={"max_individual": 0.5})
+    assert tuned.settings.release.max_individual == 0.5
+    assert repr(tuned) == f"Tuned({len(tuned.trials)} trials, usefulness {tuned.chosen.use:.3f})"
+    assert "max_individual" in tuned._repr_html_()
+    assert set(tuned.table()["kind"]) <= {"use", "risk", "problem"}
+    for figure in (tuned.plot.front(), tuned.plot.strengths(), tuned.plot.columns()):
+        assert figure.data
+    assert "bits" in tuned.cautions[0]
+    again = synthdp.tune(people(), settings(), seed=1, budget=30, max_risk={"max_individual": 0.5})
+    assert again.settings == tuned.settings
+
+
+def test_impossible_limits_are_refused_with_the_limit_that_binds(folder: Path) -> None:
+    arguments = ["tune", str(folder / "config.yaml"), "--out", str(folder / "impossible"), "--budget", "8"]
+    done = RUNNER.invoke(app, [*arguments, "--max-risk", "max_individual=0"])
+    assert done.exit_code == 3, done.output
+    assert "keeps every limit" in done.output
+    assert "max_individual" in done.output
+    assert not (folder / "impossible" / "tuned.yaml").exists()
+    assert "Nothing satisfies the limits" in (folder / "impossible" / "report.html").read_text()
+
+
+def test_no_key() -> None:
+    variables = {"age": {"role": "replace", "key": False}, "sex": {"key": False}, "score": {"key": False}}
+    with pytest.raises(InputError, match="no column is a key, so there is no intruder"):
+        synthdp.tune(people(), settings(variables=variables))
+
+
+def test_all_columns_kept() -> None:
+    variables = {name: {"key": False} for name in ("age", "sex", "score")}
+    with pytest.raises(InputError, match=r"no column has role: replace"):
+        synthdp.tune(people(), settings(variables=variables))
+
+
+def test_masks_without_a_strength() -> None:
+    masks = {"sex": {"method": "transition", "matrix": [[0.8, 0.2], [0.2, 0.8]]}}
+    with pytest.raises(InputError, match="no replaced column has a mask whose strength could be varied"):
+        synthdp.tune(people(), settings(masks=masks))
+
+
+def test_one_binary_key() -> None:
+    variables = {"sex": {"role": "replace", "key": True}, "age": {"key": False}, "score": {"key": False}}
+    tuned = synthdp.tune(people(), settings(variables=variables), seed=1, budget=10)
+    assert tuned.settings.masks["sex"].method == "shifted_normal"
+
+
+def test_thirty_records() -> None:
+    with pytest.raises(GateRefused, match=r"tune: none of \d+ trials keeps every limit; of the nearest:"):
+        synthdp.tune(people(30), settings(), seed=1, budget=10)
