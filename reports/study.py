@@ -21,6 +21,8 @@ from synthdp.errors import InputError
 from synthdp.table.microdata import Floats
 
 SHARED = "SYNTHDP_SHARED_DATA"
+PEER_FILES = "SYNTHDP_PEER_FILES"
+"""The variable that names the folder of files made by other tools, where a study reads them."""
 KEPT = "cells.jsonl"
 RESULTS = "results.json"
 Results = dict[str, Any]

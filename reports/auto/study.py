@@ -250,9 +250,7 @@ def page(found: Results, settings: Results) -> str:
             "total that one person makes up is not kept.",
             f"{', '.join(LATER).capitalize()} were written when the engine was thought to be done. The first of them "
             "showed that totals of products of two keys were missing, which were then added; nothing was changed for "
-            "the others. Since these replications were made, nobody's value counts as more than twenty sd in a total: "
-            "in 100 files of the log-normal law that moved a coverage by .01 at most. The search for the weights that "
-            "keep totals was rewritten, too: biases of 40 files of the log-normal law were then .13, -.02, .10, -.24.",
+            "the others.",
             "\n".join(f"* **{name}**: {law.says}; `{law.formula}`" for name, law in LAWS.items()),
             table(
                 head,
