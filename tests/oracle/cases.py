@@ -195,6 +195,14 @@ def _compared() -> dict[str, Any]:
     return {"said": said, "table": table(found)}
 
 
+def _tuned() -> dict[str, Any]:
+    """Return a short search, and what becomes of settings that promise something."""
+    said = synthdp("tune", "tuned.yaml", "--budget", "6", "--out", "search")
+    trials = pd.read_csv("search/trials.csv").drop(columns=["seconds"])
+    settings_found = plain(Path("search/tuned.yaml").read_text())
+    return {"said": said, "trials": table(trials), "settings": settings_found, "promised": run("promised")}
+
+
 def _register() -> dict[str, Any]:
     """Return three releases of the same data, recorded together, and what a copy of the config says of the first."""
     where = ("--set", "release.recorded_in=book")
@@ -466,6 +474,7 @@ CASES: dict[str, Case] = {
     "shadow_all": Case(_ran("shadow_all"), ("shadow_all",)),
     "refused": Case(_refused, ("refused",), slow=True),
     "compared": Case(_compared, ("compared",)),
+    "tuned": Case(_tuned, ("tuned", "promised"), slow=True),
     "register": Case(_register),
     "foreign": Case(_foreign, ("foreign",), slow=True),
     "own_files": Case(_own),

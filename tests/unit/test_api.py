@@ -66,8 +66,8 @@ def test_tab_completion_shows_what_can_be_used():
 
 
 def test_what_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'tune'"):
-        _ = synthdp.tune
+    with pytest.raises(AttributeError, match="no attribute 'tuning_'"):
+        _ = synthdp.tuning_
 
 
 # whatever the design: gaps, dates, whole numbers, levels that look like numbers, two stages, one mask for all copies
