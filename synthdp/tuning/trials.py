@@ -177,7 +177,10 @@ class Laboratory:
         key = [stage, asdict(shape), rung, draws, looks, place, whole, sorted(off), level]
         before = self.journal.find(key)
         if before is not None:
-            trial = Trial.of(before)
+            try:
+                trial = Trial.of(before)
+            except (KeyError, TypeError, ValueError):
+                raise self.journal.damaged() from None
         else:
             trial = self._made(stage, shape, rung, draws, looks, place, whole, off, level)
             self.journal.keep(key, trial.plain())
