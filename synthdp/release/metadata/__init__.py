@@ -72,12 +72,12 @@ def said_of_any() -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text as Markdown that shows it and does nothing else: no HTML, no links, no line of its own.
+    r"""Return a text as Markdown that shows it and does nothing else: no HTML, no links, no line of its own.
 
     Examples
     --------
     >>> plain("a <b> [c](d)")
-    'a &lt;b> [c]\\\\(d)'
+    'a &lt;b> [c]\\(d)'
     """
     text = re.sub(r"&(?=#?\w+;)", "&amp;", " ".join(text.split()))
     text = re.sub(r"^(?=[#>+*=~-])", r"\\", text)  # at the beginning of a line these make headings and lists
