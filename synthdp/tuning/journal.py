@@ -42,10 +42,6 @@ class Journal:
         """Let go of the file."""
         self._held.close()
 
-    def __len__(self) -> int:
-        with self._reported():
-            return int(self._held.execute("select count(*) from trials").fetchone()[0])
-
     def begin(self, asked: Mapping[str, Any], seed: int | None) -> int:
         """Return the seed of the search: the one given, or of the search that is resumed, or a fresh secret one.
 
