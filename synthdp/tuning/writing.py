@@ -61,7 +61,7 @@ def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
         how = f"the table was in memory: name its file under data.path, then synthdp run {TUNED}"
     lines = [
         f"# Written by synthdp {__version__} tune; {how}",
-        *_comment("Confidential: chosen by looking at the records. The file holds no value of theirs."),
+        *_comment("Confidential: chosen by looking at the records."),
         *(line for sentence in tuned.cautions for line in _comment(sentence)),
         "",
     ]
