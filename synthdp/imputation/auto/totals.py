@@ -149,18 +149,19 @@ class Totals:
         used = range(len(self.features) + len(self.crossed)) if used is None else used
         names = {self.features[part].column: part for feature in used for part in self._parts(feature)}
         counted = {feature.column for feature in self.features if feature.absent}
-        shape = next(iter(values.values())).shape
-        found = np.empty((*shape, len(used)), dtype=np.float32)
-        # a few records at a time, so that what is written is still at hand when the next feature is written beside it
-        for start in range(0, len(found), AT_A_TIME):
+        n, paths = next(iter(values.values())).shape
+        # feature by feature, record beside record, which is how they are weighed
+        found = np.empty((len(used), paths, n), dtype=np.float32)
+        for start in range(0, n, AT_A_TIME):
             rows = slice(start, start + AT_A_TIME)
             own = {name: self.features[part].own(values[name][rows]) for name, part in names.items()}
             gaps = {name: np.isnan(x) for name, x in own.items() if name not in counted and np.isnan(x).any()}
             single = {part: self._filled(part, own, gaps) for part in {p for f in used for p in self._parts(f)}}
             for place, feature in enumerate(used):
                 parts = self._parts(feature)
-                found[rows, :, place] = single[parts[0]] if len(parts) == 1 else single[parts[0]] * single[parts[1]]
-        return found
+                term = single[parts[0]] if len(parts) == 1 else single[parts[0]] * single[parts[1]]
+                found[place, :, rows] = term.T
+        return found.transpose(2, 1, 0)
 
     def _filled(self, feature: int, own: Mapping[str, Floats], gaps: Mapping[str, Booleans]) -> Floats:
         column = self.features[feature].column
