@@ -30,7 +30,7 @@ ALL, SOME = 1e-3, 0.02
 # how little the walk heeds what is off, per total, and after so many records, per total, it looks again what that is
 SLACK, AGAIN = 4.0, 1 / 16
 # records that the loops go through at a time
-AT_A_TIME = 256
+AT_A_TIME = 512
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,7 +205,7 @@ class Weighing:
         return found
 
     def _room(self) -> Floats:
-        return np.zeros((1 + max(self.drawn.shape[1], 1), AT_A_TIME))
+        return np.zeros((2 + self.drawn.shape[1], AT_A_TIME))
 
 
 @compiled
@@ -276,21 +276,24 @@ def _weigh(
 def _spread(products: Floats, first: Codes, drawn: Floats, shares: Floats, found: Floats, room: Floats) -> None:
     """Add up, total by total, what is expected, the variance, and squared variances."""
     features, paths, n = drawn.shape
-    mean, square = room[0], room[1]
+    mean, square, weight = room[0], room[1], room[2:]
     for start in range(0, n, AT_A_TIME):
         many = min(AT_A_TIME, n - start)
+        for k in range(paths):
+            for i in range(many):
+                weight[k, i] = shares[start + i, k]
         for f in range(features):
             for i in range(many):
                 mean[i] = 0.0
                 square[i] = 0.0
             for k in range(paths):
-                path = drawn[f, k, start : start + many]
+                path, mine = drawn[f, k, start : start + many], weight[k]
                 for i in range(many):
-                    mean[i] += shares[start + i, k] * path[i]
+                    mean[i] += mine[i] * path[i]
             for k in range(paths):
-                path = drawn[f, k, start : start + many]
+                path, mine = drawn[f, k, start : start + many], weight[k]
                 for i in range(many):
-                    square[i] += shares[start + i, k] * (path[i] - mean[i]) ** 2
+                    square[i] += mine[i] * (path[i] - mean[i]) ** 2
             for t in range(first[f], first[f + 1]):
                 times, expected, variance, squares = products[t, start : start + many], 0.0, 0.0, 0.0
                 for i in range(many):

@@ -396,3 +396,77 @@ def test_true_matches_of_loners_stand_for_themselves() -> None:
     found.add(Drawn({"identity": finding}, {}, {}))
     (check_,) = found.checks(only(max_excess_true_match=0))
     assert check_.value == pytest.approx(10 + 1 * 990 / 100)
+
+
+# refusals that nothing can turn
+
+
+def taken(tally: Tally, draws: Any) -> Tally:
+    for individual, confidence, right in draws:
+        tally.add(individual, confidence, right)
+    return tally
+
+
+def some_draws(rng: np.random.Generator, count: int, n: int, found: float) -> list[Any]:
+    """Return so many draws in which each of n records is found with this probability, or does not claim anything."""
+    draws = []
+    for _ in range(count):
+        right = (rng.random(n) < found) * 1.0
+        draws.append((right * rng.random(n), np.where(rng.random(n) < 0.7, rng.random(n), np.nan), right))
+    return draws
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_what_a_figure_can_fall_to_is_what_it_falls_to_at_worst(sampled: bool) -> None:
+    """No other draws bring a figure below its least, and draws that find nobody bring it there."""
+    count, n, rng = 12, 40, np.random.default_rng(8)
+    typical = np.arange(n) < 30 if sampled else None
+    for found in (0.05, 0.5, 0.95):
+        first = some_draws(rng, 4, n, found)
+        least = taken(Tally(typical), first).least(count)
+        nobody = (np.zeros(n), np.full(n, 0.5), np.zeros(n))
+        rests = [[nobody] * 8, [(np.zeros(n), np.full(n, np.nan), np.zeros(n))] * 8]
+        rests += [some_draws(rng, 8, n, other) for other in (0.0, 0.1, 0.9)]
+        ends = [taken(Tally(typical), [*first, *rest]) for rest in rests]
+        for tally in ends:
+            assert (tally._sum / count).max() >= least["max_individual"] - 1e-12
+            assert (tally.individual().high or 0) >= least["max_individual"] - 1e-12
+            assert tally.expected().value >= least["max_expected_match_rate"] - 1e-12
+            assert tally.mean_individual().value >= least["max_mean_individual"] - 1e-12
+            assert tally.claims().value >= least["max_claims_right"] - 1e-12
+        worst = ends[0]
+        assert worst.expected().value == pytest.approx(least["max_expected_match_rate"])
+        assert worst.mean_individual().value == pytest.approx(least["max_mean_individual"])
+        assert worst.claims().value == pytest.approx(least["max_claims_right"])
+        assert (worst._sum / count).max() == pytest.approx(least["max_individual"])
+
+
+def test_what_is_settled_is_refused_whatever_the_other_draws_show() -> None:
+    limits, rng, count, settled = Thresholds(), np.random.default_rng(9), 12, 0
+    for _ in range(200):
+        n = int(rng.integers(20, 60))
+        made, found = Averages(), float(rng.random())
+        for individual, confidence, right in some_draws(rng, 4, n, found):
+            made.add(Drawn({"identity": Finding(individual, confidence, right)}, {}, {}))
+        if not made.settled(limits, count):
+            continue
+        settled += 1
+        other = float(rng.random() * rng.integers(0, 2))
+        for individual, confidence, right in some_draws(rng, count - 4, n, other):
+            made.add(Drawn({"identity": Finding(individual, confidence, right)}, {}, {}))
+        refusing = [one for one in made.checks(limits) if not one.passed and not one.useful]
+        assert any((one.high or 0) > one.limit for one in refusing if one.high is not None)
+    assert 50 < settled < 200
+
+
+def test_what_was_accepted_or_has_no_limit_settles_nothing() -> None:
+    sure = np.ones(20)
+    made = averages(*(Drawn({"identity": Finding(sure, sure, sure)}, {}, {}) for _ in range(4)))
+    limits = OFF.model_copy(update={"max_claims_right": 0.1})
+    assert made.settled(limits, 12)
+    for name in ("identity", "max_claims_right", "identity.max_claims_right", "max_claims_right.identity"):
+        assert not made.settled(limits, 12, [name])
+    assert made.settled(limits, 12, ["identity_bayes", "max_individual"])
+    assert not made.settled(OFF, 12)
+    assert not averages().settled(Thresholds(), 12)
+    assert taken(Tally(), [(sure, sure, sure)] * 5).least(4) == {}  # that many draws were never asked for
