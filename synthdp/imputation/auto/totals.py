@@ -153,7 +153,7 @@ class Totals:
         counted = {feature.column for feature in self.features if feature.absent}
         n, paths = next(iter(values.values())).shape
         # feature by feature, record beside record, which is how they are weighed
-        found = np.empty((len(used), paths, n), dtype=np.float32)
+        found: Floats = np.empty((len(used), paths, n), dtype=np.float32)
         for start in range(0, n, AT_A_TIME):
             rows = slice(start, start + AT_A_TIME)
             own = {name: self.features[part].own(values[name][rows]) for name, part in names.items()}
