@@ -25,7 +25,7 @@ from synthdp.evaluation.risk.persons import repeated_id, tied
 from synthdp.parallel import one_blas_thread
 from synthdp.release.register import Earlier
 from synthdp.stages.assessing import EVALUATION
-from synthdp.stages.draws import LARGE, SHARPENED, Draws, count_of
+from synthdp.stages.draws import SHARPENED, Draws, count_of
 from synthdp.stages.judging import over_draws
 from synthdp.stages.planning import open_questions
 from synthdp.table.schema import Schema
@@ -34,10 +34,6 @@ from synthdp.table.schema import Schema
 MOST_DRAWN_IN_VAIN = 2000
 # records from which on copies of halves do not stand in memory beside the draws
 TOO_LARGE_TO_SHARE = 500_000
-SETTLED_EARLY = (
-    "Refused after {} of {} draws: a mean is so far above its limit that the others could not have brought it back. "
-    "Figures of other limits are less sharp for it."
-)
 NOT_DRAWN = "The copies were not judged: decide about the kept columns first. The figures below come from one draw."
 
 
@@ -135,20 +131,15 @@ def judge(
         # halves have a stream of their own, and one thread of them fills what the draws leave idle, if there is room
         roomy = len(plan.data) < TOO_LARGE_TO_SHARE
         halves = pool.submit(_memorised, draws, blank) if draws.jobs > 1 and roomy else None
-        asked_for = count or count_of(config, len(plan.data))
         found = over_draws(
             inquiry_of(config),
             draws,
             blank=replace(blank, holdout=holdout),
             earlier=[before for before in earlier if before.aligned],
-            count=asked_for,
+            count=count or count_of(config, len(plan.data)),
             looks=looks,
-            early=count is None and len(plan.data) >= LARGE,
-            accepted=accepted,
         )
         known += _memorised(draws, blank) if halves is None else halves.result()
-    if found.alone.draws < asked_for:
-        notes = (*notes, SETTLED_EARLY.format(found.alone.draws, asked_for))
     verdict = Verdict((*known, *found.alone.checks(limits)))
     if found.together.draws:
         laid = sum(before.aligned for before in earlier)

@@ -1,6 +1,6 @@
 """The draws of a mechanism, one after the other, before every intruder that a limit reads."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,8 +118,6 @@ def over_draws(
     earlier: Sequence[Earlier],
     count: int,
     looks: int = SHARPENED,
-    early: bool = False,
-    accepted: Collection[str] = (),
 ) -> Found:
     """Draw the mechanism ``count`` times and ask every question of every draw.
 
@@ -135,11 +133,6 @@ def over_draws(
         Releases of the same data that stand beside every draw as they were published.
     looks
         How many times ``count`` draws there are at most: 1 where nothing hangs on a verdict that is not sure.
-    early
-        Whether to stop after the draws that teach where a mean is over its limit already, even if no other draw found
-        anybody: the first look at ``count`` draws would refuse, and ask for no more.
-    accepted
-        The names of risks that were accepted, which end nothing.
 
     Notes
     -----
@@ -207,13 +200,7 @@ def over_draws(
                     draws.advance(batch[number][0] + 1, first + more)
             batch.clear()
 
-    if early and held < count:
-        draw(0, held)
-        if any(part.settled(inquiry.limits, count, accepted) for part in (found.alone, found.together)):
-            return found
-        draw(held, count - held)
-    else:
-        draw(0, count)
+    draw(0, count)
     level = LEVEL
     for stage in range(1, looks):
         if len(plan.data) >= TOO_LARGE_TO_SHARPEN or not unsure(_checks(found, inquiry, level)):

@@ -1,6 +1,6 @@
 """Everything the gate asks of a set of copies, and what the answers come to over the draws of a mechanism."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -218,19 +218,6 @@ class Averages:
                     yield check(name, "verbatim", None, limit)
             elif name in MEANS or name in own_limits():
                 yield from self._means(name, limit, level)
-
-    def settled(self, limits: Thresholds, count: int, accepted: Collection[str] = ()) -> bool:
-        """Return whether a risk will be above its limit after ``count`` draws, whatever the others show.
-
-        The mean is, and so is the end of its interval. A risk that was accepted, by any of its names, settles nothing.
-        """
-        return any(
-            least > limit
-            for attack, tally in self.tallies.items()
-            for name, least in tally.least(count).items()
-            if (limit := limits.limit(name)) is not None
-            and not {attack, name, f"{attack}.{name}", f"{name}.{attack}"} & set(accepted)
-        )
 
     def _means(self, name: str, limit: float, level: float) -> Iterator[Check]:
         readers = [one.name for one in reading(name)]

@@ -173,27 +173,6 @@ class Tally:
         half = float(stdtrit(draws - 1, (1 + level) / 2)) * spread
         return Bound(value, max(0.0, value - half), min(value + half, 1.0), chance)
 
-    def least(self, count: int) -> dict[str, float]:
-        """Return the least that each figure can come to after ``count`` draws, by limit, if no other finds anybody.
-
-        Probabilities and shares are not negative, a rate has at most one in n taken off, and a draw makes at most so
-        many of the surest claims. Persons, whose figures may be negative, have none.
-        """
-        if self.persons is not None or not 0 < self.draws <= count:
-            return {}
-        rest, n = count - self.draws, max(len(self._sum), 1)
-        right, size = np.asarray(self._claims or [(0.0, 0)], dtype=np.float64).sum(axis=0)
-        attacked = n if self.typical is None else int(self.typical.sum())
-        most = max(1, int(np.ceil(max(SUREST, FEWEST_CLAIMS / n) * attacked)))
-        # whoever is attacked once has no interval, and is not looked at beside others
-        often = self._sum[self._count > 1]
-        return {
-            "max_individual": float(often.max(initial=0.0)) / count,
-            "max_expected_match_rate": (sum(self._rates) - rest / n) / count,
-            "max_mean_individual": sum(self._means) / count,
-            "max_claims_right": float(right) / max(float(size) + rest * most, FEWEST_CLAIMS),
-        }
-
     def _interval(self, values: Sequence[float], level: float) -> Bound:
         return over_draws(values, chance=float(np.mean(self._chances)) if self._chances else None, level=level)
 

@@ -26,7 +26,7 @@ from synthdp.stages.assessing import assess_comparison
 from synthdp.stages.draws import EARLY_LEVEL, FEWEST_DRAWS, LARGE, Draws, count_of
 from synthdp.stages.gating import Judged, judge, judge_copies
 from synthdp.stages.intake import prepare
-from synthdp.stages.judging import EXTREMES, FEWEST, MOST, PAIRS, TEACHING, TYPICAL, choose, published_before
+from synthdp.stages.judging import EXTREMES, FEWEST, MOST, PAIRS, TYPICAL, choose, published_before
 from synthdp.stages.planning import notes_of, plan_of
 from synthdp.synthesis.making import make
 from synthdp.synthesis.plan import Plan, Release
@@ -138,29 +138,6 @@ def test_an_early_look_asks_for_a_wider_interval() -> None:
     for taken in (tally.individual, tally.expected, tally.claims, tally.mean_individual):
         assert taken(EARLY_LEVEL).value == taken().value
         assert (taken(EARLY_LEVEL).high or 0) >= (taken().high or 0)
-
-
-def test_large_files_that_nothing_can_save_are_refused_by_the_draws_that_teach(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = parse(settings(limits={"max_individual": 0.33, "max_expected_match_rate": 0.03, "draws": FEWEST_DRAWS}))
-    open_ = config.model_copy(update={"masks": {"age": config.masks["age"].model_copy(update={"sd": 0.01})}})
-    whole = judged(open_, people())
-    monkeypatch.setattr(gating, "LARGE", N)
-    told: list[tuple[int, int]] = []
-    early = judged(open_, people(), advance=lambda done, total: told.append((done, total)))
-    assert (whole.draws, early.draws) == (FEWEST_DRAWS, TEACHING)
-    assert whole.verdict.judgement == early.verdict.judgement == "refused"
-    assert f"Refused after {TEACHING} of {FEWEST_DRAWS} draws" in early.notes[-1]
-    assert not any("Refused after" in note for note in whole.notes)
-    # a risk that was accepted ends nothing, nor does a number of draws that was asked for
-    names = {one.name: "agreed" for one in early.verdict.checks if not one.passed}
-    assert judged(open_, people(), accepted=names).draws == FEWEST_DRAWS
-    assert judged(open_, people(), count=6).draws == 6
-
-
-def test_large_files_that_may_pass_are_drawn_as_often_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gating, "LARGE", N)
-    found = judged(parse(settings(limits={"max_individual": 0.9})), people())
-    assert (found.draws, found.verdict.judgement) == (FEWEST_DRAWS, "passed")
 
 
 def test_no_limit_no_draw() -> None:
