@@ -100,6 +100,8 @@ class AutoParameters:
         state = _State(np.repeat(self.codes, count, axis=1), {})
         values, log_weight = np.empty((len(self.branches), n, count)), np.zeros(n * count)
         for j, branch in enumerate(self.branches):
+            # before the first column a record's paths have nothing of their own
+            state.shared = j == 0
             absent = np.zeros(n * count, dtype=bool)
             if branch.absent is not None:
                 absent = self._value(branch.absent, state, _silent(branch.absent, n), count, rng=rng)[0] > 0
@@ -113,7 +115,7 @@ class AutoParameters:
     def _value(
         self, part: Linear | Levels, state: "_State", heard: "_Heard", count: int, *, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        leaves = part.tree.apply(state.codes)
+        leaves = part.tree.apply(self.codes).repeat(count) if state.shared else part.tree.apply(state.codes)
         record = np.repeat(np.arange(self.codes.shape[1]), count)
         shift = np.empty(0)
         if part.base is not None:
@@ -137,6 +139,7 @@ class _State:
 
     codes: Bins
     encoded: dict[str, Floats]
+    shared: bool = False
 
     def put(self, branch: Branch, encoding: Encoding, x: Floats) -> None:
         self.codes[branch.row] = branch.binning.bins(x)

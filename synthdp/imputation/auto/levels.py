@@ -14,18 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from synthdp.arrays import Codes, Floats
+from synthdp.arrays import Codes, Floats, compiled
 from synthdp.imputation.auto.numbers import dealt
 from synthdp.imputation.families.family import LOCATION_SD, proper
 from synthdp.imputation.families.sampling import find_mode
 from synthdp.imputation.families.unordered import MultinomialTarget
-from synthdp.imputation.trees import donors
-from synthdp.imputation.trees.donors import About, Donors
+from synthdp.imputation.trees.donors import Donors
 from synthdp.imputation.trees.tree import Tree
 from synthdp.masking.evidence import log_sum
 
 PRIOR_RECORDS = 1.0
 EXPECTED = 3.0
+# weights below are looked at by their logs
+TINY = 1e-200
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,14 +54,22 @@ class Levels:
     ) -> tuple[Floats, Floats]:
         """Draw a level for each path; ``heard`` is what W says of each level, by record, ``record`` whose it is."""
         if self.donors is not None:
-            quiet = np.zeros(len(heard))
-            about = About(quiet, quiet, np.ascontiguousarray(heard))
-            most = int(np.diff(self.donors.offsets).max())
-            together = leaves.reshape(len(heard), -1)
-            silent = np.zeros(together.shape)
-            chance = dealt(leaves, rng=rng).reshape(together.shape)
-            x, norm = donors.draw(together, self.donors, about, chance, silent, most)
-            return x.ravel(), norm.ravel()
+            norm = dealt(leaves, rng=rng)
+            x, top = np.empty(len(leaves)), heard.max(axis=1, initial=-np.inf)
+            top[~np.isfinite(top)] = 0.0
+            _pick(
+                leaves.reshape(len(heard), -1),
+                self.donors.offsets,
+                self.donors.value.astype(np.int64),
+                np.exp(self.donors.log_mass),
+                np.exp(heard - top[:, None]),
+                np.ascontiguousarray(heard),
+                top,
+                np.empty(int(np.diff(self.donors.offsets).max())),
+                x.reshape(len(heard), -1),
+                norm.reshape(len(heard), -1),
+            )
+            return x, norm
         log_p = log_shares(shift) + self.correction[leaves]
         log_p -= log_sum(log_p)[:, None]
         weighed = log_p + heard[record]
@@ -71,6 +80,49 @@ class Levels:
         passed = np.exp(possible).cumsum(axis=1)
         chance = dealt(leaves, rng=rng) * passed[:, -1]
         return (chance[:, None] >= passed[:, :-1]).sum(axis=1).astype(np.float64), norm
+
+
+@compiled
+def _pick(
+    leaves: Codes,
+    offsets: Codes,
+    value: Codes,
+    mass: Floats,
+    told: Floats,
+    heard: Floats,
+    top: Floats,
+    room: Floats,
+    x: Floats,
+    norm: Floats,
+) -> None:
+    """Draw a level of each path's leaf given W, and the log of how well the leaf explains W.
+
+    ``norm`` holds a uniform number for each path, and then the logs. As ``trees.donors.draw``, its twin, does it for
+    levels, but without an exponential for each level of a leaf: ``told`` has those of what W says, less each record's
+    largest (``top``). Only where they are all nothing are logs looked at.
+    """
+    n, paths = leaves.shape
+    for i in range(n):
+        highest, total = top[i], 0.0
+        for p in range(paths):
+            first, many = offsets[leaves[i, p]], offsets[leaves[i, p] + 1] - offsets[leaves[i, p]]
+            if p == 0 or leaves[i, p] != leaves[i, p - 1]:
+                highest, total = top[i], 0.0
+                for c in range(first, first + many):
+                    total += mass[c] * told[i, value[c]]
+                    room[c - first] = total
+                if total < TINY:
+                    highest, total = -np.inf, 0.0
+                    for c in range(first, first + many):
+                        highest = max(highest, heard[i, value[c]])
+                    for c in range(first, first + many):
+                        total += mass[c] * (np.exp(heard[i, value[c]] - highest) if highest > -np.inf else 1.0)
+                        room[c - first] = total
+            wanted, c = norm[i, p] * total, 0
+            while c < many - 1 and room[c] <= wanted:
+                c += 1
+            x[i, p] = value[first + c]
+            norm[i, p] = highest + np.log(total)
 
 
 def log_shares(eta: Floats) -> Floats:

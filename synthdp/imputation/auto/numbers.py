@@ -144,20 +144,22 @@ def _choose(
     ``x`` holds standard normal noise, and then the values. As ``trees.donors.draw``, its twin, does it for numbers, but
     with one exponential a donor and no logarithm.
     """
+    top, total = 0.0, 0.0
     for i in range(len(cells)):
         first, many = offsets[cells[i]], offsets[cells[i] + 1] - offsets[cells[i]]
         told, where = precision[i], center[i]
-        top = -np.inf
-        for c in range(many):
-            gap = where - value[first + c]
-            room[c] = -0.5 * told * gap * gap / (1.0 + told * variance[first + c])
-            top = max(top, room[c])
-        total = 0.0
-        for c in range(many):
-            if room[c] - top > NOTHING:
-                weight = np.float64(np.exp(np.float32(room[c] - top)))
-                total += mass[first + c] * weight / np.sqrt(1.0 + told * variance[first + c])
-            room[c] = total
+        # a record's paths stand side by side: what those of one cell are told is worked out once
+        if i == 0 or cells[i] != cells[i - 1] or told != precision[i - 1] or where != center[i - 1]:
+            top, total = -np.inf, 0.0
+            for c in range(many):
+                gap = where - value[first + c]
+                room[c] = -0.5 * told * gap * gap / (1.0 + told * variance[first + c])
+                top = max(top, room[c])
+            for c in range(many):
+                if room[c] - top > NOTHING:
+                    weight = np.float64(np.exp(np.float32(room[c] - top)))
+                    total += mass[first + c] * weight / np.sqrt(1.0 + told * variance[first + c])
+                room[c] = total
         norm[i] = top + np.log(total)
         low, high, wanted = 0, many - 1, chance[i] * total
         while low < high:

@@ -36,6 +36,8 @@ BINS = 8
 # records that standard errors are taken from, at most
 ENOUGH = 4_000
 
+# products of features that are added up in one go
+TOGETHER = 32
 # records whose features are worked out at a time
 AT_A_TIME = 2_048
 
@@ -149,18 +151,19 @@ class Totals:
         used = range(len(self.features) + len(self.crossed)) if used is None else used
         names = {self.features[part].column: part for feature in used for part in self._parts(feature)}
         counted = {feature.column for feature in self.features if feature.absent}
-        shape = next(iter(values.values())).shape
-        found = np.empty((*shape, len(used)), dtype=np.float32)
-        # a few records at a time, so that what is written is still at hand when the next feature is written beside it
-        for start in range(0, len(found), AT_A_TIME):
+        n, paths = next(iter(values.values())).shape
+        # feature by feature, record beside record, which is how they are weighed
+        found: Floats = np.empty((len(used), paths, n), dtype=np.float32)
+        for start in range(0, n, AT_A_TIME):
             rows = slice(start, start + AT_A_TIME)
             own = {name: self.features[part].own(values[name][rows]) for name, part in names.items()}
             gaps = {name: np.isnan(x) for name, x in own.items() if name not in counted and np.isnan(x).any()}
             single = {part: self._filled(part, own, gaps) for part in {p for f in used for p in self._parts(f)}}
             for place, feature in enumerate(used):
                 parts = self._parts(feature)
-                found[rows, :, place] = single[parts[0]] if len(parts) == 1 else single[parts[0]] * single[parts[1]]
-        return found
+                term = single[parts[0]] if len(parts) == 1 else single[parts[0]] * single[parts[1]]
+                found[place, :, rows] = term.T
+        return found.transpose(2, 1, 0)
 
     def _filled(self, feature: int, own: Mapping[str, Floats], gaps: Mapping[str, Booleans]) -> Floats:
         column = self.features[feature].column
@@ -174,9 +177,12 @@ class Totals:
     def records(self, rows: Codes, used: Sequence[int] | None = None) -> Floats:
         """Return the same of the file's records, one column each."""
         used = range(len(self.features) + len(self.crossed)) if used is None else used
-        found = self.original[rows]
-        terms = [found[:, list(self._parts(feature))].prod(axis=1) for feature in used]
-        return np.column_stack(terms) if terms else np.empty((len(rows), 0))
+        found = np.ascontiguousarray(self.original[rows].T)
+        terms = np.empty((len(used), len(rows)))
+        for place, feature in enumerate(used):
+            parts = self._parts(feature)
+            terms[place] = found[parts[0]] if len(parts) == 1 else found[parts[0]] * found[parts[1]]
+        return np.ascontiguousarray(terms.T)
 
     def _parts(self, feature: int) -> tuple[int, ...]:
         return (feature,) if feature < len(self.features) else self.crossed[feature - len(self.features)]
@@ -203,19 +209,27 @@ class Totals:
         kept, old = self.kept[rows], set(taken)
         some = slice(None, None, max(len(rows) // ENOUGH, 1))
         more = len(rows) / len(kept[some])
+        size, square = np.abs(kept[some]), kept[some] ** 2
+        asked = [
+            f for f in range(left.shape[1]) if (f < len(self.features) and self.features[f].low is not None) == bins
+        ]
+        # bins and products have totals with one kept column only: all of them in one go
+        alone = [f for f in asked if bins or f >= len(self.features)]
+        offs = left[:, alone].T @ kept
+        variances, moves = (left[some][:, alone] ** 2).T @ square, reach[some][:, alone].T @ size
+        place = {f: k for k, f in enumerate(alone)}
+        # a part of the file has a part of those who make up a total
+        least = max(EQUAL, SHARE * len(rows)) / (len(rows) / len(self.kept))
         found: list[tuple[float, Total]] = []
-        for f, residual in enumerate(left.T):
-            single = f < len(self.features)
-            if (single and self.features[f].low is not None) != bins:
-                continue
-            right = kept if single and not bins else kept[:, :1]
-            off = np.abs(right.T @ (residual[:, None] * kept))
-            variance = more * (right[some] ** 2).T @ (residual[some, None] ** 2 * kept[some] ** 2)
-            # a part of the file has a part of those who make up a total
-            least = max(EQUAL, SHARE * len(rows))
-            usable = (self.equal[f][: right.shape[1]] * (len(rows) / len(self.kept)) >= least) & (variance > 0)
-            movable = more * np.abs(right[some]).T @ (reach[some, f, None] * np.abs(kept[some]))
-            usable &= 2 * off <= movable
+        for f in asked:
+            if f in place:
+                one = slice(place[f], place[f] + 1)
+                off, variance, movable = np.abs(offs[one]), more * variances[one], more * moves[one]
+            else:
+                off = np.abs(kept.T @ (left[:, f, None] * kept))
+                variance = more * square.T @ (left[some, f, None] ** 2 * square)
+                movable = more * size.T @ (reach[some, f, None] * size)
+            usable = (self.equal[f][: len(off)] >= least) & (variance > 0) & (2 * off <= movable)
             z = np.where(usable, off / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
             found += [
                 (float(z[j, k]), (f, int(j), int(k)))
@@ -228,16 +242,16 @@ class Totals:
 
 def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -> tuple[Floats, ...]:
     """Return of how many equal records each total could be made up, feature by feature; 0 of one that is always 0."""
-    found: list[Floats] = []
     size, square = np.abs(kept), kept**2
-    for f in range(original.shape[1] + len(crossed)):
-        single = f < original.shape[1]
-        x = original[:, f] if single else original[:, crossed[f - original.shape[1]]].prod(axis=1)
-        first = slice(None) if single else slice(1)
-        squares = square[:, first].T @ (x[:, None] ** 2 * square)
-        sums = size[:, first].T @ (np.abs(x)[:, None] * size)
-        found.append(np.where(squares > 0, sums**2 / np.where(squares > 0, squares, 1.0), 0.0))
-    return tuple(found)
+    pairs = [(square.T @ (x[:, None] ** 2 * square), size.T @ (np.abs(x)[:, None] * size)) for x in original.T]
+    # products of two features have totals with one kept column only: many of them in one go
+    for start in range(0, len(crossed), TOGETHER):
+        left, right = np.asarray(crossed[start : start + TOGETHER]).T
+        x = np.abs(original[:, left] * original[:, right])
+        sums = x.T @ size
+        x *= x
+        pairs += [(a[None, :], b[None, :]) for a, b in zip(x.T @ square, sums, strict=True)]
+    return tuple(np.where(a > 0, b**2 / np.where(a > 0, a, 1.0), 0.0) for a, b in pairs)
 
 
 def _features(task: Task, name: str) -> list[Feature]:

@@ -29,6 +29,8 @@ CURVED = 8_000
 ALL, SOME = 1e-3, 0.02
 # how little the walk heeds what is off, per total, and after so many records, per total, it looks again what that is
 SLACK, AGAIN = 4.0, 1 / 16
+# records that the loops go through at a time
+AT_A_TIME = 512
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,11 +40,11 @@ class Weighing:
     Parameters
     ----------
     products
-        What each total multiplies its feature by: n × t.
+        What each total multiplies its feature by: t × n.
     first
         Where the totals of each feature begin, and the end of the last: totals are in the order of their features.
     drawn
-        The features of the paths: n × paths × features.
+        The features of the paths: features × paths × n.
     base
         The paths' log weights: n × paths.
     aim
@@ -66,13 +68,14 @@ class Weighing:
         """
         used = sorted({total[0] for total in chosen})
         first = np.asarray([sum(total[0] < f for total in chosen) for f in used] + [len(chosen)], dtype=np.int64)
-        products: Floats = np.empty((len(kept), len(chosen)), dtype=np.float32)
+        products: Floats = np.empty((len(chosen), len(kept)), dtype=np.float32)
         aim = np.zeros(len(chosen))
         _multiply(kept, seen, np.asarray(chosen, dtype=np.int64).reshape(-1, 3), products, aim)
         found = cls(
             products,
             first,
-            drawn if len(used) == drawn.shape[2] else np.ascontiguousarray(drawn[:, :, used]),
+            # features that are laid out one after the other, as paths are laid out by ``totals``, stay where they are
+            np.ascontiguousarray((drawn if len(used) == drawn.shape[2] else drawn[:, :, used]).transpose(2, 1, 0)),
             np.ascontiguousarray(base),
             aim,
             np.zeros(len(chosen)),
@@ -98,7 +101,7 @@ class Weighing:
     def spread(self, shares: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what is expected of every total, its variance, and the sum of its records' squared variances."""
         found = np.zeros((3, len(self.aim)))
-        _spread(self.products, self.first, self.drawn, shares, found, self._room(), self._room())
+        _spread(self.products, self.first, self.drawn, shares, found, self._room())
         return found[0], found[1], found[2]
 
     def solve(self, start: Floats) -> Floats:
@@ -167,10 +170,11 @@ class Weighing:
         usual = self.correlation(shares) + ALL * np.eye(len(tilt))
         inverse = np.linalg.inv(usual) / np.outer(scale, scale) if len(tilt) else usual
         found = np.zeros(len(shares), dtype=np.int64)
+        # one record after the other
         _walk(
-            self.products,
+            np.ascontiguousarray(self.products.T),
             self.first,
-            self.drawn,
+            np.ascontiguousarray(self.drawn.transpose(2, 1, 0)),
             shares,
             rng.permutation(len(shares)),
             rng.random(len(shares)),
@@ -186,13 +190,13 @@ class Weighing:
 
     def correlation(self, shares: Floats) -> Floats:
         """Return how the terms of one record's paths are correlated, from evenly spaced ones where there are many."""
-        rows = np.arange(0, len(shares), max(-(-len(shares) // CURVED), 1))
-        part, drawn = shares[rows].astype(np.float32), self.drawn[rows]
-        centred = drawn - np.einsum("nk,nkf->nf", part, drawn)[:, None, :]
-        centred *= np.sqrt(part)[:, :, None]
+        rows = slice(None, None, max(-(-len(shares) // CURVED), 1))
+        part, drawn = np.ascontiguousarray(shares[rows].T, dtype=np.float32), self.drawn[:, :, rows]
+        centred = drawn - np.einsum("kn,fkn->fn", part, drawn)[:, None, :]
+        centred *= np.sqrt(part)
         place = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
-        terms = (centred[:, :, place] * self.products[rows][:, None, :]).reshape(part.size, len(place))
-        found: Floats = (terms.T @ terms).astype(np.float64)
+        terms = (centred[place] * self.products[:, None, rows]).reshape(len(place), part.size)
+        found: Floats = (terms @ terms.T).astype(np.float64)
         scale = np.sqrt(np.diag(found))
         # a total that moves in none of the records looked at may still do so in others
         scale[scale == 0] = 1.0
@@ -201,7 +205,7 @@ class Weighing:
         return found
 
     def _room(self) -> Floats:
-        return np.zeros(len(self.first) - 1)
+        return np.zeros((2 + self.drawn.shape[1], AT_A_TIME))
 
 
 @compiled
@@ -210,7 +214,7 @@ def _multiply(kept: Floats, seen: Floats, chosen: Codes, products: Floats, aim: 
     for i in range(len(kept)):
         for t in range(len(chosen)):
             product = kept[i, chosen[t, 1]] * kept[i, chosen[t, 2]]
-            products[i, t] = product
+            products[t, i] = product
             aim[t] += seen[i, chosen[t, 0]] * product
 
 
@@ -218,62 +222,88 @@ def _multiply(kept: Floats, seen: Floats, chosen: Codes, products: Floats, aim: 
 def _weigh(
     products: Floats, first: Codes, drawn: Floats, shares: Floats, tilt: Floats, expected: Floats, room: Floats
 ) -> float:
-    """Turn log weights into shares, add up expected totals, and return the sum of the logs of what was divided by."""
-    n, paths, features = drawn.shape
-    norm = 0.0
-    for i in range(n):
+    """Turn log weights into shares, add up expected totals, and return the sum of the logs of what was divided by.
+
+    Some records at a time, the innermost loops over them: ``room`` has a row for a feature of each of them, and one for
+    each path.
+    """
+    features, paths, n = drawn.shape
+    pull, weight, norm = room[0], room[1:], 0.0
+    for start in range(0, n, AT_A_TIME):
+        many = min(AT_A_TIME, n - start)
+        for k in range(paths):
+            for i in range(many):
+                weight[k, i] = shares[start + i, k]
         for f in range(features):
-            pull = 0.0
+            for i in range(many):
+                pull[i] = 0.0
             for t in range(first[f], first[f + 1]):
-                pull += tilt[t] * products[i, t]
-            room[f] = pull
-        top = -np.inf
-        for k in range(paths):
-            weight = 0.0
-            for f in range(features):
-                weight += room[f] * drawn[i, k, f]
-            shares[i, k] += weight
-            top = max(top, shares[i, k])
-        total = 0.0
-        for k in range(paths):
-            shares[i, k] = np.exp(shares[i, k] - top)
-            total += shares[i, k]
-        norm += top + np.log(total)
+                times, of = products[t, start : start + many], tilt[t]
+                for i in range(many):
+                    pull[i] += of * times[i]
+            for k in range(paths):
+                path, mine = drawn[f, k, start : start + many], weight[k]
+                for i in range(many):
+                    mine[i] += pull[i] * path[i]
+        for i in range(many):
+            top = weight[0, i]
+            for k in range(1, paths):
+                top = max(top, weight[k, i])
+            total = 0.0
+            for k in range(paths):
+                weight[k, i] = np.exp(weight[k, i] - top)
+                total += weight[k, i]
+            norm += top + np.log(total)
+            for k in range(paths):
+                weight[k, i] /= total
+                shares[start + i, k] = weight[k, i]
         for f in range(features):
-            room[f] = 0.0
-        for k in range(paths):
-            share = shares[i, k] / total
-            shares[i, k] = share
-            for f in range(features):
-                room[f] += share * drawn[i, k, f]
-        for f in range(features):
+            for i in range(many):
+                pull[i] = 0.0
+            for k in range(paths):
+                path, mine = drawn[f, k, start : start + many], weight[k]
+                for i in range(many):
+                    pull[i] += mine[i] * path[i]
             for t in range(first[f], first[f + 1]):
-                expected[t] += room[f] * products[i, t]
+                times, found = products[t, start : start + many], 0.0
+                for i in range(many):
+                    found += pull[i] * times[i]
+                expected[t] += found
     return norm
 
 
 @summing
-def _spread(
-    products: Floats, first: Codes, drawn: Floats, shares: Floats, found: Floats, mean: Floats, square: Floats
-) -> None:
+def _spread(products: Floats, first: Codes, drawn: Floats, shares: Floats, found: Floats, room: Floats) -> None:
     """Add up, total by total, what is expected, the variance, and squared variances."""
-    n, paths, features = drawn.shape
-    for i in range(n):
-        for f in range(features):
-            mean[f] = 0.0
-            square[f] = 0.0
+    features, paths, n = drawn.shape
+    mean, square, weight = room[0], room[1], room[2:]
+    for start in range(0, n, AT_A_TIME):
+        many = min(AT_A_TIME, n - start)
         for k in range(paths):
-            for f in range(features):
-                mean[f] += shares[i, k] * drawn[i, k, f]
-        for k in range(paths):
-            for f in range(features):
-                square[f] += shares[i, k] * (drawn[i, k, f] - mean[f]) ** 2
+            for i in range(many):
+                weight[k, i] = shares[start + i, k]
         for f in range(features):
+            for i in range(many):
+                mean[i] = 0.0
+                square[i] = 0.0
+            for k in range(paths):
+                path, mine = drawn[f, k, start : start + many], weight[k]
+                for i in range(many):
+                    mean[i] += mine[i] * path[i]
+            for k in range(paths):
+                path, mine = drawn[f, k, start : start + many], weight[k]
+                for i in range(many):
+                    square[i] += mine[i] * (path[i] - mean[i]) ** 2
             for t in range(first[f], first[f + 1]):
-                own = square[f] * products[i, t] ** 2
-                found[0, t] += mean[f] * products[i, t]
-                found[1, t] += own
-                found[2, t] += own * own
+                times, expected, variance, squares = products[t, start : start + many], 0.0, 0.0, 0.0
+                for i in range(many):
+                    own = square[i] * times[i] ** 2
+                    expected += mean[i] * times[i]
+                    variance += own
+                    squares += own * own
+                found[0, t] += expected
+                found[1, t] += variance
+                found[2, t] += squares
 
 
 @summing

@@ -423,3 +423,73 @@ def test_numbers_are_drawn_as_the_twin_of_trees_draws_them(told):
     _choose(cells, mixtures.offsets, mixtures.value, variance, mass, center, precision, chance, room, x, norm)
     np.testing.assert_allclose(norm, norms[:, 0], atol=1e-6)
     np.testing.assert_allclose(x, values[:, 0], atol=1e-9)
+
+
+def test_levels_are_drawn_as_the_twin_of_trees_draws_them():
+    from synthdp.imputation.auto.levels import _pick
+    from synthdp.imputation.trees.donors import About
+    from synthdp.imputation.trees.donors import draw as twin
+
+    rng = np.random.default_rng(12)
+    n, paths, levels = 400, 5, 6
+    offsets = np.array([0, 4, 6, 9])
+    value = np.array([0.0, 1, 2, 4, 3, 5, 0, 3, 5])
+    mass = np.concatenate([rng.dirichlet(np.ones(k)) for k in (4, 2, 3)])
+    leaves = rng.integers(0, 3, (n, paths))
+    heard = 3 * rng.normal(size=(n, levels))
+    heard[:100, :3] = -np.inf  # some levels of a leaf are impossible
+    heard[:50] = -np.inf  # all are
+    heard[100:150, 3:] -= 2000  # and here they are nothing beside the others
+    chance = rng.random((n, paths))
+    quiet = np.zeros(n)
+    mixtures = Donors(offsets, value, np.zeros(9), np.log(mass))
+    x, norm = twin(leaves, mixtures, About(quiet, quiet, heard), chance, np.zeros((n, paths)), 4)
+    top = heard.max(axis=1)
+    top[~np.isfinite(top)] = 0.0
+    found, logs = np.empty((n, paths)), chance.copy()
+    _pick(
+        leaves,
+        offsets,
+        value.astype(np.int64),
+        mass,
+        np.exp(heard - top[:, None]),
+        heard,
+        top,
+        np.empty(4),
+        found,
+        logs,
+    )
+    np.testing.assert_array_equal(found, x)
+    np.testing.assert_allclose(logs, norm, rtol=1e-12, atol=1e-12)
+    assert np.isneginf(logs[:50]).all()
+
+
+def test_paths_of_one_cell_draw_as_if_each_were_alone():
+    from synthdp.imputation.auto.numbers import _choose
+
+    rng = np.random.default_rng(13)
+    n = 600
+    offsets = np.array([0, 3, 8])
+    value, variance, mass = rng.normal(size=8), rng.random(8) * 0.1, np.r_[np.full(3, 1 / 3), np.full(5, 0.2)]
+    # a record's paths hear the same, and stand in the same cell or not
+    cells = np.sort(rng.integers(0, 2, (n // 4, 4)), axis=1).ravel()
+    center, precision = np.repeat(rng.normal(size=n // 4), 4), np.repeat(rng.random(n // 4) * 4, 4)
+    chance, noise = rng.random(n), rng.normal(size=n)
+    found, norm = noise.copy(), np.empty(n)
+    _choose(cells, offsets, value, variance, mass, center, precision, chance, np.empty(5), found, norm)
+    for i in range(n):
+        one, log, here = noise[[i]].copy(), np.empty(1), slice(i, i + 1)
+        _choose(
+            cells[here],
+            offsets,
+            value,
+            variance,
+            mass,
+            center[here],
+            precision[here],
+            chance[here],
+            np.empty(5),
+            one,
+            log,
+        )
+        assert (one[0], log[0]) == (found[i], norm[i])
