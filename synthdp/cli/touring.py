@@ -21,6 +21,8 @@ from synthdp.tuning.study import tune
 DATA, CONFIG, SEARCH, RUN = "anes96.csv", "anes96.yaml", "tuned", "release"
 # trials: enough to find the border of the first shape, to refine it and to confirm it
 BUDGET = "5"
+# of the models that init may write the one that is drawn fastest
+METHOD = "regression"
 OPINION = "an opinion given in an interview, which nobody outside can look up"
 # what init asks about, and what whoever knows the survey answers
 ANSWERS = {
@@ -37,8 +39,8 @@ analyses:
   - {name: vote for Dole, model: logit, formula: "vote ~ age + educ + income + PID + np.log(popul + 0.1)"}
   - {name: party, model: ols, formula: "PID ~ age + educ + income + TVnews"}
 
-# The data are public, and everybody may run the demo again: nothing to record. Few draws, so that it takes a minute;
-# leave out `draws` and `tuning`, and write five copies, in earnest.
+# The data are public, and everybody may run the demo again: nothing to record. Few draws, so that it takes a minute:
+# in earnest leave out `draws` and `tuning`, and let init write its usual model and five copies.
 release: {recorded_in: none, draws: 12}
 tuning: {vary: [masks], confirm: 12}
 """
@@ -57,9 +59,9 @@ def tour(out: Path, *, jobs: int, progress: Progress) -> Outcome:
     write_atomic(data, io.encode(anes96(), format="csv"), mode=0o644)
     progress.tell(f"{DATA}: 944 American voters of 1996, most of them alone with their age, education and income.")
 
-    _step(progress, 1, "look at the file", f"synthdp init {DATA}")
+    _step(progress, 1, "look at the file", f"synthdp init {DATA} --method {METHOD}")
     with progress.stage("init"):
-        told = list(write_config(data, asked))
+        told = list(write_config(data, asked, METHOD))
     progress.tell(told[1])
     progress.tell(f"A person answers its DECIDE lines in {CONFIG}. May somebody outside know ...")
     for name, why in ANSWERS.items():
