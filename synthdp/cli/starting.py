@@ -60,7 +60,7 @@ def demo(*, out: Path, quick: bool = False, jobs: int = 1, progress: Progress | 
         from synthdp.cli.touring import tour
 
         with prepare_out(out, resume=False):
-            return tour(out, jobs=jobs, progress=progress)
+            return tour(out, init=write_config, seed=PUBLIC_SEED, jobs=jobs, progress=progress)
     config, frame = settings(quick=quick), anes96()
     table = io.encode(frame, format="csv")
     source = Source(prepare(frame, config), hashlib.sha256(table).hexdigest())

@@ -5,10 +5,10 @@ Every step is the command that a user would type; what a person decides in betwe
 """
 
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from synthdp import config, pipeline
-from synthdp.cli.starting import PUBLIC_SEED, write_config
 from synthdp.datasets import anes96
 from synthdp.errors import SynthdpError
 from synthdp.files import write_atomic
@@ -47,13 +47,19 @@ tuning: {vary: [masks], confirm: 12}
 COPIES = 3
 
 
-def tour(out: Path, *, jobs: int, progress: Progress) -> Outcome:
+def tour(
+    out: Path, *, init: Callable[[Path, Path, str], Iterable[str]], seed: int, jobs: int, progress: Progress
+) -> Outcome:
     """Go from the voters' file to a release: ``init``, a person's answers, ``tune``, ``run``.
 
     Parameters
     ----------
     out
         A folder that exists and is empty.
+    init
+        What writes a config for a file, and says what it saw.
+    seed
+        Of the search and of the run; the data are public, and so may the seed be.
     """
     data, asked, search = out / DATA, out / CONFIG, out / SEARCH
     write_atomic(data, io.encode(anes96(), format="csv"), mode=0o644)
@@ -61,7 +67,7 @@ def tour(out: Path, *, jobs: int, progress: Progress) -> Outcome:
 
     _step(progress, 1, "look at the file", f"synthdp init {DATA} --method {METHOD}")
     with progress.stage("init"):
-        told = list(write_config(data, asked, METHOD))
+        told = list(init(data, asked, METHOD))
     progress.tell(told[1])
     progress.tell(f"A person answers its DECIDE lines in {CONFIG}. May somebody outside know ...")
     for name, why in ANSWERS.items():
@@ -70,7 +76,7 @@ def tour(out: Path, *, jobs: int, progress: Progress) -> Outcome:
     write_atomic(asked, answered(asked.read_text(encoding="utf-8")).encode(), mode=0o644)
 
     _step(progress, 2, "find masks that hold", f"synthdp tune {CONFIG} --budget {BUDGET} --out {SEARCH}")
-    seeded = [f"seed={PUBLIC_SEED}"]
+    seeded = [f"seed={seed}"]
     tune(config.load(asked, seeded), budget=BUDGET, out=search, jobs=jobs, progress=progress)
 
     _step(progress, 3, "make, judge, publish", f"synthdp run {SEARCH}/{writing.TUNED} --out {RUN}")
