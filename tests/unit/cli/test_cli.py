@@ -26,7 +26,7 @@ from synthdp.table.schema import Variable
 
 ROOT = Path(__file__).parents[3]
 SECRET = "Zebulon"
-COMMANDS = ["demo", "init", "check", "run", "evaluate", "compare", "tune", "analyse", "dp", "verify", "sign", "schema"]
+COMMANDS = ["demo", "init", "check", "run", "evaluate", "tune", "analyse", "dp", "verify", "sign", "schema"]
 
 
 def judged(gate):
