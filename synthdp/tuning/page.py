@@ -118,7 +118,7 @@ def _trials(space: Space, trials: Sequence[Trial]) -> Table:
                 "yes" if trial.passed else "no",
             )
         )
-    head = ("Trial", "Stage", "Settings", "Strength", "Usefulness", "Largest risk, in limits", "Holds")
+    head = ("Trial", "Stage", "Settings", "Strength", "Usefulness", "Largest risk, in limits", "Passed")
     return Table(f"The {len(rows)} most useful of {len(trials)} trials", head, tuple(rows), "rllrrll")
 
 
