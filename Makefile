@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --doctest-modul
 .PHONY: help demo test test-fast notebooks docs lint format clean
 
 help:
-	@echo "make demo       the whole pipeline on the bundled data; prints the report's path"
+	@echo "make demo       the whole way on the bundled data (init, tune, run); prints where everything is"
 	@echo "make test       every test, the slow statistical ones too (what CI runs)"
 	@echo "make test-fast  the tests that take milliseconds"
 	@echo "make notebooks  runs the notebooks from top to bottom"

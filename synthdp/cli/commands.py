@@ -51,7 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Examples:
-  synthdp demo                          run everything on real survey data
+  synthdp demo                          the whole way on real survey data
   synthdp init survey.csv               look at the data, write a commented config
   synthdp check config.yaml             does the config fit the data?
   synthdp run config.yaml --out results
@@ -93,21 +93,28 @@ def _main(
     epilog="""\b
 Examples:
   synthdp demo
-  synthdp demo --quick --out tour"""
+  synthdp demo --out tour --jobs 2
+  synthdp demo --quick"""
 )
 def demo(
     out: Out = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer copies and measures: results in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the run of a ready config, small: seconds.")] = False,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Run everything on a bundled survey of voters."""
+    """Go the whole way on a bundled survey of voters: init, tune, run."""
     from synthdp.cli.starting import demo as show_demo
 
+    folder = _folder(out)
     with terminal.progress(quiet=quiet) as progress:
-        outcome = show_demo(out=_folder(out), quick=quick, jobs=jobs, progress=progress)
+        outcome = show_demo(out=folder, quick=quick, jobs=jobs, progress=progress)
     _conclude(outcome, quiet=quiet)
+    if not quick and not quiet:
+        from synthdp.cli.touring import left
+
+        for line in left(folder):
+            terminal.show(line)
 
 
 @command(

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from synthdp.dp.declarations import Budget
@@ -49,6 +48,8 @@ def laplace_normal_quantile(probability: float, sd: float, scale: float) -> floa
 
     The sum exceeds the larger of both laws' quantiles and stays under the sum of their quantiles at half the tail.
     """
+    from scipy.optimize import brentq
+
     if probability < 0.5:
         return -laplace_normal_quantile(1 - probability, sd, scale)
     if probability == 0.5 or sd == scale == 0:

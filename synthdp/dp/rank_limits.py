@@ -28,7 +28,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
 from synthdp.privacy.mechanisms import Adjacency, Sensitivity, Source
@@ -78,6 +77,8 @@ class Ranks:
         values, weights = self._sampling()
         other = self.probability * self.count_scale
         reach = 40 * (self.scale + other) + 1
+
+        from scipy.optimize import brentq
 
         def off(at: float) -> float:
             return float(weights @ laplaces_above(at - values, self.scale, other)) - tail

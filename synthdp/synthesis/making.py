@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.spatial import cKDTree
 
 from synthdp.errors import Unfinished
 from synthdp.parallel import Advance
@@ -113,6 +112,8 @@ class _Givers:
     """The nearest other record of each record on the original keys; the next nearest each time it is asked again."""
 
     def __init__(self, data: Microdata) -> None:
+        from scipy.spatial import cKDTree
+
         self._points = _points(data)
         self._tree = cKDTree(self._points)
         self._asked = np.zeros(len(data), dtype=np.int64)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 HEIGHT, HEADING = 430, 56
 # how many times over its limit a risk may be to be told apart from others
 FURTHEST = 8.0
+# plotly would write the digits of .4 and 4 alike
+MULTIPLES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8)
+TICKS = {"tickvals": list(MULTIPLES), "ticktext": [f"{one:g}" for one in MULTIPLES]}
 STAGES = {
     "explore": ("tried", plots.GREY, "circle-open"),
     "refine": ("tried with every limit", plots.BLUE, "circle"),
@@ -60,7 +63,9 @@ def front(tuned: Searched) -> Figure:
         data.append(_marks(tuned, mine, name, style))
     style = {"color": plots.ORANGE, "size": 15, "symbol": "star", "line": {"width": 1, "color": plots.INK}}
     data.append(_marks(tuned, [tuned.chosen], "chosen", style))
-    layout = plots.layout(HEIGHT, x={"title": {"text": "largest risk, as a multiple of its limit"}, "type": "log"})
+    layout = plots.layout(
+        HEIGHT, x={"title": {"text": "largest risk, as a multiple of its limit"}, "type": "log", **TICKS}
+    )
     layout["yaxis"] = layout["yaxis"] | {"title": {"text": f"usefulness ({tuned.space.config.tuning.goal})"}}
     layout["shapes"] = [_upright(1.0)]
     layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.22}}

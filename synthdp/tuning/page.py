@@ -12,6 +12,7 @@ from synthdp.evaluation.blocks import DASH, Table, number
 from synthdp.evaluation.gate import LIMITS
 from synthdp.report.page import Sheet
 from synthdp.report.plots import Figure, plotly_js
+from synthdp.report.words import attack_title
 from synthdp.tuning import drawing
 from synthdp.tuning.result import Tuned
 from synthdp.tuning.space import Space, told
@@ -84,7 +85,7 @@ def _answer(tuned: Tuned) -> Table:
             _figure(name, one.value),
             _figure(name, one.deciding),
             _figure(name, one.limit),
-            one.attack,
+            attack_title(one.attack),
         )
         for name, one in tuned.chosen.worst().items()
     ]
@@ -109,15 +110,15 @@ def _trials(space: Space, trials: Sequence[Trial]) -> Table:
         rows.append(
             (
                 str(place),
-                trial.stage,
+                drawing.STAGES[trial.stage][0],
                 told(space, trial.shape) if not trial.problem else trial.problem,
                 number(2 ** (trial.rung / 4)),
                 number(trial.use) if math.isfinite(trial.use) else DASH,
-                DASH if worst is None else f"{ratio_of(worst):.2f} ({worst.name})",
+                DASH if worst is None else f"{ratio_of(worst):.2f} ({LIMITS[worst.name].brief})",
                 "yes" if trial.passed else "no",
             )
         )
-    head = ("Trial", "Stage", "Shape", "Factor", "Usefulness", "Largest risk, in limits", "Passed")
+    head = ("Trial", "Stage", "Settings", "Strength", "Usefulness", "Largest risk, in limits", "Passed")
     return Table(f"The {len(rows)} most useful of {len(trials)} trials", head, tuple(rows), "rllrrll")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from synthdp.comparing.fingerprints import of_frame
 from synthdp.config import Config
 from synthdp.errors import GateRefused, InputError
+from synthdp.evaluation.gate import LIMITS
 from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.files import prepare_out
 from synthdp.progress import Progress, Silent
@@ -310,15 +311,16 @@ class Search:
         """Return what a person should know before signing."""
         space, trial = self.space, found.trial
         assert trial is not None
+        candidates = float(f"{space.size():.3g}")
         said = [
             f"These settings were chosen by looking at the data: {len(self.lab.trials)} trials, at most "
-            f"{space.bits:.1f} bits of what the choice itself can tell (log2 of {space.size():.3g} candidates). Formal "
+            f"{space.bits:.1f} bits of what the choice itself can tell (log2 of {candidates:,.0f} candidates). Formal "
             "bounds on the mask channel are withdrawn.",
             f"Confirmed on {trial.draws} fresh draws: every limit is expected to hold in at least "
             f"{space.config.tuning.holds:.0%} of judgements on draws of their own.",
         ]
         if found.steps:
-            names = sorted({name for step in found.steps for name in step})
+            names = sorted({LIMITS[name].brief for step in found.steps for name in step if name in LIMITS})
             times = "once" if len(found.steps) == 1 else f"{len(found.steps)} times"
             said.append(
                 f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger {times}."

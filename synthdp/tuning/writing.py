@@ -1,5 +1,6 @@
 """What a search leaves in its folder: tuned.yaml, which runs as it is, every trial, and one page to read."""
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,11 +14,14 @@ from synthdp.config import Config
 from synthdp.config.settings import AnyMask
 from synthdp.evaluation.gate import LIMITS
 from synthdp.files import write_atomic
+from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.gaussian import Gaussian
 from synthdp.stages.kept_advice import as_text, given_settings
 from synthdp.tuning.page import render, render_refused
 from synthdp.tuning.rays import factor_of
 from synthdp.tuning.result import Tuned, table_of
 from synthdp.tuning.space import Space
+from synthdp.tuning.strengths import Masked
 from synthdp.tuning.trials import Trial
 
 TUNED: str = "tuned.yaml"
@@ -83,12 +87,13 @@ def _mask_lines(tuned: Tuned, config: Config) -> Iterator[str]:
             f"{limit.deciding:.3g} of {limit.limit:g} by {limit.attack}). Expected usefulness {chosen.use:.3f}."
         )
     common = factor_of(chosen.rung)
-    relative = dict(zip((one.name for one in tuned.space.columns), chosen.shape.relative, strict=True))
+    relative = {one.name: (one, step) for one, step in zip(tuned.space.columns, chosen.shape.relative, strict=True)}
     if config.masks:
         yield "masks:"
     for name, mask in config.masks.items():
         if name in relative:
-            yield f"  # {_why(common, relative[name], graded=getattr(mask, 'graded', None) is not None)}"
+            one, step = relative[name]
+            yield f"  # {_why(one, mask, common, step)}"
         yield f"  {_inline(name)}: {_inline(_with_method(mask))}"
     if config.masks_by_group:
         yield "# records with few like them on the keys are hidden more"
@@ -98,14 +103,35 @@ def _mask_lines(tuned: Tuned, config: Config) -> Iterator[str]:
         yield from (f"    {_inline(name)}: {_inline(_with_method(mask))}" for name, mask in masks.items())
 
 
-def _why(common: float, step: int, *, graded: bool) -> str:
-    strength = common * 2 ** (step / 2)
-    said = f"noise of {strength:.2g} times the column's own spread"
-    if step:
-        said += (
-            f", {2 ** (abs(step) / 2):.2g} times {'stronger' if step > 0 else 'weaker'} than the common {common:.2g}"
-        )
-    return said + (" for people with few like them, less for others" if graded else "")
+def _why(one: Masked, mask: AnyMask, common: float, step: int) -> str:
+    """Return in words what the figure of a mask means, and how strong it is beside the others.
+
+    Examples
+    --------
+    >>> _why(Masked("age", 0, True, 1.0, Gaussian(sd=1)), Gaussian(sd=0.71), 1.41, -2)
+    "noise of 0.71 times the column's own spread; 2 times weaker than the common strength of 1.4"
+    """
+    if not step:
+        return _meaning(one, mask)
+    times = f"{2 ** (abs(step) / 2):.2g} times {'stronger' if step > 0 else 'weaker'}"
+    return f"{_meaning(one, mask)}; {times} than the common strength of {common:.2g}"
+
+
+def _meaning(one: Masked, mask: AnyMask) -> str:
+    """Return what is true of a mask of this kind: noise has a spread, alpha is a signal, keep a probability."""
+    if isinstance(mask, Gaussian) and mask.sd is not None:
+        noise = mask.sd / math.sqrt(mask.copies)
+        if mask.graded is None:
+            return f"noise of {noise:.2g} times the column's own spread"
+        noise *= math.sqrt(mask.graded / mask.fewest)
+        return f"noise of {noise:.2g} times the column's own spread for people with few like them, less for others"
+    if isinstance(mask, ShiftedNormal) and mask.alpha > 0:
+        noise = 1 / (mask.alpha * one.spread)
+        return f"noise of sd 1 on levels {mask.alpha:.2g} apart: {noise:.2g} times the column's own spread"
+    if isinstance(mask, Transition) and mask.keep is not None:
+        other = "the other" if one.levels == 2 else f"one of the other {one.levels - 1} by chance"
+        return f"says the true level with probability {mask.keep:.2g}, else {other}"
+    return mask.describe()
 
 
 def _with_method(settings: AnyMask | Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.spatial import KDTree
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
@@ -226,6 +225,8 @@ def replaced_values(original: pd.DataFrame, schema: Schema, pairs: Sequence[Besi
 
 def stand_ins(x: Floats, *, rng: np.random.Generator, rows: Codes | None = None, most: int = NEIGHBOURS) -> Codes:
     """Return for each of some records others whose values are nearest, ties in random order; shape (r, at most 10)."""
+    from scipy.spatial import KDTree
+
     wanted = min(most, len(x) - 1)
     jittered = x + rng.uniform(-1e-9, 1e-9, size=x.shape)
     asked = jittered if rows is None else jittered[rows]

@@ -15,7 +15,6 @@ Pratt (1981), Journal of the American Statistical Association 76(373) (concavity
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.special import ndtri
 
 from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks
@@ -134,6 +133,8 @@ class OrderedTarget:
 
     def curvature(self, theta: Floats) -> Floats:
         """Return minus the second derivatives. Cost O(n·d²)."""
+        from scipy import sparse
+
         slopes, cutpoints = self.split(theta)
         link, levels = self.family.link, self.family.levels
         lower, upper = self._bounds(cutpoints, self.x @ slopes)

@@ -39,7 +39,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from synthdp.errors import InputError
@@ -55,6 +54,8 @@ def epsilon_of_rho(rho: float, delta: float, *, xi: float = 0.0, method: Convers
     simple = xi + rho + 2 * math.sqrt(rho * -math.log(delta))
     if method == "simple":
         return simple
+
+    from scipy.optimize import minimize_scalar
 
     def epsilon(log_order: float) -> float:
         order = 1 + math.exp(log_order)

@@ -1,12 +1,16 @@
 """The first thing anyone sees: it runs, passes its gate, and leaves what is needed to play with it."""
 
+from pathlib import Path
+
 import pytest
 
 from synthdp import datasets, release
-from synthdp.cli.starting import PUBLIC_SEED, QUICK_COPIES, demo, settings
+from synthdp.cli import touring
+from synthdp.cli.starting import PUBLIC_SEED, QUICK_COPIES, demo, settings, write_config
 from synthdp.config import load
-from synthdp.errors import InputError
-from synthdp.pipeline import check
+from synthdp.errors import InputError, SynthdpError
+from synthdp.pipeline import check, run
+from synthdp.progress import Silent
 from synthdp.seeding import SMALLEST_SECRET_SEED
 from synthdp.table import io
 
@@ -46,13 +50,18 @@ def test_a_full_folder_is_refused(quick):
 
 def test_the_settings_differ_by_speed_only():
     assert settings(quick=True).synthesis.copies == QUICK_COPIES < settings().synthesis.copies
+    assert settings(quick=True).variables == settings().variables
+    assert settings(quick=True).analyses == settings().analyses
     assert settings(quick=True).masks == settings().masks
     assert settings().seed == PUBLIC_SEED >= SMALLEST_SECRET_SEED
     assert str(PUBLIC_SEED) not in repr(settings())
 
 
-def test_the_whole_demo_passes_its_gate(tmp_path):
-    outcome = demo(out=tmp_path / "out")
+def test_the_config_that_is_ready_passes_its_gate(tmp_path):
+    (tmp_path / "anes96.csv").write_bytes(io.encode(datasets.anes96(), format="csv"))
+    config = settings()
+    data = config.data.model_copy(update={"path": tmp_path / "anes96.csv"})
+    outcome = run(config.model_copy(update={"data": data}), out=tmp_path / "out")
     assert outcome.passed
     assert outcome.public == tmp_path / "out" / "public"
     assert outcome.report.exists()
@@ -60,10 +69,79 @@ def test_the_whole_demo_passes_its_gate(tmp_path):
     assert len(release.read_public(tmp_path / "out").copies) == settings().synthesis.copies
     columns = release.read_public(tmp_path / "out").copies[0].columns
     assert "logpopul" not in columns
+    useful_and_safe(outcome)
+
+
+def useful_and_safe(outcome):
     before, after = (outcome.metrics["risk"][name]["expected_match"] for name in ("original", "identity"))
     assert after < before / 5
     for analysis in outcome.metrics["utility"]["analyses"]:
         assert analysis["mean_ci_overlap"] > 0.5
     labels = [label for label, _ in outcome.summary]
     assert "vote for Dole: confidence intervals agree" in labels
-    assert outcome.summary[-1] == ("release gate", "passed")
+    assert ("release gate", "passed") in outcome.summary
+
+
+class Heard(Silent):
+    """A listener that remembers what it was told."""
+
+    def __init__(self):
+        self.said = []
+
+    def tell(self, sentence):
+        self.said.append(sentence)
+
+
+@pytest.mark.slow
+def test_the_whole_way_ends_with_a_release_whose_settings_can_be_run(tmp_path):
+    out, heard = tmp_path / "tour", Heard()
+    outcome = demo(out=out, progress=heard)
+    assert outcome.passed
+    assert sorted(path.name for path in out.iterdir()) == [
+        "anes96.csv",
+        "anes96.yaml",
+        "confidential",
+        "public",
+        "tuned",
+    ]
+    assert outcome.report == out / "confidential" / "report.html"
+    assert outcome.public == out / "public"
+    assert all(path.exists() for path in (outcome.report, outcome.report.with_name("dossier.html")))
+    assert release.verify(out) == []
+    assert len(list((out / "public").glob("synthetic_*.csv"))) == touring.COPIES >= 2
+    useful_and_safe(outcome)
+    assert outcome.metrics.gate["tuned"]["kept"]
+    typed = [sentence.split("$ ")[1] for sentence in heard.said if "$ " in sentence]
+    assert [line.split()[1] for line in typed] == ["init", "tune", "run"]
+    assert all("synthdp run" in line or Path(line.split(": ")[1]).is_file() for line in touring.left(out))
+    # what is left can be run as it is, and says where its data are from its own folder
+    tuned = out / "tuned" / "tuned.yaml"
+    assert "path: ../anes96.csv" in tuned.read_text()
+    assert str(tmp_path) not in tuned.read_text()
+    assert str(PUBLIC_SEED) not in tuned.read_text()
+    again = run(load(tuned, [f"seed={PUBLIC_SEED}"]), out=tmp_path / "again")
+    assert again.passed
+    copies = [(folder / "public" / "synthetic_01.csv").read_bytes() for folder in (out, tmp_path / "again")]
+    assert copies[0] == copies[1]
+
+
+def test_every_question_of_init_is_answered(tmp_path):
+    data, asked = tmp_path / touring.DATA, tmp_path / touring.CONFIG
+    data.write_bytes(io.encode(datasets.anes96(), format="csv"))
+    list(write_config(data, asked, touring.METHOD))
+    before = asked.read_text()
+    asked.write_text(touring.answered(before))
+    config = load(asked)
+    assert all(config.variables[name].key is False for name in touring.ANSWERS)
+    assert not any("Decide" in message for message in check(config).messages)
+    assert config.synthesis.copies == touring.COPIES
+    assert [analysis.name for analysis in config.analyses] == ["vote for Dole", "party"]
+    with pytest.raises(SynthdpError, match="init asks something that the demo has no answer to"):
+        touring.answered(before.replace("PID: {", "other: {"))
+
+
+def test_a_full_folder_is_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="the folder is not empty"):
+        demo(out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -25,7 +25,7 @@ from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, space_of
 from synthdp.tuning.strengths import Masked
 from synthdp.tuning.trials import Laboratory, Trial, ratio_of
-from synthdp.tuning.writing import settings_text, write_refused
+from synthdp.tuning.writing import _why, settings_text, write_refused
 
 BARE = {"data": {"path": "in memory"}}
 
@@ -400,3 +400,58 @@ def test_a_file_that_is_tuned_for_in_python_is_named(tmp_path: Path, monkeypatch
     synthdp.tune(str(tmp_path / "people.csv"), blocks)
     synthdp.tune(people(), blocks)
     assert [str(config.data.path) for config in asked] == [str(tmp_path / "people.csv"), "in memory"]
+
+
+@pytest.mark.parametrize(
+    ("given", "levels", "spread", "graded", "said"),
+    [
+        (Gaussian(sd=1), 0, 1.0, False, "noise of 0.5 times the column's own spread"),
+        (
+            Gaussian(sd=1),
+            0,
+            1.0,
+            True,
+            "noise of 0.5 times the column's own spread for people with few like them, less for others",
+        ),
+        # alpha 4 on levels with a spread of 0.5: the noise has sd 1 where the signal has sd 2
+        (
+            ShiftedNormal(alpha=1),
+            2,
+            0.5,
+            False,
+            "noise of sd 1 on levels 4 apart: 0.5 times the column's own spread",
+        ),
+        (
+            Transition(keep=0.6),
+            4,
+            1.0,
+            False,
+            "says the true level with probability 0.92, else one of the other 3 by chance",
+        ),
+        (Transition(keep=0.6), 2, 0.5, False, "says the true level with probability 0.95, else the other"),
+        (Gaussian(scale=3), 0, 1.0, False, "noise of 0.5 times the column's own spread"),
+    ],
+)
+def test_the_reason_beside_a_mask_says_what_its_figure_means(given, levels, spread, graded, said) -> None:
+    one = Masked("x", levels, True, spread, given)
+    assert _why(one, one.of(0.5, graded=graded), 0.5, 0) == said
+    weaker = _why(one, one.of(0.5, graded=graded), 1.0, -2)
+    assert weaker == f"{said}; 2 times weaker than the common strength of 1"
+    assert _why(one, one.of(0.5, graded=graded), 0.25, 2).endswith(
+        "; 2 times stronger than the common strength of 0.25"
+    )
+
+
+def test_the_reason_is_true_of_what_a_mask_does() -> None:
+    rng = np.random.default_rng(5)
+    place = rng.integers(0, 4, size=200_000)
+    spread = float(place.std())
+    one = Masked("x", 4, True, spread, ShiftedNormal(alpha=1))
+    made = one.of(0.5)
+    noise = rng.standard_normal(len(place)) / made.alpha  # W / alpha is the position plus this
+    assert f": {noise.std() / spread:.1g} times the column's own spread" in _why(one, made, 0.5, 0)
+    other = Masked("x", 4, True, spread, Transition(keep=0.6))
+    kept = other.of(0.5)
+    drawn = np.where(rng.random(len(place)) < kept.keep, place, (place + rng.integers(1, 4, len(place))) % 4)
+    assert (drawn == place).mean() == pytest.approx(kept.keep, abs=4 * math.sqrt(0.25 / len(place)))
+    assert f"probability {kept.keep:.2g}, else one of the other 3" in _why(other, kept, 0.5, 0)
