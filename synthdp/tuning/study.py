@@ -22,7 +22,7 @@ from synthdp.stages.planning import open_questions, plan_of
 from synthdp.table import io
 from synthdp.tuning import blame, writing
 from synthdp.tuning.asking import Budget, check_askable
-from synthdp.tuning.confirming import Confirmed, confirm, level_for
+from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
 from synthdp.tuning.goals import Goal
 from synthdp.tuning.journal import NAME, Journal
 from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
@@ -297,8 +297,10 @@ class Search:
                 "confirm", best.shape, rung, draws=tuning.confirm * times, looks=looks, place=place[0]
             )
 
-        high = self.rungs[1]
-        return confirm(look, best.rung, holds=tuning.holds, more=lambda: self.left(1.0), highest=high)
+        high, final = self.rungs[1], count_of(self.space.config, len(self.lab.data)) * self._looks()
+        refined = [one for one in self.lab.trials if one.stage == "refine" and one.shape == best.shape]
+        first = min(begin(refined, best.rung, holds=tuning.holds, final=final), high)
+        return confirm(look, first, holds=tuning.holds, final=final, more=lambda: self.left(1.0), highest=high)
 
     def picture(self, chosen: Trial) -> None:
         """Make the trials that only the pictures need: strengths for few copies and many, and one column at a time."""

@@ -18,7 +18,7 @@ from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.stages.intake import prepare
 from synthdp.tuning.asking import Budget, check_askable, limited
-from synthdp.tuning.confirming import beyond, confirm, level_for, reach
+from synthdp.tuning.confirming import begin, beyond, confirm, level_for, reach
 from synthdp.tuning.journal import Journal
 from synthdp.tuning.result import Tuned
 from synthdp.tuning.shapes import Tried, propose
@@ -340,6 +340,27 @@ def test_what_reaches_the_limit_in_five_of_a_hundred_judgements() -> None:
     assert reach(replace(check(), high=None), draws, holds) == 0.1
 
 
+def test_what_reaches_the_limit_where_a_judgement_in_doubt_has_more_draws() -> None:
+    rng, draws, final, holds = np.random.default_rng(4), 20, 60, 0.95
+    inside = []
+    for _ in range(4000):
+        first, second = rng.normal(0.0, 1.0, draws), rng.normal(0.0, 1.0, final)
+        ends = [x.mean() + t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x)) for x in (first, second)]
+        now = Check("max_individual", "a", first.mean(), 9.0, True, low=-9.0, high=ends[0])
+        far, narrow = reach(now, draws, holds, final=final), reach(now, draws, holds)
+        inside.append(ends[1] <= far)
+        assert far < narrow
+    assert 0.92 < np.mean(inside) < 0.97
+
+
+def test_a_mean_over_all_records_rests_on_a_few_draws_whatever_their_number() -> None:
+    gain = Check("max_attribute_gain", "attribute", 0.05, 0.1, True, low=0.03, high=0.07)
+    error = 0.02 / t.ppf(0.975, 4)
+    expected = 0.07 + norm.ppf(0.95) * math.sqrt(2) * error
+    assert reach(gain, 20, 0.95, final=60) == pytest.approx(expected)
+    assert reach(gain, 60, 0.95) == pytest.approx(expected)
+
+
 def test_the_level_of_few_draws_ends_where_many_would_with_their_margin() -> None:
     level = level_for(12, 0.95, final=60)
     quantile = t.ppf((1 + level) / 2, 11) / math.sqrt(12)
@@ -361,7 +382,7 @@ def test_a_confirmation_that_fails_goes_to_the_next_safer_rung() -> None:
         high = {0: 0.5, 1: 0.40, 2: 0.31}.get(rung, 0.15)
         return trial(check(value=high - 0.05, high=high), rung=rung)
 
-    found = confirm(look, 1, holds=0.95, more=lambda: True)
+    found = confirm(look, 1, holds=0.95, final=60, more=lambda: True)
     assert found.trial is not None
     assert found.trial.rung == 3
     assert found.steps == (("max_individual",), ("max_individual",))
@@ -369,8 +390,28 @@ def test_a_confirmation_that_fails_goes_to_the_next_safer_rung() -> None:
     assert asked == [(1, 1), (2, 1), (2, 3), (3, 1)]
 
 
+def test_a_confirmation_with_all_its_draws_is_not_repeated() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def look(rung: int, times: int) -> Trial:
+        asked.append((rung, times))
+        return trial(check(value=0.26, high=0.31 if rung else 0.27), rung=rung, draws=60)
+
+    found = confirm(look, 1, holds=0.95, final=60, more=lambda: len(asked) < 5)
+    assert found.trial is None
+    assert {times for _, times in asked} == {1}
+
+
+def test_a_confirmation_begins_where_more_than_luck_may_be_expected() -> None:
+    narrow, safe = check(value=0.28, high=0.32), check(value=0.1, high=0.12)
+    refined = [trial(safe, rung=3), trial(narrow, rung=1), trial(narrow, rung=2)]
+    assert begin(refined, 1, holds=0.95, final=60) == 3
+    assert begin(refined[1:], 1, holds=0.95, final=60) == 3
+    assert begin([], 1, holds=0.95, final=60) == 1
+
+
 def test_where_nothing_holds_there_is_no_answer() -> None:
-    found = confirm(lambda rung, times: trial(check(high=0.9), rung=rung), 15, holds=0.95, more=lambda: True)
+    found = confirm(lambda rung, times: trial(check(high=0.9), rung=rung), 15, holds=0.95, final=60, more=lambda: True)
     assert found.trial is None
     asked: list[int] = []
 
@@ -378,7 +419,7 @@ def test_where_nothing_holds_there_is_no_answer() -> None:
         asked.append(rung)
         return trial(check(high=0.35), rung=rung)
 
-    assert confirm(never, -18, holds=0.95, more=lambda: False).trial is None
+    assert confirm(never, -18, holds=0.95, final=60, more=lambda: False).trial is None
     assert len(asked) == 4
 
 
