@@ -20,7 +20,10 @@ from synthdp.face.arguments import (
     config_of,
     copies_of,
     design_of,
+    folder_of,
     jobs_of,
+    limits_of,
+    names_of,
     path_of,
     say_if_ignored,
     seed_of,
@@ -62,9 +65,7 @@ def read(path: str | PathLike[str], dialect: io.Dialect | None = None, *, drop: 
             "dialect: must be a synthdp.table.io.Dialect, such as Dialect(separator=';'), found "
             f"{type(dialect).__name__}."
         )
-    if isinstance(drop, str):
-        raise InputError(f"drop: must be a list of columns, found text; write [{drop!r}].")
-    return io.read(path_of(path, "path"), dialect or io.Dialect(), drop=drop)
+    return io.read(path_of(path, "path"), dialect or io.Dialect(), drop=names_of(drop, "drop"))
 
 
 def synthesize(frame: Table, settings: Settings, *, seed: int | None = None, jobs: int = 1) -> Release:
@@ -282,7 +283,7 @@ def compare(
     seeds: int | Sequence[int] = 5,
     measures: Any = (),
     analyses: Mapping[str, Callable[[pd.DataFrame], Any]] | None = None,
-    holdout: pd.DataFrame | None = None,
+    holdout: Table | None = None,
     truth: Mapping[str, Any] | None = None,
     n: int | None = None,
     jobs: int = 1,
@@ -309,7 +310,7 @@ def compare(
     analyses
         Functions from a table to a fitted model, or to estimates and their covariance, by name.
     holdout
-        Records like the table's that no method saw: the yardstick of what members lose.
+        Records, or their file, like the table's that no method saw: the yardstick of what members lose.
     truth
         For a simulator, term → value, or analysis → term → value; designs of ``synthdp.datasets`` bring their own.
     n
@@ -333,15 +334,15 @@ def compare(
     >>> studied
     MethodMap(2 methods x 2 seeds, 16 lines)
     """
-    folder, config = None if out is None else Path(out), config_of(settings if settings is not None else {})
+    folder, config = folder_of(out), config_of(settings if settings is not None else {})
     return compared(
-        table_of(frame, config) if isinstance(frame, str | PathLike) else frame,
+        table_of(frame, config) if frame is None or isinstance(frame, str | PathLike | pd.DataFrame) else frame,
         methods,
         config,
         seeds=seeds,
         measures=measures,
         analyses=analyses,
-        holdout=holdout,
+        holdout=None if holdout is None else table_of(holdout, config, "holdout").frame,
         truth=truth,
         n=n,
         jobs=jobs_of(jobs),
@@ -398,14 +399,12 @@ def tune(
     'gaussian'
     """
     config = config_of(settings)
-    limits = [f"{name}={value}" for name, value in (max_risk or {}).items()]
-    chosen = seed_of(config.seed if seed is None else seed)
-    config = limited(config.model_copy(update={"seed": chosen}), limits)
+    chosen, folder = seed_of(config.seed if seed is None else seed), folder_of(out)
+    config = limited(config.model_copy(update={"seed": chosen}), limits_of(max_risk))
     if isinstance(frame, str | PathLike) and str(config.data.path) == IN_MEMORY:
         # tuned.yaml names the file that was tuned for
         data = config.data.model_copy(update={"path": path_of(frame, "frame")})
         config = config.model_copy(update={"data": data})
-    folder = None if out is None else Path(out)
     return tuned(
         config,
         table=table_of(frame, config),

@@ -24,6 +24,7 @@ from synthdp.stages.intake import Source, prepare, read
 from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.stages.promised import compared
 from synthdp.stages.publishing import inspection, publish, report_content, row_orders, write_report
+from synthdp.stages.tracing import shared_with
 from synthdp.stages.trail import begin
 from synthdp.table.schema import Role
 from synthdp.tagging.groups import tag
@@ -145,6 +146,7 @@ def run(
         metrics.chained(copies.made.chain)
         told = (
             *promised,
+            *(() if holdout is None else shared_with(plan.released, holdout)),
             *notes_of(config, plan),
             *judged.notes,
             *notes_on(metrics),

@@ -80,6 +80,8 @@ def axes_of(lines: pd.DataFrame, methods: Sequence[str]) -> tuple[list[str], lis
 
 def axis_of(lines: pd.DataFrame, asked: str | None, usable: Sequence[str], *, side: Side) -> Axis:
     """Return an axis by name, ``measure`` or ``measure: target``; by default the best choice."""
+    if asked is not None and not isinstance(asked, str):
+        raise InputError(f"{side}: must be the name of a measure, found {type(asked).__name__}.")
     name = next(iter(usable), "") if asked is None else asked
     measure, _, target = name.partition(": ")
     chosen = target if target else None

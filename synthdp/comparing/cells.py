@@ -55,6 +55,8 @@ class Source:
         Or what draws both, and how many records.
     unread
         Dropped columns of the table's file, which the table does not have.
+    cautions
+        What to know of table and holdout, whatever the method.
     """
 
     config: Config
@@ -63,6 +65,7 @@ class Source:
     simulator: Callable[..., Any] | None = None
     n: int = 500
     unread: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     def key(self) -> Any:
         """Return a checksum of it."""

@@ -23,6 +23,7 @@ from synthdp.seeding import Streams
 from synthdp.stages.alignment import held_out
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import analysis_problems, raise_if
+from synthdp.stages.tracing import shared_with
 from synthdp.table import io
 
 HELD = (CELLS, TABLE, NUMBERS, REPORT)
@@ -93,7 +94,8 @@ def compare(
             told = table_of(truth_lines(lines, targets))
             lines = pd.concat([lines, told], ignore_index=True)
         names = tuple(one.name for one in found)
-        made = MethodMap(lines[list(COLUMNS)], names, numbers, _cautions(done, names), records)
+        said = (*source.cautions, *_cautions(done, names))
+        made = MethodMap(lines[list(COLUMNS)], names, numbers, said, records)
         if out is not None:
             with progress.stage("report"):
                 write(made, out)
@@ -148,11 +150,12 @@ def _source(
     raise_if(analysis_problems(config, data.schema.names()))
     if holdout is None:
         # read here, once, and so that the checksum of a cell holds it
-        holdout = held_out(config, data)
-    elif not isinstance(holdout, pd.DataFrame):
-        raise InputError(f"holdout: must be a table, found {type(holdout).__name__}.")
+        spelt = holdout = held_out(config, data)
+    else:
+        spelt = held_out(config, data, holdout)
+    said = () if spelt is None else shared_with(data, spelt)
     judged = config.evaluation.model_copy(update={"holdout": None})
-    return Source(config.model_copy(update={"evaluation": judged}), frame, holdout, unread=unread)
+    return Source(config.model_copy(update={"evaluation": judged}), frame, holdout, unread=unread, cautions=said)
 
 
 def _with_truth(

@@ -148,7 +148,11 @@ def _cells(
         raise InputError(
             "histogram: give either edges, for numbers, or levels, for categories, known without the data."
         )
+    if getattr(values, "ndim", 1) != 1:
+        raise InputError(f"values: must be one column, found {values.ndim} dimensions.")
     if levels is not None:
+        if isinstance(levels, str) or not len(levels):
+            raise InputError("levels: must be a list of levels, such as ['f', 'm'].")
         known = _labels(pd.Series(list(levels), dtype=object), pd.Series(values)).tolist()
         if len(set(known)) < len(known) or "other" in known:
             raise InputError("levels: must differ from each other and from other, which is kept for the rest.")

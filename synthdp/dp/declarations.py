@@ -178,7 +178,11 @@ def together(columns: Sequence[Any], bounds: Sequence[Limits], budget: Budget, n
 
 
 def _numbers(values: Any, name: str) -> Floats:
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
     try:
+        # complex numbers would lose a part, and dates become nanoseconds
+        if (kind or np.asarray(values).dtype.kind) in "cmM":
+            raise TypeError
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name}: must be numbers.") from None

@@ -98,6 +98,11 @@ def kmeans(
     [True, True]
     """
     request = Request(**price)
+    if isinstance(columns, pd.DataFrame):
+        names = [str(name) for name in columns] if names is None else names
+        columns = [columns.iloc[:, j] for j in range(columns.shape[1])]
+    if not all(isinstance(count, int | np.integer) and not isinstance(count, bool) for count in (k, rounds)):
+        raise InputError("kmeans: clusters and rounds must be whole numbers.")
     if k < 1 or rounds < 1 or not len(columns):
         raise InputError(f"kmeans: needs a column, a cluster and a round, found {len(columns)}, {k}, {rounds}.")
     budget = request.budget

@@ -242,7 +242,10 @@ def _release(x: Floats, y: Floats, sd: Sds, source: Source) -> tuple[Floats, Flo
 
 
 def _checked(x: Floats, y: Floats, x_norm: float, y_bound: float) -> tuple[Floats, Floats]:
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    try:
+        x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("x: must be numbers, and y as well.") from None
     if x.ndim != 2 or y.shape != (len(x),) or not x.size:
         raise InputError("x: must be records × predictors, with one y for each record.")
     missing = ~np.isfinite(x).all(axis=1) | ~np.isfinite(y)

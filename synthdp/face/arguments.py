@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from synthdp.config import Config, load, parse
@@ -25,19 +26,20 @@ Copies = Release | Table | Iterable[Table]
 
 IN_MEMORY = "in memory"
 MOST_JOBS = 1024
+NESTED = ("list<", "large_list<", "fixed_size_list<", "struct<", "map<")
 
 
 class SeedIgnored(UserWarning):
     """A seed was given to a method that draws its noise elsewhere."""
 
 
-def path_of(given: Any, called: str) -> Path:
+def path_of(given: Any, called: str, of: str = "a file") -> Path:
     """Return the path that a text or a path names."""
     if not isinstance(given, str | PathLike):
-        raise InputError(f"{called}: must be the name of a file, found {_kind(given)}.")
+        raise InputError(f"{called}: must be the name of {of}, found {_kind(given)}.")
     text = str(given)
     if not text.strip() or "\0" in text:
-        raise InputError(f"{called}: must be the name of a file, found an empty or impossible one.")
+        raise InputError(f"{called}: must be the name of {of}, found an empty or impossible one.")
     return Path(text).expanduser()
 
 
@@ -83,11 +85,21 @@ def frame_of(given: Any, called: str) -> pd.DataFrame:
         raise InputError(f"{called}: needs records and columns, found {len(given)} by {given.shape[1]}.")
     for place, name in enumerate(given.columns):
         series = given.iloc[:, place]
-        if series.dtype == object and pd.api.types.infer_dtype(series) == "mixed" and series.map(_contains).any():
-            raise InputError(f"{called}: column {name!r} holds lists or other containers; give each cell one value.")
-        if series.dtype.kind == "c":
-            raise InputError(f"{called}: column {name!r} holds complex numbers; give the two parts as columns.")
+        if holds := _unusable(series):
+            raise InputError(f"{called}: column {name!r} holds {holds}.")
     return given
+
+
+def _unusable(series: pd.Series) -> str:
+    """Return what a column holds that is neither number, text, level nor date, and what to do; empty if all is well."""
+    inferred = pd.api.types.infer_dtype(series) if series.dtype == object else ""
+    if str(series.dtype).startswith(NESTED) or (inferred == "mixed" and series.map(_contains).any()):
+        return "lists or other containers; give each cell one value"
+    if series.dtype.kind == "c":
+        return "complex numbers; give the two parts as columns"
+    if inferred == "decimal":
+        return "decimals, which would be taken for levels; use .astype(float)"
+    return ""
 
 
 def copies_of(given: Any) -> Release | list[Path] | list[pd.DataFrame]:
@@ -98,7 +110,7 @@ def copies_of(given: Any) -> Release | list[Path] | list[pd.DataFrame]:
         return given
     if isinstance(given, str | PathLike | pd.DataFrame):
         given = [given]
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+    if isinstance(given, Mapping | pd.Series | bytes) or not isinstance(given, Iterable):
         raise InputError(f"copies: must be a release, tables or files, found {_kind(given)}.")
     each = list(given)
     if not each:
@@ -156,6 +168,30 @@ def jobs_of(given: Any) -> int:
     return found
 
 
+def folder_of(given: Any) -> Path | None:
+    """Return the folder that a text or a path names, or None."""
+    return None if given is None else path_of(given, "out", "a folder")
+
+
+def limits_of(given: Any) -> list[str]:
+    """Return limits on risks as the command line writes them."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(
+            "max_risk: must be a mapping from limits to numbers, such as {'max_individual': 0.2}, "
+            f"found {_kind(given)}."
+        )
+    return [f"{name}={value}" for name, value in (given or {}).items()]
+
+
+def names_of(given: Any, called: str) -> list[str]:
+    """Return the names in a list; one alone is no list, nor is a table."""
+    if isinstance(given, str):
+        raise InputError(f"{called}: must be a list of columns, found text; write [{given!r}].")
+    if isinstance(given, pd.DataFrame) or not isinstance(given, Iterable):
+        raise InputError(f"{called}: must be a list of columns, found {_kind(given)}.")
+    return list(given)
+
+
 def truth_of(given: Any, called: str) -> bool | None:
     """Return a truth value, or None."""
     if given is not None and not isinstance(given, bool):
@@ -182,7 +218,7 @@ def say_if_ignored(config: Config, seed: int | None) -> None:
 
 
 def _contains(cell: Any) -> bool:
-    return isinstance(cell, list | tuple | dict | set | pd.DataFrame | pd.Series)
+    return isinstance(cell, list | tuple | dict | set | np.ndarray | pd.DataFrame | pd.Series)
 
 
 def _whole(given: Any) -> int | None:

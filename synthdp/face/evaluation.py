@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 SECTIONS = ("utility", "risk", "gate")
 
 
+class NoSection(InputError, KeyError):
+    """A section that is not there; a KeyError as well, because Mapping.get and ``in`` rest on it."""
+
+    __str__ = Exception.__str__
+
+
 class Evaluation(Mapping[str, Any]):
     """How useful and how risky copies are: ``found["risk"]`` and the other sections are those of metrics.json.
 
@@ -72,8 +78,7 @@ class Evaluation(Mapping[str, Any]):
 
     def __getitem__(self, section: str) -> Any:
         if section not in self._sections:
-            # not an InputError, because Mapping.get and ``in`` rest on it
-            raise KeyError(f"no section {section!r}; there are {listing(list(self._sections))}")
+            raise NoSection(f"evaluation: no section {section!r}; there are {listing(list(self._sections))}.")
         return self._sections[section]
 
     def __iter__(self) -> Iterator[str]:
@@ -203,6 +208,8 @@ def _missed(sections: Mapping[str, Any]) -> Iterator[str]:
     for about in ("utility", "risk"):
         for name, section in sections[about].items():
             parts = section.items() if name == "intruders" and isinstance(section, Mapping) else [(name, section)]
+            if name == "analyses" and isinstance(section, Sequence):
+                parts = [(f"{name}: {one['name']}", one) for one in section]
             for one, given in parts:
                 taken = tidy.table({about: {one: given}})["value"].notna().any()
                 if (why := reason(given)) and not taken:

@@ -144,7 +144,9 @@ def _inverse(within: Floats, tested: Sequence[str]) -> Floats:
 
 
 def _positions(names: Sequence[str], terms: Sequence[str] | None) -> list[int]:
-    wanted = list(names if terms is None else terms)
+    if terms is not None and not isinstance(terms, Sequence):
+        raise InputError(f"wald: terms must be a list of names, found {type(terms).__name__}.")
+    wanted = [terms] if isinstance(terms, str) else list(names if terms is None else terms)
     if not wanted:
         raise InputError("wald: needs at least one term, found none.")
     if unknown := [term for term in wanted if term not in names]:

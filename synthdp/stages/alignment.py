@@ -13,11 +13,17 @@ from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.inference.rules import unfit, unknown_rule
 from synthdp.stages.intake import dialect, dropped, without_codes
-from synthdp.stages.tracing import NO_TRACE, UNLIKELY, traced
+from synthdp.stages.tracing import NO_TRACE, UNLIKELY, shared_with, traced
 from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
 from synthdp.table import io
 from synthdp.table.foreign import File, Findings, harmonise
 from synthdp.table.microdata import Microdata
+
+UNKNOWN_DESIGN = (
+    "Every column is replaced, so these files may be fully synthetic, yet their estimates are combined as those of "
+    "partially synthetic files; where that is so, give each analysis rule: raab2016 (rule='raab2016'), or say how they "
+    "were made (design={'replaced': 'all', 'proper': False})."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,6 +130,9 @@ def _laid(
     if aligned and not known.sure and not traced(data, copies):
         # what somebody said is obeyed; what nobody said must not turn "not measured" into "nobody is found"
         aligned, doubt = said, (UNLIKELY if said else NO_TRACE,)
+    holdout = held_out(config, data, known.holdout)
+    if holdout is not None:
+        doubt = (*doubt, *shared_with(data, holdout))
     laid = Comparison(
         data.frame,
         tuple(copies),
@@ -131,11 +140,13 @@ def _laid(
         aligned=aligned,
         groups=groups,
         cautions=(*doubt, *found.cautions),
-        holdout=held_out(config, data, known.holdout),
+        holdout=holdout,
     )
     design = known.design
     known.check(len(copies))
     if design is None:
+        if known.rule is None and not data.schema.kept() and any(one.rule is None for one in config.analyses):
+            laid = replace(laid, cautions=(*laid.cautions, UNKNOWN_DESIGN))
         return replace(laid, rule=known.rule)
     masked = design.mask_draw if design.mask_draw != NOTHING_MASKED else None
     rule = known.rule or rule_for(design)
@@ -189,7 +200,7 @@ def _checked(
     if same_length:
         problems += [
             f"{file.name}: evaluation.rows is aligned, so {len(data)} rows are required, found {len(file.frame)}; "
-            "set evaluation.rows: none for files whose rows are not the records."
+            "set evaluation.rows: none (aligned=False) for files whose rows are not the records."
             for file in files
             if len(file.frame) != len(data)
         ]

@@ -61,6 +61,38 @@ def agreement(original: pd.Series, copy: pd.Series, column: Column) -> float:
     return ranks(first[both], second[both])
 
 
+def shared_with(data: Microdata, holdout: pd.DataFrame) -> tuple[str, ...]:
+    """Return a caution where records of a holdout stand in the original as well, clearly more than strangers would.
+
+    Notes
+    -----
+    A stranger equals somebody in the file about as often as somebody in the file equals another one there. Whoever was
+    in the file is found as easily as its members, so risks less than a yardstick of such people come out too small.
+    """
+    columns = [column for column in data.schema.columns if column.name in data.frame and column.name in holdout]
+    members, others = (
+        pd.util.hash_pandas_object(
+            pd.DataFrame({one.name: _plain(frame[one.name], one) for one in columns}), index=False
+        )
+        for frame in (data.frame, holdout)
+    )
+    m, n = len(others), len(members)
+    hits, twins = int(others.isin(members).sum()), int(members.duplicated(keep=False).sum())
+    share = (hits + twins) / (m + n)
+    spread = float(np.sqrt(share * (1 - share) * (1 / m + 1 / n)))
+    if hits / m - twins / n <= CLEAR * spread:
+        return ()
+    return (
+        f"holdout: {hits:,} of its {m:,} records are records of the original, too; risks that use it come out too "
+        "small: give people whom the synthesis never saw.",
+    )
+
+
+def _plain(values: pd.Series, column: Column) -> Codes | Floats:
+    # −0.0 is 0, which adding 0.0 makes it
+    return codes(values, column) if column.kind.categorical else numbers(values, column) + 0.0
+
+
 def ranks(first: Floats, second: Floats) -> float:
     """Return Spearman's correlation times √(n − 1), its standard score under random orders."""
     if len(first) < 3:

@@ -261,7 +261,8 @@ def _spell(
             group = names.index(OTHER) if variable.rare is not None and OTHER in names else FOREIGN
             what = f"as {OTHER!r}, as the rare levels of the original do" if group >= 0 else "as a level of their own"
             number = int(outside.sum())
-            findings.remark(file.name, f"{column.name}: {number} values outside the levels count {what}.")
+            values = "value outside the levels counts" if number == 1 else "values outside the levels count"
+            findings.remark(file.name, f"{column.name}: {number} {values} {what}.")
             found = np.where(outside, group, found)
         made.append(_as_original(found, column, one, original))
     return made

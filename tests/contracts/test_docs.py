@@ -100,3 +100,12 @@ def test_the_tour_leads_through_code_that_is_there() -> None:
         *path, last = f"synthdp.{name}".split(".")
         module = import_module(".".join(path))
         assert hasattr(module, last) or import_module(f"{module.__name__}.{last}"), name
+
+
+def test_the_code_of_the_page_on_python_runs_in_order() -> None:
+    page = ROOT / "docs" / "python.md"
+    space: dict[str, object] = {"__name__": "page"}
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), space)

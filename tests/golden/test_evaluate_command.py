@@ -225,7 +225,7 @@ def small(tmp_path: Path) -> Path:
             "shorter.csv",
             (),
             "{}/shorter.csv: evaluation.rows is aligned, so 30 rows are required, found 29; "
-            "set evaluation.rows: none for files whose rows are not the records.",
+            "set evaluation.rows: none (aligned=False) for files whose rows are not the records.",
         ),
         ("nobody.csv", (), "{}/nobody.csv: no such file."),
         (".", (), "{}: a file or the folder of a release is required, found neither."),

@@ -324,7 +324,8 @@ def test_a_synthesizer_may_be_any_object():
         ({"a": "mi"}, {"measures": [mean_gap, mean_gap]}, "measures: the name 'mean_gap' is taken"),
         ({"a": "mi"}, {"analyses": {"b": 3}}, r"analyses\.b: must be a function from a table"),
         ({"a": "mi"}, {"truth": {"x": 1}}, "truth: needs a simulator"),
-        ({"a": "mi"}, {"holdout": "x.csv"}, "holdout: must be a table, found str"),
+        ({"a": "mi"}, {"holdout": "x.csv"}, r"x\.csv: no such file"),
+        ({"a": "mi"}, {"holdout": 3}, "holdout: must be a pandas DataFrame or the name of a file, found int"),
     ],
 )
 def test_wrong_calls_are_told_in_a_sentence(methods, more, words):

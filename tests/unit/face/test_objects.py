@@ -219,6 +219,30 @@ def test_fully_synthetic_strangers_score_no_zero():
     assert len(linked)
 
 
+def test_an_analysis_that_failed_is_said_to_be_missing():
+    found = synthdp.evaluate(FRAME, FRAME.assign(age=40), SETTINGS)
+    assert any(one.startswith("Not measured: analyses: ") and "'age'" in one for one in found.cautions)
+
+
+def test_files_that_keep_nothing_are_combined_with_a_caution():
+    drawn = [people().sample(120, replace=True, random_state=k).reset_index(drop=True) for k in (1, 2)]
+    every = SETTINGS | {"variables": {name: {"role": "replace", "key": name != "y"} for name in FRAME}, "masks": {}}
+    bare = every | {"evaluation": {"utility": ["analyses"], "risk": ["verbatim"]}}
+    (said,) = (one for one in synthdp.evaluate(FRAME, drawn, bare).cautions if "raab2016" in one)
+    assert said.startswith("Every column is replaced, so these files may be fully synthetic")
+    for known in ({"rule": "raab2016"}, {"design": {"replaced": "all", "proper": False}}):
+        assert not any("raab2016" in one for one in synthdp.evaluate(FRAME, drawn, bare, **known).cautions)
+
+
+def test_a_holdout_that_was_in_the_file_is_told():
+    bare = SETTINGS | {"analyses": [], "evaluation": {"utility": [], "risk": ["membership"]}}
+    release = synthdp.synthesize(FRAME, bare, seed=SEED)
+    words = "holdout: 120 of its 120 records are records of the original"
+    assert synthdp.evaluate(FRAME, release, bare, holdout=FRAME).cautions[0].startswith(words)
+    assert synthdp.compare(FRAME, ["mi"], bare, seeds=1, holdout=FRAME).cautions[0].startswith(words)
+    assert not synthdp.evaluate(FRAME, release, bare, holdout=people(240).iloc[120:]).cautions
+
+
 def test_the_command_line_says_the_same(release, tmp_path):
     FRAME.to_csv(tmp_path / "data.csv", index=False)
     shuffled = release[0].sample(frac=1, random_state=1)

@@ -114,7 +114,7 @@ def test_other_numbers_of_rows_need_no_alignment(folder):
     more = pd.concat([COPY, COPY])
     assert refusal(folder, COPY, more) == (
         f"{folder / 'copy_2.csv'}: evaluation.rows is aligned, so 4 rows are required, found 8; "
-        "set evaluation.rows: none for files whose rows are not the records.",
+        "set evaluation.rows: none (aligned=False) for files whose rows are not the records.",
     )
     found = lay(folder, more, rows="none")
     assert not found.aligned

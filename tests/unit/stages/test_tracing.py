@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthdp.stages.tracing import agreement, matches, ranks, traced
+from synthdp.stages.tracing import agreement, matches, ranks, shared_with, traced
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 
@@ -62,3 +62,21 @@ def test_missing_values_do_not_hide_a_trace():
 def test_a_handful_of_records_is_not_doubted():
     frame = people(17)
     assert traced(records(frame, "age", "sex", "code"), [people(17)])
+
+
+def test_a_holdout_of_the_files_own_records_is_told():
+    data = records(people(), "age")
+    (said,) = shared_with(data, data.frame.head(60))
+    assert said.startswith("holdout: 60 of its 60 records are records of the original, too")
+    mixed = pd.concat([people(100), data.frame.head(40)])
+    assert shared_with(data, mixed)[0].startswith("holdout: 40 of its 140 records")
+
+
+def test_strangers_who_are_alike_by_chance_are_no_members():
+    def coarse(n, seed):
+        rng = np.random.default_rng(seed)
+        return pd.DataFrame({"age": rng.integers(20, 60, n), "sex": rng.choice(["f", "m"], n)})
+
+    said = [shared_with(records(coarse(100, k), "age"), coarse(80, 1000 + k)) for k in range(50)]
+    assert not any(said)
+    assert all(shared_with(records(coarse(100, k), "age"), coarse(100, k)) for k in range(50))
