@@ -184,9 +184,10 @@ class Totals:
     def farthest(
         self, rows: Codes, left: Floats, reach: Floats, *, taken: Sequence[Total], most: int, near: float, bins: bool
     ) -> list[Total]:
-        """Return the totals that are farthest off, in their standard errors.
+        """Return the totals that are farthest off, in their standard errors; up to half of them margins, which go first.
 
-        Cost O(n · features · kept²).
+        Where columns nearly tell each other, products of them are far off in great number. Margins of other columns
+        would find no place, and what is kept of the products would move them. Cost O(n · features · kept²).
 
         Parameters
         ----------
@@ -223,7 +224,9 @@ class Totals:
                 if (j <= k or len(z) == 1) and not (bins and k) and (f, int(j), int(k)) not in old
             ]
         found.sort(key=lambda pair: -pair[0])
-        return [total for _, total in found[:most]]
+        single = len(self.features)
+        first = [total for _, total in found if total[0] < single and total[1:] == (0, 0)][: -(-most // 2)]
+        return [*first, *(total for _, total in found if total not in first)][:most]
 
 
 def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -> tuple[Floats, ...]:

@@ -7,7 +7,7 @@ import pytest
 from synthdp.config.proposal import propose
 from synthdp.stages.planning import cautions_on
 from synthdp.table import telling
-from synthdp.table.guess import families, identifiers, kinds, names
+from synthdp.table.guess import families, identifiers, kinds, missing, names
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Kind, Role, Variable
 
@@ -216,3 +216,15 @@ def test_few_numbers_that_fall_from_zero_and_leave_gaps_are_counts():
     assert kinds.nature(graded, "liens").kind is Kind.ORDINAL
     missing = pd.Series([0] * 900 + [1] * 60 + [2] * 20 + [3] * 10 + [99] * 5)
     assert kinds.nature(missing, "liens").kind is Kind.ORDINAL
+
+
+def test_a_level_that_has_all_missing_values_and_no_other_is_a_skip_however_rare(rng):
+    tenure = rng.integers(0, 73, 2000)
+    tenure[tenure == 0] = 1
+    tenure[:7] = 0
+    frame = pd.DataFrame({"tenure": tenure, "total": np.where(tenure == 0, np.nan, rng.gamma(2.0, 500.0, 2000))})
+    assert missing.find_skips(frame, ["tenure"])["total"].applies_when() == "tenure != 0"
+    # asked too, though tenure is a number of many values
+    assert propose(frame, method="auto").skips["total"].because == "tenure"
+    frame.loc[7, "total"] = np.nan
+    assert missing.find_skips(frame, ["tenure"]) == {}

@@ -338,3 +338,17 @@ def test_an_interaction_is_that_of_the_file(totals):
 
 def test_filling_in_keeps_no_total_of_a_file_with_gaps():
     assert Auto().of_one(()).totals is False
+
+
+def test_margins_go_first_and_take_up_to_half_of_the_places():
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=400)
+    frame = pd.DataFrame({"x": z + rng.normal(size=400), "g": rng.choice(list("abcd"), 400), "z": z})
+    totals = totals_of(frame, x={"kind": "continuous", "role": "replace"}, g={"role": "replace"})
+    assert totals is not None
+    # every record is off by much more where z is large, so that products with it are farthest off
+    left = np.outer(1.0 + 20.0 * z, np.ones(len(totals.features) + len(totals.crossed)))
+    asked = totals.farthest(np.arange(400), left, 1e3 * np.ones_like(left), taken=(), most=4, near=0.0, bins=False)
+    margins = [total for total in asked if total[1:] == (0, 0) and total[0] < len(totals.features)]
+    assert asked[:2] == margins
+    assert len(asked) == 4
