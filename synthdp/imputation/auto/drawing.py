@@ -1,7 +1,7 @@
 """The joint draw: paths through all columns, proposed forward and weighted by how well they explain what W says."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class AutoParameters:
     particles: int
     sweeps: int
     matching: Matching | None = None
-    impossible: Impossible = Impossible()
+    impossible: Impossible = field(default_factory=Impossible)
 
     def __repr__(self) -> str:
         return f"AutoParameters({len(self.branches)} columns)"

@@ -1,5 +1,4 @@
-"""Known words written short: without vowels (``mrtl``), cut off (``ethni``), with a full stop (``indus.``) or one letter of
-two (``maried``)."""
+"""Known words written short: without vowels (``mrtl``), cut off (``ethni``), with a full stop (``indus.``), misspelt."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the texts in a column say about it where its name says nothing: ``Married`` and ``Divorced`` are marital states."""
+"""What the texts in a column say about it where its name says nothing: ``Married``, ``Divorced``: marital state."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     topic: frozenset(words.split())
     for topic, words in {
         "sex": "male female woman women nonbinary weiblich mannlich femme homme mujer hombre",
-        "origin": "caucasian hispanic latino latina asian african indigenous mestizo mulatto catholic protestant muslim "
-        "jewish hindu buddhist",
+        "origin": "caucasian hispanic latino latina asian african indigenous mestizo mulatto catholic protestant "
+        "muslim jewish hindu buddhist",
         "education": "bachelor bachelors masters doctorate phd undergraduate postgraduate highschool abitur",
         "marital": "married unmarried divorced widowed spouse verheiratet geschieden verwitwet ledig celibataire "
         "divorce casado casada soltero soltera viudo viuda",
@@ -27,7 +27,7 @@ def topic(series: pd.Series, name: str) -> str | None:
 
     Examples
     --------
-    >>> topic(pd.Series(["Married", "Divorced", "Never married"]), "rel_status"), topic(pd.Series(["Cat", "Dog"]), "pet")
+    >>> topic(pd.Series(["Married", "Divorced", "?"]), "rel_status"), topic(pd.Series(["Cat", "Dog"]), "pet")
     ('marital', None)
     """
     present = series.dropna()

@@ -123,7 +123,13 @@ RELATIVES = _set(
     "college mom mum moth mother mthr dad fath father fthr hus husb husband wife wif sp spouse par parent fam"
 )
 OF_RELATIVES: Mapping[str, str] = _by_word(
-    {"education": "ed edu educ hgc coll hs", "occupation": "emp empl employed job", "income": "i inc y", "household": "size sz siz", "birth": "yob born"}
+    {
+        "education": "ed edu educ hgc coll hs",
+        "occupation": "emp empl employed job",
+        "income": "i inc y",
+        "household": "size sz siz",
+        "birth": "yob born",
+    }
 )
 LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
 # words that look like pieces and are none

@@ -26,7 +26,10 @@ def test_which_levels_never_go_together_by_loops():
 def test_impossible_paths_have_no_weight_unless_a_record_has_no_other():
     never = np.array([[False, False], [False, True]])
     replaced, kept = Pair("a", "b", never), Pair("a", "z", never, kept=np.array([0, 1, 1]))
-    values = {"a": np.array([[1.0, 0.0], [1.0, 1.0], [1.0, np.nan]]), "b": np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])}
+    values = {
+        "a": np.array([[1.0, 0.0], [1.0, 1.0], [1.0, np.nan]]),
+        "b": np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]),
+    }
     weights = np.log([[0.5, 0.5], [0.2, 0.8], [0.9, 0.1]])
     found = Impossible((replaced, kept)).without(np.arange(3), values, weights)
     expected = weights.copy()
