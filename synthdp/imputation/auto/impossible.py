@@ -3,7 +3,8 @@
 Indicators of one question (``married``, ``divorced``) are never both 1, and toddlers are not married. Trees and
 regressions leave a little probability there, from leaves that hold others too. So a path with two levels that go
 together in no record of the file, where independence would give five or more, is taken only where every path of a
-record has such a pair. Pairs are of two replaced columns or of a replaced and a kept one; missing values go with everything.
+record has such a pair. Pairs are of two replaced columns or of a replaced and a kept one; missing values go with
+everything.
 """
 
 from collections.abc import Mapping, Sequence

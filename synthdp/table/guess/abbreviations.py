@@ -1,4 +1,4 @@
-"""Known words written short: without vowels (``mrtl``), cut off (``ethni``), with a full stop (``indus.``), misspelt."""
+"""Known words written short: without vowels (``mrtl``), cut off (``ethni``), with a stop (``indus.``), misspelt."""
 
 import re
 from collections.abc import Mapping, Sequence
