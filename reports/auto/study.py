@@ -6,7 +6,7 @@ are masked by one sd of their own scale (levels by as much), five copies, n = 1,
 are the parameters that the data were drawn with.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,16 +160,38 @@ def cells(replications: int | None) -> list[Cell]:
 
 
 def replication(law: str, number: int) -> dict[str, Any]:
-    """Return bias in standard errors, whether each interval covers, and the se against that of the original."""
-    chosen = LAWS[law]
-    rng = np.random.default_rng([SEED, number])
+    """Return what one replication of a law of this study finds."""
+    return replicated(LAWS[law], number, seed=SEED)
+
+
+def replicated(
+    chosen: Law,
+    number: int,
+    *,
+    seed: int,
+    masks: Mapping[str, Any] = MASKS,
+    further: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return bias in standard errors, whether each interval covers, and the se against that of the original.
+
+    Parameters
+    ----------
+    masks
+        The mask of every kind that the law has.
+    further
+        What else is declared of the columns replaced.
+    """
+    rng = np.random.default_rng([seed, number])
     frame = pd.DataFrame(chosen.draw(rng))
     settings = {
-        "variables": {name: {"role": "replace", "key": True, "kind": kind} for name, kind in chosen.replaced.items()},
-        "masks": {name: MASKS[kind] for name, kind in chosen.replaced.items()},
+        "variables": {
+            name: {"role": "replace", "key": True, "kind": kind} | dict(further or {})
+            for name, kind in chosen.replaced.items()
+        },
+        "masks": {name: masks[kind] for name, kind in chosen.replaced.items()},
         "synthesis": {"model": {"method": "auto"}},
     }
-    copies = synthdp.synthesize(frame, settings, seed=SEED + number).copies
+    copies = synthdp.synthesize(frame, settings, seed=seed + number).copies
     found = synthdp.pool(copies, model=chosen.model, formula=chosen.formula)
     original = synthdp.pool([frame], model=chosen.model, formula=chosen.formula, rule="mean_se")
     truth = np.asarray(_in_order(chosen, list(found.names)))
@@ -197,10 +219,10 @@ def _in_order(law: Law, names: Sequence[str]) -> list[float]:
     return [by_name[name] for name in names]
 
 
-def results(lines: Sequence[Line]) -> Results:
+def results(lines: Sequence[Line], laws: Iterable[str] = LAWS) -> Results:
     """Return coverage, bias and width of every term."""
     rows = []
-    for law in LAWS:
+    for law in laws:
         mine = [line for line in lines if line["law"] == law]
         if not mine:
             continue

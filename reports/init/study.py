@@ -29,6 +29,7 @@ SETS = {
     "new_3": "Set 3, after the mends of set 2",
     "new_4": "Set 4, ten files drawn at random, after tuning without a key on 76 others",
     "new_5": "Set 5, ten more of the same draw, after the mends of set 4",
+    "new_6": "Set 6, ten odd files: wide, tiny, skewed, dated, a panel, thousands of levels",
 }
 
 

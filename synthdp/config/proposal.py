@@ -177,7 +177,7 @@ def _recomputed(guess: Guess, formula: Formula) -> Guess:
 
 def _skips(guesses: dict[str, Guess], data: Microdata, columns: Sequence[str]) -> dict[str, Skip]:
     """Return which questions were not asked of everyone; conditions and doubts are written into the guesses."""
-    asking = (Kind.BINARY, Kind.ORDINAL, Kind.NOMINAL, Kind.COUNT, Kind.SEMICONTINUOUS)
+    asking = (Kind.BINARY, Kind.ORDINAL, Kind.NOMINAL, Kind.COUNT, Kind.SEMICONTINUOUS, Kind.CONTINUOUS)
     askable = [name for name in columns if guesses[name].kind in asking and guesses[name].role is not Role.DROP]
     found = missing.find_skips(data.frame[list(columns)], askable)
     for skip in found.values():

@@ -46,7 +46,8 @@ def classify(comparison: Comparison) -> Classes:
     A categorical column has its levels; values outside them are one more class, and so are missing values. A numeric
     column is cut at the quantiles (type 7) of the original and ALL copies stacked, intervals closed on the left, as
     synthpop's tables do; equal quantiles are one cut, and missing values are a class. Where a numeric column has no
-    more distinct values than classes, each value is one. The zeros of a semicontinuous column are a class and the rest
+    more distinct values than classes, each value is one. Numbers are taken to the decimals that copies are released
+    with. The zeros of a semicontinuous column are a class and the rest
     is cut, and so is a value so common that the quantiles would leave a single class.
 
     Notes
@@ -69,11 +70,16 @@ def _classify(column: Column, files: Sequence[Coded]) -> tuple[list[Codes], tupl
         levels = len(column.levels)
         found = [file.codes(column, foreign=levels, missing=levels + 1) for file in files]
         return _merged(found, (*map(str, column.levels), "other values", "missing"))
-    values = [file.numbers(column) for file in files]
+    values = [_released(file.numbers(column), column.decimals) for file in files]
     cuts = breaks(np.concatenate(values), classes=CLASSES, kind=column.kind)
     last = len(cuts) + 1
     found = [np.where(np.isnan(one), last, np.searchsorted(cuts, one, side="right")) for one in values]
     return found, (*(f"class {number}" for number in range(1, last + 1)), "missing")
+
+
+def _released(values: Floats, decimals: int | None) -> Floats:
+    """Return numbers to the decimals that copies have: a heap at a cut is on the same side of it in every file."""
+    return values if decimals is None else np.asarray(np.round(values, decimals), dtype=np.float64)
 
 
 def _merged(found: list[Codes], labels: tuple[str, ...]) -> tuple[list[Codes], tuple[str, ...]]:

@@ -30,6 +30,8 @@ MOST_TRIED = 8_000
 MOST_WORK = 1e10
 MOST_REGRESSED = 12
 FEWEST_RECORDS = 40
+# a share of records that is rare
+RARE = 0.01
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,14 +117,17 @@ def choose(setting: Setting, *, rng: np.random.Generator) -> Choice:
 
 
 def _rare(setting: Setting) -> bool:
-    """Return whether all but a few records have the same level.
+    """Return whether all but a few records have the same level, or all but a hundredth and fewer than coefficients.
 
-    Coefficients drawn about the mode of so few would make many of one: of a single missing value of 300 up to 40.
+    Coefficients drawn about the mode of so few would make many of one: of a single missing value of 300 up to 40, of 11
+    of 7,000 beside thirty predictors up to 100.
     """
     if setting.levels == 0:
         return False
     counts = np.bincount(setting.values[setting.rows].astype(np.int64), minlength=setting.levels)
-    return bool(counts.sum() - counts.max() < FEWEST)
+    others = counts.sum() - counts.max()
+    width = setting.matrix.shape[1] + sum(block.shape[1] for block in setting.before.values())
+    return bool(others < FEWEST or others < min(width, RARE * counts.sum()))
 
 
 def _left(setting: Setting) -> list[Floats]:

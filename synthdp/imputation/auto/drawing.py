@@ -1,12 +1,13 @@
 """The joint draw: paths through all columns, proposed forward and weighted by how well they explain what W says."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.design import Encoding
+from synthdp.imputation.auto.impossible import Impossible
 from synthdp.imputation.auto.levels import Levels
 from synthdp.imputation.auto.matching import Matching
 from synthdp.imputation.auto.numbers import Linear
@@ -40,6 +41,7 @@ class AutoParameters:
     particles: int
     sweeps: int
     matching: Matching | None = None
+    impossible: Impossible = field(default_factory=Impossible)
 
     def __repr__(self) -> str:
         return f"AutoParameters({len(self.branches)} columns)"
@@ -63,15 +65,16 @@ class AutoParameters:
         for rows in self._blocks():
             here = self.of(np.arange(self.codes.shape[1])[rows])
             heard = [_heard(evidence[branch.name][rows], branch.value) for branch in self.branches]
-            paths = here.propose(heard, 1 if alone else self.particles, rng=rng)
+            paths = here.possible(here.propose(heard, 1 if alone else self.particles, rng=rng))
             # paths of a single column are draws already
             for _ in range(self.sweeps if len(self.branches) > 1 else 0):
                 chosen = choose_path(paths, rng=rng)
                 new = here.propose(heard, self.particles - 1, rng=rng)
-                paths = Paths(
+                both = Paths(
                     values=np.concatenate([chosen.values[:, :, None], new.values], axis=2),
                     log_weight=np.concatenate([chosen.log_weight[:, None], new.log_weight], axis=1),
                 )
+                paths = here.possible(both)
             if matching is None:
                 drawn[:, rows] = choose_path(paths, rng=rng).values
                 continue
@@ -79,6 +82,11 @@ class AutoParameters:
             taken, matching = matching.taken(here.rows, values, paths.log_weight, rng=rng)
             drawn[:, rows] = paths.values[:, np.arange(len(taken)), taken]
         return {branch.name: drawn[j] for j, branch in enumerate(self.branches)}
+
+    def possible(self, paths: Paths) -> Paths:
+        """Return the paths, those with levels that never go together without weight."""
+        values = {branch.name: paths.values[j] for j, branch in enumerate(self.branches)}
+        return Paths(paths.values, self.impossible.without(self.rows, values, paths.log_weight))
 
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
         """Return the original's replaced columns with a draw where there is no value."""

@@ -98,6 +98,7 @@ class Matching:
         """
         allowed = np.isfinite(log_weight).any(axis=1, keepdims=True)
         base = np.where(allowed, log_weight, 0.0)
+        values = self.totals.asked(rows, values)
         found = self
         if not self.chosen:
             part = np.arange(0, len(rows), -(-len(rows) // SPACED))

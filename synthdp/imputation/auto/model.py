@@ -20,6 +20,7 @@ from synthdp.arrays import Booleans
 from synthdp.imputation.auto.columns import LARGE, ColumnFit, Setting
 from synthdp.imputation.auto.design import Encoding, known_rows
 from synthdp.imputation.auto.drawing import AutoParameters, Branch
+from synthdp.imputation.auto.impossible import Impossible
 from synthdp.imputation.auto.matching import Matching
 from synthdp.imputation.auto.scores import HEAP, Scores
 from synthdp.imputation.auto.totals import Totals
@@ -164,6 +165,7 @@ class Auto(InOrder):
             binned.names,
             encodings,
             None if totals is None else Matching(totals),
+            Impossible.of(task, order, self.exclude),
         )
 
 
@@ -186,6 +188,7 @@ class AutoPosterior(Posterior):
     names: tuple[str, ...]
     encodings: Mapping[str, Encoding]
     matching: Matching | None
+    impossible: Impossible
 
     def __repr__(self) -> str:
         return f"AutoPosterior({len(self.steps)} columns)"
@@ -212,6 +215,7 @@ class AutoPosterior(Posterior):
             self.encodings,
             *self.settings.paths(len(codes.T)),
             self.matching,
+            self.impossible,
         )
 
     def diagnostics(self) -> tuple[Mapping[str, object], ...]:

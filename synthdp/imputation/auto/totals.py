@@ -16,13 +16,14 @@ out far beyond the others, what its record has in the replaced columns weighs as
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from synthdp.arrays import Booleans, Codes, Floats
 from synthdp.imputation.model import Task
+from synthdp.table.applies import needs
 from synthdp.table.links import Link
 
 # the fewest records that are matched, that have a level, and that would make up a total if they were equal
@@ -113,6 +114,8 @@ class Totals:
         The kept columns, the constant first.
     equal
         Of how many equal records each total could be made up, feature by feature.
+    applies
+        Of columns that do not apply to everyone, to which records of the file.
     """
 
     features: tuple[Feature, ...]
@@ -120,15 +123,18 @@ class Totals:
     original: Floats
     kept: Floats
     equal: tuple[Floats, ...]
+    applies: Mapping[str, Booleans] = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, names: Sequence[str], exclude: Sequence[str] = ()) -> "Totals | None":
         """Return what can be matched; None where there are too few records.
 
-        Columns that do not apply to everyone have no totals: whether they apply may itself be drawn.
+        Columns have none where whether they apply is itself drawn.
         """
         n = len(task.data)
-        features = [feature for name in names if name not in task.applies for feature in _features(task, name)]
+        fixed = {column.name for column in task.data.schema.kept()}
+        sure = [name for name in names if name not in task.applies or needs(task.data.schema[name]) <= fixed]
+        features = [feature for name in sure for feature in _features(task, name)]
         if n < FEWEST or not features:
             return None
         single = [k for k in _in_turn(features) if features[k].low is None]
@@ -140,7 +146,15 @@ class Totals:
         ]
         pairs = tuple((a, b) for a, b in crossed if features[a].column != features[b].column)
         matrix, kept = np.column_stack(original), _kept(task, exclude)
-        return cls(tuple(features), pairs, matrix, kept, _equal(matrix, pairs, kept))
+        applies = {name: task.applies[name][:n] for name in sure if name in task.applies}
+        return cls(tuple(features), pairs, matrix, kept, _equal(matrix, pairs, kept), applies)
+
+    def asked(self, rows: Codes, values: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the paths of some records of the file, with no value where a column does not apply."""
+        found = dict(values)
+        for name, applies in self.applies.items():
+            found[name] = np.where(applies[rows, None], values[name], np.nan)
+        return found
 
     def paths(self, values: Mapping[str, Floats], used: Sequence[int] | None = None) -> Floats:
         """Return the features of paths and their products, or the used ones of them: records × paths × features.
@@ -190,9 +204,10 @@ class Totals:
     def farthest(
         self, rows: Codes, left: Floats, reach: Floats, *, taken: Sequence[Total], most: int, near: float, bins: bool
     ) -> list[Total]:
-        """Return the totals that are farthest off, in their standard errors.
+        """Return the totals that are farthest off, in their standard errors; margins, up to half, go first.
 
-        Cost O(n · features · kept²).
+        Where columns nearly tell each other, products of them are far off in great number. Margins of other columns
+        would find no place, and what is kept of the products would move them. Cost O(n · features · kept²).
 
         Parameters
         ----------
@@ -237,7 +252,9 @@ class Totals:
                 if (j <= k or len(z) == 1) and not (bins and k) and (f, int(j), int(k)) not in old
             ]
         found.sort(key=lambda pair: -pair[0])
-        return [total for _, total in found[:most]]
+        alone = len(self.features)
+        first = [total for _, total in found if total[0] < alone and total[1:] == (0, 0)][: -(-most // 2)]
+        return [*first, *(total for _, total in found if total not in first)][:most]
 
 
 def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -> tuple[Floats, ...]:
@@ -255,15 +272,19 @@ def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -
 
 
 def _features(task: Task, name: str) -> list[Feature]:
+    n = len(task.data)
+    asked = task.applies[name][:n] if name in task.applies else np.ones(n, dtype=np.bool_)
     if name in task.links:
-        own = task.data.numbers(name)
+        own = task.data.numbers(name)[asked]
         known = own[np.isfinite(own)]
+        if not len(known):
+            return []
         least, most = _usual(known)
         inner = np.clip(known, least, most)
         usual = Feature(name, task.links[name], float(inner.mean()), float(inner.std()), least=least, most=most)
         powers = [replace(usual, power=power) for power in (1, 2) if usual.spread > 0]
         return [*powers, *_bins(name, task.links[name], known), *_absent(name, task.links[name], own)]
-    codes = task.working[name][: len(task.data)]
+    codes = task.working[name][:n][asked]
     return [*(Feature(name, level=level) for level in _frequent(codes)), *_absent(name, None, codes)]
 
 

@@ -1,4 +1,4 @@
-"""Known words written short: without their vowels (``mrtl``), cut off (``ethni``), or with a full stop (``indus.``)."""
+"""Known words written short: without vowels (``mrtl``), cut off (``ethni``), with a stop (``indus.``), misspelt."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,10 +39,10 @@ def topic(word: str) -> str | None:
 
     Examples
     --------
-    >>> topic("mrtl"), topic("rgn"), topic("ethni"), topic("count"), topic("cost")
-    ('marital', 'place', 'origin', None, None)
+    >>> topic("mrtl"), topic("rgn"), topic("ethni"), topic("maried"), topic("count"), topic("cost")
+    ('marital', 'place', 'origin', 'marital', None, None)
     """
-    about = {of for one, of in SHORTENED.items() if _cut(word, one) or _without_vowels(word, one)}
+    about = {of for one, of in SHORTENED.items() if _cut(word, one) or _without_vowels(word, one) or _single(word, one)}
     return about.pop() if len(about) == 1 else None
 
 
@@ -56,6 +56,16 @@ def _without_vowels(word: str, one: str) -> bool:
     doubled = re.sub(r"(.)\1", r"\1", bare)
     enough = len(word) >= SHORTEST_SKELETON and not re.search(r"[aeiou]", word[1:])
     return enough and (word in (bare, doubled) or (len(word) > SHORTEST_SKELETON and bare.startswith(word)))
+
+
+def _single(word: str, one: str) -> bool:
+    """Return whether words differ only in letters that stand twice: ``maried``, ``occuppation``."""
+    return len(word) > SHORTEST_CUT and word != one and _undoubled(word) == _undoubled(one)
+
+
+@cache
+def _undoubled(word: str) -> str:
+    return re.sub(r"(.)\1", r"\1", word)
 
 
 def of_label(label: str) -> str | None:

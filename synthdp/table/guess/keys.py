@@ -7,7 +7,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes
 from synthdp.table.coded import distinct
-from synthdp.table.guess import families, names, vocabulary
+from synthdp.table.guess import answers, families, names, vocabulary
 from synthdp.table.guess.kinds import HOUSING_CODES
 
 MOST_SIZES = 30
@@ -47,6 +47,9 @@ def find_keys(
     items = families.battery(frame[list(candidates)])
     topics = {name: topic for name, topic in topics.items() if name not in items}
     topics |= {name: "education" for name in candidates if name not in topics and _years_of_school(frame[name], name)}
+    silent = [name for name in candidates if name not in topics and name not in items]
+    by_values = {name: told for name in silent if (told := answers.topic(frame[name], name))}
+    topics |= by_values
     topics |= families.siblings([name for name in candidates if name not in items], topics)
     topics |= families.indicators(frame[list(candidates)], topics)
     topics |= {name: "birth" for name in candidates if name not in topics and _day(frame[name])}
@@ -55,7 +58,8 @@ def find_keys(
     topics |= dict.fromkeys(_coordinates(frame, candidates), "place")
     known = sorted(topics, key=lambda name: _ORDER.index(topics[name]))
     if known:
-        by = {name: "label" if not said[name] and labels.get(name) else "name" for name in known}
+        by = {name: "label says" if not said[name] and labels.get(name) else "name says" for name in known}
+        by |= dict.fromkeys(by_values, "values say")
         return tuple(Key(name, _evidence(name, by[name], topics[name], said[name])) for name in known)
     chosen = _greedy(_coded(frame, candidates), FEWEST_KEYS)
     return tuple(Key(name, "no name is known; this column makes many records unique") for name in chosen)
@@ -63,9 +67,9 @@ def find_keys(
 
 def _evidence(name: str, by: str, topic: str, said: str | None) -> str:
     """Return what speaks for a key."""
-    if topic == "birth" and said is None and by == "name":
+    if topic == "birth" and said is None and by == "name says":
         return "an exact day, which those who were near know"
-    return f"its {by} says {topic}"
+    return f"its {by} {topic}"
 
 
 def believable(series: pd.Series, name: str, topic: str) -> bool:

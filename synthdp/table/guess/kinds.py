@@ -28,6 +28,7 @@ LARGEST_COUNT = 200
 COUNT_SKEW = 0.5
 COUNTED = 4
 MOST_COUNTED = 30
+GAPS = 2
 LOG_SKEW = 2.0
 MOST_DECIMALS = 6
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
@@ -80,6 +81,15 @@ def _falling(found: Floats, counts: Codes) -> bool:
     return few and bool((np.diff(counts[: COUNTED + 1]) <= 0).all())
 
 
+def _sparse(found: Floats, counts: Codes) -> bool:
+    """Return whether few numbers fall from 0 and leave gaps behind them (0 to 5, 11, 52): counted, not graded.
+
+    Sevens, eights and nines alone are rather codes for missing.
+    """
+    code = set(str(int(found[-1]))) <= set("789")
+    return _falling(found, counts) and bool(found[-1] >= GAPS * len(found)) and not code
+
+
 def _of_numbers(values: Floats, name: str, label: str) -> Nature:
     found, counts = np.unique(values, return_counts=True)
     whole = bool(np.all(found == np.round(found)))
@@ -107,7 +117,7 @@ def _of_numbers(values: Floats, name: str, label: str) -> Nature:
         )
     if whole and len(found) <= MONTHS and found[0] >= 1 and found[-1] <= MONTHS and names.is_month(name, label):
         return Nature(Kind.ORDINAL, f"{len(found)} whole numbers, taken for months because of the name")
-    if len(found) <= FEW_LEVELS and len(found) < 0.5 * len(values):
+    if len(found) <= FEW_LEVELS and len(found) < 0.5 * len(values) and not (whole and _sparse(found, counts)):
         what = "whole numbers" if whole else "numbers"
         return Nature(Kind.ORDINAL, f"{len(found)} distinct {what}, taken for an ordered scale")
     skew = float(np.mean(((values - values.mean()) / values.std()) ** 3))

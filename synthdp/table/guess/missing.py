@@ -137,6 +137,7 @@ def _codes(values: Floats, counts: Codes, evidence: str) -> tuple[Code, ...]:
 
 
 FEWEST_RECORDS = 20
+FEWEST_ALONE = 5
 MOST_LEVELS = 20
 MOST_EXCEPTIONS = 0.005
 LEAST_EXPLAINED = 0.5
@@ -199,7 +200,7 @@ def find_skips(frame: pd.DataFrame, askable: Sequence[str]) -> dict[str, Skip]:
     Notes
     -----
     Cost O(n · levels · columns): a look at a few thousand records rules most pairs out. Only levels of at least
-    20 records are named.
+    20 records are named; of 5, where they have all missing values and no other.
     """
     missing = frame.isna()
     gappy = [name for name in frame.columns if 0 < int(missing[name].sum()) < len(frame)]
@@ -241,7 +242,9 @@ def _rule(column: str, because: str, codes: npt.NDArray[np.int64], levels: pd.In
     size = max(len(levels), int(codes.max()) + 1)
     sizes = np.bincount(codes[answered], minlength=size)
     blank = np.bincount(codes[answered & absent], minlength=size)
-    chosen = (sizes >= FEWEST_RECORDS) & (sizes - blank <= MOST_EXCEPTIONS * sizes)
+    # a level that has all missing values and nothing else is no chance, however few they are
+    alone = (blank == absent.sum()) & (blank == sizes) & (sizes >= FEWEST_ALONE)
+    chosen = alone | ((sizes >= FEWEST_RECORDS) & (sizes - blank <= MOST_EXCEPTIONS * sizes))
     chosen &= np.arange(size) < len(levels)
     others = int(sizes[~chosen].sum())
     if not chosen.any() or others < FEWEST_RECORDS:

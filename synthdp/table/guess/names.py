@@ -17,6 +17,7 @@ SHORTEST_STEM = 3
 LONGEST_LABEL = 9
 LONG_STEM = 4
 SHORTEST_CUT = 6
+RATIO = "to"  # debt_to_income
 # a label that says how a column was computed: age - educ - 6, exper^2
 FORMULA = re.compile(r"\^|\w \* \w|[a-z)] - [a-z\d(]+ -|/ ?\(")
 
@@ -48,7 +49,7 @@ def topic(name: str, label: str = "") -> str | None:
     ('education', None, 'age', None)
     """
     whole = plain(name)
-    if set(words(name)) & known.NAME_VETOES:
+    if is_vetoed(name):
         return None
     found = [part for word in words(name) for part in (pieces(word) or (word,))]
     together = "".join(words(name))
@@ -61,6 +62,10 @@ def topic(name: str, label: str = "") -> str | None:
         return None
     if (of_words or of_pieces) in known.SPENT and set(words(name)) & known.SPANS:
         return None
+    if (of_words or of_pieces) in known.PAID_FOR and set(words(name)) & known.PAID:
+        return None
+    if (of_words or of_pieces) == "income" and RATIO in words(name)[1:-1]:
+        return None
     if of_words or of_pieces:
         return of_words or of_pieces
     halves = [(together[:size], together[size:]) for size in range(1, len(together))]
@@ -71,6 +76,11 @@ def topic(name: str, label: str = "") -> str | None:
         return of_whom[0]
     short = next((topic for word in words(name) if (topic := abbreviations.topic(word)) is not None), None)
     return _cut_short(words(name)) or short or (_topic_of_label(label) if label else None)
+
+
+def is_vetoed(name: str) -> bool:
+    """Return whether a name is that of an opinion, a score, a price or a change, whatever of."""
+    return bool(set(words(name)) & known.NAME_VETOES)
 
 
 def _cut_short(some: tuple[str, ...]) -> str | None:

@@ -79,7 +79,8 @@ CODED: Mapping[str, str] = _by_word(
         "dmdeduc3 peeduca schl ed",
         "marital": "mar pb190 dmdmartl maritalb pemaritl evermarr evermarried",
         "occupation": "cow pl051 pl111 soc socp occ1990 ind1990 naicsp pl030 pl031 pl040 isco08 isco88 nacer2 "
-        "prmjocc1 prmjind1 ind ind1 occ1 occ10 occ80 indus10 indus80 prestg80 prestg10",
+        "selfemp selfempl selfempld selfemployed selfemployment emptitle prmjocc1 prmjind1 ind ind1 "
+        "occ1 occ10 occ80 indus10 indus80 prestg80 prestg10",
         "household": "noc np hhl hupac nchlt5 relshipp hx040 hhmmb ceb dmdhhsiz dmdfmsiz hrnumhou "
         "hompop childs rfamsze earnrs agewed famcomp",
         "housing": "ownrent rentown ten bld hh021 hh020",
@@ -122,7 +123,13 @@ RELATIVES = _set(
     "college mom mum moth mother mthr dad fath father fthr hus husb husband wife wif sp spouse par parent fam"
 )
 OF_RELATIVES: Mapping[str, str] = _by_word(
-    {"education": "ed edu educ hgc coll hs", "income": "i inc y", "household": "size sz siz", "birth": "yob born"}
+    {
+        "education": "ed edu educ hgc coll hs",
+        "occupation": "emp empl employed job",
+        "income": "i inc y",
+        "household": "size sz siz",
+        "birth": "yob born",
+    }
 )
 LETTERS_AFTER = _set("age sex")  # besides stems of four letters: a single letter may follow (agec, educb)
 # words that look like pieces and are none
@@ -145,7 +152,7 @@ VETOES = _set(
 NAME_VETOES = _set(
     "satisfaction satisfied satisf attitude attitudes opinion ideal desired expected preferred trust involvement score "
     "scores test cost costs price prices quality zufriedenheit gpa hike raise "
-    "pct percent percentage prop proportion ratio avg mean median"
+    "pct percent percentage prop proportion ratio avg mean median chg change changed verified verification"
 )
 # in labels these mean too many other things
 VAGUE = _set(
@@ -177,6 +184,9 @@ AT_BIRTH = _set("weight wt wgt wght gm oz lbs grams control defect defects lengt
 # hours of television on a school day are not about the school
 SPENT = frozenset({"education", "place", "occupation", "household"})
 SPANS = _set("hours hrs minutes mins per night nights days")
+# what is spent on it; of a job it is rather the experience (work_exp)
+PAID_FOR = frozenset({"education", "household", "housing"})
+PAID = _set("exp exps expend expense expenses expenditure expenditures spending spent")
 WHOSE_NAME = _set("first last given family middle maiden full patient person respondent student")
 IDENTIFIER_ENDINGS = ("nummer", "number", "name", "mail", "phone", "telefon", "adresse", "address")
 # how long something has lasted has an order, whatever it is (yrsmarr)

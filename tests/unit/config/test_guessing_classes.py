@@ -7,7 +7,7 @@ import pytest
 from synthdp.config.proposal import propose
 from synthdp.stages.planning import cautions_on
 from synthdp.table import telling
-from synthdp.table.guess import families, identifiers, kinds, names
+from synthdp.table.guess import families, identifiers, kinds, missing, names
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Kind, Role, Variable
 
@@ -175,3 +175,56 @@ def test_where_many_columns_tell_one_a_person_is_asked(rng):
     town = rng.integers(0, 8, 40)[school]
     guess = guessed(pd.DataFrame(slips | {"town": town}), "town")
     assert any("kept columns tell it, alone or in twos" in sentence for sentence in guess.decide)
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("maried", "marital"),
+        ("husEmpl", "occupation"),
+        ("selfemp", "occupation"),
+        ("emp_title", "occupation"),
+        ("inc_chg", None),
+        ("verified_income", None),
+        ("debt_to_income", None),
+        ("income_total", "income"),
+        ("time_to_work", None),
+        ("edu_exp", None),
+        ("child_expenses", None),
+        ("children", "household"),
+        ("work_empl", None),
+    ],
+)
+def test_changes_ratios_and_spending_are_not_what_they_are_of(name, topic):
+    assert names.topic(name) == topic
+
+
+def test_texts_say_what_a_column_is_about_where_its_name_does_not(rng):
+    status = rng.choice(["Married", "Divorced", "Never married", "In a relationship"], N)
+    frame = pd.DataFrame({"rel_status": status, "v3": rng.choice(["Asian", "Hispanic", "Other"], N)})
+    frame["colour"] = rng.choice(["white", "black", "red"], N)
+    frame["ideal_partner"] = rng.choice(["Married", "Divorced"], N)
+    found = {guess.name: guess.key for guess in propose(frame, method="auto").columns}
+    assert found == {"rel_status": True, "v3": True, "colour": False, "ideal_partner": False}
+    assert "its values say marital" in " ".join(guessed(frame, "rel_status").evidence)
+
+
+def test_few_numbers_that_fall_from_zero_and_leave_gaps_are_counts():
+    liens = pd.Series([0] * 900 + [1] * 60 + [2] * 20 + [3] * 10 + [4] * 5 + [11, 52])
+    assert kinds.nature(liens, "liens").kind in (Kind.COUNT, Kind.SEMICONTINUOUS)
+    graded = pd.Series([0] * 900 + [1] * 60 + [2] * 20 + [3] * 10 + [4] * 5)
+    assert kinds.nature(graded, "liens").kind is Kind.ORDINAL
+    missing = pd.Series([0] * 900 + [1] * 60 + [2] * 20 + [3] * 10 + [99] * 5)
+    assert kinds.nature(missing, "liens").kind is Kind.ORDINAL
+
+
+def test_a_level_that_has_all_missing_values_and_no_other_is_a_skip_however_rare(rng):
+    tenure = rng.integers(0, 73, 2000)
+    tenure[tenure == 0] = 1
+    tenure[:7] = 0
+    frame = pd.DataFrame({"tenure": tenure, "total": np.where(tenure == 0, np.nan, rng.gamma(2.0, 500.0, 2000))})
+    assert missing.find_skips(frame, ["tenure"])["total"].applies_when() == "tenure != 0"
+    # asked too, though tenure is a number of many values
+    assert propose(frame, method="auto").skips["total"].because == "tenure"
+    frame.loc[7, "total"] = np.nan
+    assert missing.find_skips(frame, ["tenure"]) == {}

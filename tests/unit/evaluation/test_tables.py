@@ -287,3 +287,12 @@ def test_levels_of_a_column():
     assert {entry["group"] for entry in found} == {"a", "b", "c"}
     assert all([column["column"] for column in entry["columns"]] in (["x", "y"], ["y", "x"]) for entry in found)
     assert next(entry for entry in found if entry["group"] == "c")["value"] is None
+
+
+def test_heaps_at_a_cut_are_on_one_side_of_it_whatever_the_decimals():
+    heaped = np.repeat(np.log([50, 100, 200, 300, 400, 500, 800]), 40)
+    frame = pd.DataFrame({"x": heaped})
+    data = resolve(frame, {"x": Variable(role="replace", kind=Kind.CONTINUOUS, decimals=3)})
+    comparison = Comparison(data.frame, (frame.round(3),), data.schema, aligned=True)
+    original, copy = classify(comparison).files
+    assert np.array_equal(original[0], copy[0])

@@ -493,3 +493,15 @@ def test_paths_of_one_cell_draw_as_if_each_were_alone():
             log,
         )
         assert (one[0], log[0]) == (found[i], norm[i])
+
+
+def test_a_few_missing_values_beside_many_predictors_do_not_become_many():
+    rng = np.random.default_rng(2)
+    z = pd.DataFrame(rng.normal(size=(2000, 20)), columns=[f"z{i}" for i in range(20)])
+    frame = z.assign(x=z.z0 + rng.normal(size=2000), y=z.z1.where(z.z0.rank() > 12))
+    plan = planned(frame, x={"role": "replace"}, y={"role": "replace"})
+    posterior = learnt(plan)[1]
+    assert posterior.steps[1].absent.choice.method == "trees"
+    counts = [np.isnan(posterior.draw(rng=rng).draw(silent(plan.data), rng=rng)["y"]).sum() for _ in range(40)]
+    # twelve exponential weights, and Poisson given them
+    within(np.mean(counts), 12.0, np.sqrt(24 / 40))

@@ -338,3 +338,42 @@ def test_an_interaction_is_that_of_the_file(totals):
 
 def test_filling_in_keeps_no_total_of_a_file_with_gaps():
     assert Auto().of_one(()).totals is False
+
+
+def test_margins_go_first_and_take_up_to_half_of_the_places():
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=400)
+    frame = pd.DataFrame({"x": z + rng.normal(size=400), "g": rng.choice(list("abcd"), 400), "z": z})
+    totals = totals_of(frame, x={"kind": "continuous", "role": "replace"}, g={"role": "replace"})
+    assert totals is not None
+    # every record is off by much more where z is large, so that products with it are farthest off
+    left = np.outer(1.0 + 20.0 * z, np.ones(len(totals.features) + len(totals.crossed)))
+    asked = totals.farthest(np.arange(400), left, 1e3 * np.ones_like(left), taken=(), most=4, near=0.0, bins=False)
+    margins = [total for total in asked if total[1:] == (0, 0) and total[0] < len(totals.features)]
+    assert asked[:2] == margins
+    assert len(asked) == 4
+
+
+def test_a_column_of_those_who_are_asked_keeps_their_totals():
+    rng = np.random.default_rng(5)
+    z, works = rng.normal(size=800), rng.random(800) < 0.6
+    pay = np.where(works, np.where(rng.random(800) < 0.4, 0.0, np.exp(0.4 * z + 0.5 * rng.normal(size=800))), np.nan)
+    frame = pd.DataFrame({"works": works.astype(int), "pay": pay, "z": z})
+    when = {"kind": "semicontinuous", "role": "replace", "key": True, "applies_when": "works == 1", "bounds": [0, 50]}
+    totals = totals_of(frame, pay=when)
+    assert totals is not None
+    asked = totals.asked(np.arange(800), {"pay": np.ones((800, 3))})["pay"]
+    assert np.array_equal(np.isnan(asked[:, 0]), ~works)
+    assert not any(feature.absent for feature in totals.features)
+    settings = {
+        "variables": {"pay": when},
+        "masks": {"pay": {"method": "gaussian", "sd": 1.0}},
+        "synthesis": {"model": {"method": "auto"}, "copies": 4},
+    }
+    copies = synthdp.synthesize(frame, settings, seed=2).copies
+    se = np.nanstd(pay) / np.sqrt(works.sum())
+    assert all(abs(copy.pay.mean() - np.nanmean(pay)) < 0.3 * se for copy in copies)
+    assert all(abs((copy.pay * z).mean() - np.nanmean(pay * z)) < 0.5 * np.nanstd(pay * z) / 20 for copy in copies)
+    assert all(np.array_equal(copy.pay.notna(), works) for copy in copies)
+    # where whether it applies is drawn, there are none
+    assert totals_of(frame, works={"role": "replace"}, pay=when).asked(np.arange(2), {}) == {}
