@@ -10,7 +10,7 @@ import numpy as np
 
 from synthdp.comparing.fingerprints import of_frame
 from synthdp.config import Config
-from synthdp.errors import GateRefused, InputError
+from synthdp.errors import GateRefused, InputError, SynthdpError
 from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.files import prepare_out
 from synthdp.progress import Progress, Silent
@@ -19,6 +19,7 @@ from synthdp.stages.draws import FEWEST_DRAWS, SHARPENED, TOO_LARGE_TO_SHARPEN, 
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import open_questions, plan_of
 from synthdp.table import io
+from synthdp.table.microdata import Microdata
 from synthdp.tuning import blame, writing
 from synthdp.tuning.asking import Budget, check_askable
 from synthdp.tuning.confirming import Confirmed, confirm, level_for
@@ -92,8 +93,7 @@ def tune(
     with progress.stage("read"):
         table = read(config) if table is None else table
         data = prepare(table.frame, config, unread=table.unread)
-        if not config.masks and not config.masks_by_group:
-            config = config.model_copy(update={"masks": usual_masks(data)})
+        config = all_masked(config, data)
         plan = plan_of(config, data)
         asked = open_questions(config, plan)
         if not asked.schema_less({}).keys() and config.limits.judged(*MATCHING_LIMITS):
@@ -136,6 +136,23 @@ def tune(
             with progress.stage("report"):
                 writing.write(tuned, out, config.data.path)
     return tuned
+
+
+def all_masked(config: Config, data: Microdata) -> Config:
+    """Return a config with a mask for every replaced column, where tuning may choose its strength.
+
+    A column may have become one to replace after the masks were written. Without a mask its copies come from the model
+    alone, which is what the strongest mask comes to: nothing that the config allows is lost.
+    """
+    masked = {*config.masks, *(name for block in config.masks_by_group.values() for name in block)}
+    if masked and "masks" not in config.tuning.vary:
+        return config
+    wider = config.model_copy(update={"masks": {**config.masks, **usual_masks(data, masked)}})
+    try:
+        plan_of(wider, data)
+    except SynthdpError:
+        return config if masked else wider
+    return wider
 
 
 def _checksum(table: io.Table) -> str:
