@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from reports.tune_files.files import File
+from synthdp import read
 
 BUDGET = "2m"
 
@@ -65,7 +66,7 @@ def release(file: File, data: Path, work: Path) -> dict[str, Any]:
     """
     work.mkdir(parents=True, exist_ok=True)
     config, tuned = work / "config.yaml", work / "tuned"
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"records": len(read(data / file.name))}
     (work / "first.yaml").unlink(missing_ok=True)
     done = synthdp("init", data / file.name, "-o", work / "first.yaml", cwd=work)
     found["init"] = {"code": done.code, "seconds": round(done.seconds, 1)}
