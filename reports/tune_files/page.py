@@ -19,7 +19,7 @@ file was tuned ([files.py](files.py)). Regenerate: put the files into a folder a
 `python -m reports tune_files --data FOLDER --jobs 1`; R_LIBS may say where synthpop is."""
 
 HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn at random (`tuning.goal: panel`,
-  what `tune` makes as large as possible). *Regression*: that of one regression of a person's own choice, of which `tune`
+  what `tune` makes as large as it can). *Regression*: that of one regression of a person's own choice, of which `tune`
   was not told. Both are means over draws that had no part in the search, the same streams for all settings.
 * *By hand*: noise of .5, 1, 1.5, 2 or 3 sd (alpha 2 to .3, keep .8 to .3) on every column that `init` masks, 5 or 10
   copies, the model that `init` writes; judged by rising noise until the gate lets one through. The best panel counts,
