@@ -68,7 +68,7 @@ FILES = (
         "epitools `wnv` (Debian r-cran-epitools 0.5-10.1)",
         "two dates as text, a county that has few",
         "logit",
-        "np.where(death == 'Yes', 1, 0) ~ age + C(sex) + C(syndrome)",
+        "np.where(death == 'Yes', 1, 0) ~ age + C(sex)",
         {"county": {"rare": 10}},
     ),
     File(

@@ -24,6 +24,7 @@ from synthdp.stages.planning import plan_of
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.plan import Plan, Release
 from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Kind
 from synthdp.tuning.goals import Goal, Watched
 from synthdp.tuning.trials import DEAR, ratio_of, without
 
@@ -93,9 +94,11 @@ def trees(config: Config, *, leaf: int, draws: int, work: Path) -> tuple[Mechani
     names = [column.name for column in schema.columns if column.derived is None]
     numeric = [column.name for column in schema.columns if column.name in names and not column.kind.categorical]
     frame = data.frame[names].copy()
-    origins = {name: frame[name].min() for name in numeric if frame[name].dtype.kind == "M"}
-    for name, origin in origins.items():
-        frame[name] = (frame[name] - origin).dt.days
+    days = {column.name for column in schema.columns if column.kind is Kind.DATE} & set(names)
+    moments = {name: pd.to_datetime(frame[name]) for name in sorted(days)}
+    origins = {name: moment.min() for name, moment in moments.items()}
+    for name, moment in moments.items():
+        frame[name] = (moment - origins[name]).dt.days
     frame.to_csv(work / "people.csv", index=False)
     replaced = [column.name for column in schema.replaced()]
     (work / "replaced.txt").write_text("\n".join(replaced) + "\n", encoding="utf-8")
