@@ -240,7 +240,7 @@ class Search:
             whole, level = self.lab.rows is None, self._level(EXPLORED)
             trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=DEAR, level=level)
             last.append(trial)
-            return Seen(trial.passed, trial.use)
+            return Seen(trial.passed, trial.use, trial.ratio)
 
         low, high = self.rungs
         first = self.best == -math.inf
@@ -275,7 +275,7 @@ class Search:
             def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
                 trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
                 uses[rung] = trial.use
-                return Seen(trial.passed, trial.use)
+                return Seen(trial.passed, trial.use, trial.ratio)
 
             low, high = self.rungs
             border = find_border(
