@@ -17,6 +17,7 @@ from reports.tune_files.commands import BUDGET, release
 from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LEAVES, hand
 from reports.tune_files.measuring import measured, settings_of, trees
 from reports.tune_files.page import page
+from synthdp.errors import SynthdpError
 from synthdp.stages.intake import read
 
 PARTS = ("ours", "hand", "trees")
@@ -57,7 +58,18 @@ def _by_hand(file: str, work: Path) -> list[dict[str, Any]]:
                 "masks": hand(written["masks"], noise),
                 "synthesis": {**written["synthesis"], "copies": copies},
             }
-            one = measured(settings_of(config, given, changed))
+            try:
+                one = measured(settings_of(config, given, changed))
+            except SynthdpError as error:
+                # what cannot be made is not let through
+                one = {
+                    "passed": False,
+                    "panel": None,
+                    "regression": None,
+                    "risks": {},
+                    "seconds": 0,
+                    "said": str(error),
+                }
             found.append({"noise": noise, "copies": copies, **one})
             if one["passed"]:
                 break
