@@ -48,8 +48,14 @@ def settings_of(path: Path, file: File, changed: Mapping[str, Any] | None = None
     return config.model_copy(update={"analyses": analyses})
 
 
-def measured(config: Config, *, mechanism: Mechanism | None = None, draws: int | None = None) -> dict[str, Any]:
-    """Return what the gate finds over draws, and how useful they are."""
+def measured(
+    config: Config, asked: Path, *, mechanism: Mechanism | None = None, draws: int | None = None
+) -> dict[str, Any]:
+    """Return what the gate finds over draws, and how useful they are.
+
+    ``asked`` is the config as it was before tuning: what it declares is what copies are compared with, so that columns
+    which tuning made coarser cost usefulness.
+    """
     before = _used()
     if mechanism is not None:
         # files cannot be made again from halves of the records
@@ -57,8 +63,8 @@ def measured(config: Config, *, mechanism: Mechanism | None = None, draws: int |
     table = read(config)
     data = prepare(table.frame, config, unread=table.unread)
     plan = plan_of(config, data)
-    # what coarsening costs is part of usefulness, and what the config says is coarser is so for all that is compared
-    goal = Goal("panel", plan.released)
+    before_tuning = load(asked)
+    goal = Goal("panel", prepare(table.frame, before_tuning, unread=table.unread))
     watched = Watched(config, plan, Streams(SEED), 1, None, mechanism, goal=goal)
     found = judge(watched, study=True, count=draws or count_of(config, len(data)), looks=1 if mechanism else 3)
     _, _, parts = watched.use()

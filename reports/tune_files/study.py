@@ -41,7 +41,9 @@ def one_cell(file: str, part: str, *, data: Path) -> dict[str, Any]:
     if part == "ours":
         found = release(given, data.resolve(), work)
         tuned = work / "tuned" / "tuned.yaml"
-        return found | ({"measured": measured(settings_of(tuned, given))} if tuned.exists() else {})
+        return found | (
+            {"measured": measured(settings_of(tuned, given), work / "config.yaml")} if tuned.exists() else {}
+        )
     if part == "hand":
         return {"tried": _by_hand(file, work)}
     return {"tried": _by_trees(file, work)}
@@ -59,7 +61,7 @@ def _by_hand(file: str, work: Path) -> list[dict[str, Any]]:
                 "synthesis": {**written["synthesis"], "copies": copies},
             }
             try:
-                one = measured(settings_of(config, given, changed))
+                one = measured(settings_of(config, given, changed), config)
             except SynthdpError as error:
                 # what cannot be made is not let through
                 one = {
@@ -88,7 +90,7 @@ def _by_trees(file: str, work: Path) -> list[dict[str, Any]]:
     for leaf in LEAVES:
         made, said, seconds = trees(config, leaf=leaf, draws=draws, work=work / "trees")
         one = {"leaf": leaf, "said": said, "seconds_of_r": round(seconds, 1)}
-        found.append(one if made is None else one | measured(config, mechanism=made, draws=draws))
+        found.append(one if made is None else one | measured(config, work / "config.yaml", mechanism=made, draws=draws))
     return found
 
 

@@ -181,6 +181,8 @@ class Search:
         Where trials are made; its journal answers what was tried before.
     tell
         Called with a sentence whenever there is a better candidate.
+    nearest
+        The shape that came nearest to the limits, where none keeps them.
     """
 
     lab: Laboratory
@@ -188,6 +190,7 @@ class Search:
     seed: int
     tell: Callable[[str], None]
     best: float = -math.inf
+    nearest: Shape | None = None
     said: tuple[str, ...] = ()
 
     @property
@@ -210,6 +213,7 @@ class Search:
         tried: list[Tried] = []
         since, guess, moved = 0, 0, False
         waiting = self.space.starts()
+        strongest = self.rungs[1]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             if not waiting and not moved and points:
                 waiting, moved = self.space.moves(max(points, key=lambda one: one.use).shape), True
@@ -223,7 +227,15 @@ class Search:
                 excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
                 tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))
                 since += 1
+                if not points and last.rung == strongest:
+                    # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
+                    # that helps is seen under the strongest
+                    guess = strongest
+                    waiting = waiting if len(tried) > 1 else self.space.moves(shape)
+                self.nearest = min(tried, key=lambda one: one.excess).shape
                 continue
+            if not points and tried:
+                waiting = self.space.starts(shape)
             use = self._use(shape, border.rung)
             tried.append(Tried(shape, use, 0.0))
             points.append(Point(shape, border.rung, use))
@@ -266,7 +278,7 @@ class Search:
         draws = count_of(self.space.config, len(self.lab.data))
         best: Point | None = None
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
-        last_resort = [Point(self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
+        last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
         for point in points[:REFINED] or last_resort:
             if best is not None and not self.left(REFINING):
                 break
