@@ -171,6 +171,11 @@ class Space:
             found.append(replace(even, relative=steps))
         return list(dict.fromkeys(found))
 
+    def more_copies(self, best: Shape) -> list[Shape]:
+        """Return the best shape with more copies, the most first."""
+        more = sorted((count for count in self.choices().get("copies", ()) if count > best.copies), reverse=True)
+        return [replace(best, copies=count) for count in more]
+
     def moves(self, best: Shape) -> list[Shape]:
         """Return the best shape with one of its choices changed: another model, W drawn otherwise, more copies."""
         found: list[Shape] = []

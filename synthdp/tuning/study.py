@@ -211,12 +211,13 @@ class Search:
         """Return the borders of the shapes that were tried, the most useful first."""
         points: list[Point] = []
         tried: list[Tried] = []
-        since, guess, moved = 0, 0, False
-        waiting = self.space.starts()
-        strongest = self.rungs[1]
+        since, guess, strongest = 0, 0, self.rungs[1]
+        waiting = [self.space.shape()]
+        # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
+        stages = [self.space.more_copies, self.space.starts, self.space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
-            if not waiting and not moved and points:
-                waiting, moved = self.space.moves(max(points, key=lambda one: one.use).shape), True
+            while not waiting and points and stages:
+                waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
             shape = waiting.pop(0) if waiting else propose(self.space, tried, seed=self.seed)
             if shape is None:
                 break
@@ -234,8 +235,6 @@ class Search:
                     waiting = waiting if len(tried) > 1 else self.space.moves(shape)
                 self.nearest = min(tried, key=lambda one: one.excess).shape
                 continue
-            if not points and tried:
-                waiting = self.space.starts(shape)
             use = self._use(shape, border.rung)
             tried.append(Tried(shape, use, 0.0))
             points.append(Point(shape, border.rung, use))
