@@ -13,6 +13,7 @@ from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
 from synthdp.face.arguments import (
+    IN_MEMORY,
     Copies,
     Settings,
     Table,
@@ -400,6 +401,10 @@ def tune(
     limits = [f"{name}={value}" for name, value in (max_risk or {}).items()]
     chosen = seed_of(config.seed if seed is None else seed)
     config = limited(config.model_copy(update={"seed": chosen}), limits)
+    if isinstance(frame, str | PathLike) and str(config.data.path) == IN_MEMORY:
+        # tuned.yaml names the file that was tuned for
+        data = config.data.model_copy(update={"path": path_of(frame, "frame")})
+        config = config.model_copy(update={"data": data})
     folder = None if out is None else Path(out)
     return tuned(
         config,

@@ -192,7 +192,8 @@ def _refuse_foreign(out: Path, *, resume: bool, known: Collection[str]) -> None:
         raise InputError(
             f"{out}: the folder is not empty; choose another --out, or continue an interrupted run with --resume."
         )
-    foreign = [name for name in held - {PUBLIC, CONFIDENTIAL, *known} if not name.startswith(HIDDEN_PUBLIC)]
+    ours = (HIDDEN_PUBLIC, HIDDEN_FILE)
+    foreign = [name for name in held - {PUBLIC, CONFIDENTIAL, *known} if not name.startswith(ours)]
     if foreign:
         raise InputError(f"{out}: --resume needs the folder of an interrupted run, found {len(foreign)} other files.")
 
@@ -204,8 +205,9 @@ def _in_use(out: Path) -> NoReturn:
 def _clear_leftovers(out: Path) -> None:
     for folder in out.glob(f"{HIDDEN_PUBLIC}*"):
         shutil.rmtree(folder, ignore_errors=True)
-    for file in (out / CONFIDENTIAL).glob(f"{HIDDEN_FILE}*"):
-        file.unlink(missing_ok=True)
+    for folder in (out, out / CONFIDENTIAL):
+        for file in folder.glob(f"{HIDDEN_FILE}*"):
+            file.unlink(missing_ok=True)
 
 
 VERSION = 1

@@ -46,8 +46,10 @@ def readme(release: Mapping[str, Any]) -> str:
         escaped=release.get("escaped_formulas", False),
         replaced=_listed(columns, "replaced"),
         kept=_listed(columns, "kept"),
-        derived=", ".join(f"`{c['name']}` = `{c['formula']}`" for c in columns if c["role"] == "derived"),
-        conditional=", ".join(f"`{c['name']}` when `{c['applies_when']}`" for c in columns if "applies_when" in c),
+        derived=", ".join(f"{code(c['name'])} = {code(c['formula'])}" for c in columns if c["role"] == "derived"),
+        conditional=", ".join(
+            f"{code(c['name'])} when {code(c['applies_when'])}" for c in columns if "applies_when" in c
+        ),
         privacy=privacy_words(release.get("privacy", {})),
         rule=rule,
         formula=rule.formula(float(design.get("ratio", 1.0))),
@@ -118,7 +120,22 @@ def _backticked(name: str) -> str:
 
 
 def _listed(columns: Sequence[Mapping[str, str]], role: str) -> str:
-    return ", ".join(f"`{column['name']}`" for column in columns if column["role"] == role) or "none"
+    return ", ".join(code(column["name"]) for column in columns if column["role"] == role) or "none"
+
+
+def code(text: str) -> str:
+    """Return a text as code in Markdown, whatever characters it has.
+
+    Examples
+    --------
+    >>> code("age"), code("a`b")
+    ('`age`', '`` a`b ``')
+    """
+    text = re.sub(r"[\r\n]+", " ", text)
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text))))
+    return f"{fence} {text} {fence}"
 
 
 def privacy_words(section: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What may be asked of a search: how long it may take, which limits it is held to, and what it cannot do."""
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from synthdp.config import Config
 from synthdp.errors import InputError
 from synthdp.evaluation.gate.limits import LIMITS, own_limits
 
-TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
+TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|m|h)", re.ASCII)
+COUNT = re.compile(r"0*[1-9]\d{0,8}", re.ASCII)
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 # a search stops at whichever of the two comes first where nobody says how long it may take
 USUAL_SECONDS, USUAL_TRIALS = 1200.0, 36
@@ -38,7 +40,7 @@ class Budget:
         found = TIME.fullmatch(text.strip())
         if found is not None and float(found[1]) > 0:
             return cls(seconds=float(found[1]) * SECONDS[found[2]])
-        if text.strip().isdecimal() and int(text) > 0:
+        if COUNT.fullmatch(text.strip()):
             return cls(trials=int(text))
         raise InputError(f"--budget {text}: must be a time such as 90s, 20m or 1h, or a number of trials such as 40.")
 
@@ -69,8 +71,11 @@ def limited(config: Config, texts: Sequence[str]) -> Config:
             number = float(value)
         except ValueError:
             number = -1.0
-        if not number >= 0:
+        if not 0 <= number < math.inf:
             problems.append(f"--max-risk {name}: must be a number of 0 or more.")
+            continue
+        if LIMITS[name].share and number > 1:
+            problems.append(f"--max-risk {name}: is a share, so at most 1; for 20% write {name}=0.2.")
             continue
         (outside if name in own_limits() else built_in)[name] = number
     if problems:

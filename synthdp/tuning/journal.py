@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ TABLES = (
     "create table if not exists search (name text primary key, value text not null)",
     "create table if not exists trials (key text primary key, found text not null)",
 )
+FULL_OR_HELD = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM)
 
 
 class Journal:
@@ -32,19 +33,14 @@ class Journal:
         self._path = path
         if path is not None:
             os.close(open_owned(path, os.O_RDWR | os.O_CREAT))
-        try:
-            self._held = sqlite3.connect(":memory:" if path is None else str(path), isolation_level=None)
+        self._held = sqlite3.connect(":memory:" if path is None else str(path), isolation_level=None)
+        with self._reported():
             for table in TABLES:
                 self._held.execute(table)
-        except sqlite3.DatabaseError:
-            raise self._damaged() from None
 
     def close(self) -> None:
         """Let go of the file."""
         self._held.close()
-
-    def __len__(self) -> int:
-        return int(self._held.execute("select count(*) from trials").fetchone()[0])
 
     def begin(self, asked: Mapping[str, Any], seed: int | None) -> int:
         """Return the seed of the search: the one given, or of the search that is resumed, or a fresh secret one.
@@ -58,13 +54,16 @@ class Journal:
         held = dict(self._rows("select name, value from search"))
         if not held:
             chosen = fresh_seed() if seed is None else seed
-            rows = {"asked": text, "seed": str(chosen)}
-            self._held.executemany("insert into search values (?, ?)", rows.items())
+            # in one statement, so that a kill leaves both or neither
+            with self._reported():
+                self._held.execute("insert into search values ('asked', ?), ('seed', ?)", (text, str(chosen)))
             return chosen
         try:
             before, kept = json.loads(held["asked"]), int(held["seed"])
         except (KeyError, ValueError):
-            raise self._damaged() from None
+            raise self.damaged() from None
+        if not isinstance(before, dict):
+            raise self.damaged()
         now = json.loads(text)
         changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         if seed is not None and seed != kept:
@@ -82,27 +81,40 @@ class Journal:
         try:
             return dict(json.loads(rows[0][0])) if rows else None
         except (TypeError, ValueError):
-            raise self._damaged() from None
+            raise self.damaged() from None
 
     def keep(self, key: Any, found: Mapping[str, Any]) -> None:
         """Write down what a trial found."""
-        try:
+        with self._reported():
             self._held.execute("insert or replace into trials values (?, ?)", (_text(key), json.dumps(found)))
-        except sqlite3.OperationalError:
-            raise Unfinished(f"{self._name}: the journal of the trials could not be written.") from None
 
     def _rows(self, query: str, *values: str) -> Iterator[tuple[str, str]]:
+        with self._reported(), closing(self._held.execute(query, values)) as found:
+            yield from found
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Say in one sentence what is wrong with the file: a system that cannot write, or what is no journal."""
         try:
-            with closing(self._held.execute(query, values)) as found:
-                yield from found
-        except sqlite3.DatabaseError:
-            raise self._damaged() from None
+            yield
+        except sqlite3.DatabaseError as error:
+            # the primary code is in the low byte; the rest says where it happened
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in FULL_OR_HELD:
+                raise Unfinished(
+                    f"{self._name}: the journal of the trials could not be written (the disk is full, or another "
+                    "process holds it); go on with --resume."
+                ) from None
+            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+                raise InputError(f"{self._name}: no permission to write the journal; choose another --out.") from None
+            raise self.damaged() from None
 
     @property
     def _name(self) -> str:
         return NAME if self._path is None else str(self._path)
 
-    def _damaged(self) -> InputError:
+    def damaged(self) -> InputError:
+        """Return the error for a file that is not what was written."""
         return InputError(f"{self._name}: the journal of the trials is damaged; start again with another --out.")
 
 

@@ -97,9 +97,11 @@ class Tuned:
             name: float(f"{one.deciding:.3g}") for name, one in self.chosen.worst().items() if one.deciding is not None
         }
         panel = self.chosen.parts.get("panel")
+        # settings that tune wrote and that are tuned again were chosen twice
+        before = self.space.config.tuned
         return Promise(
-            trials=len(self.trials),
-            bits=round(self.space.bits, 1),
+            trials=len(self.trials) + (before.trials if before else 0),
+            bits=round(self.space.bits + (before.bits if before else 0.0), 1),
             confirmed=self.chosen.draws,
             holds=self.space.config.tuning.holds,
             use=round(self.chosen.use, 3),

@@ -196,13 +196,16 @@ class Space:
             config = self.config.model_copy(update={"variables": config.variables})
         if "masks" in self.config.tuning.vary:
             masks = self._masks(shape, factor_of(rung))
-            fixed = {name: mask for name, mask in config.masks.items() if name not in masks}
-            changed["masks"] = {**fixed, **masks}
-            changed["masks_by_group"] = {
-                tag: self._masks(shape, factor_of(rung) * 2 ** (shape.groups * share / 2))
-                for tag, share in self._shares().items()
-                if shape.groups
+            changed["masks"] = {**config.masks, **masks}
+            # masks that are not tuned, such as a matrix written out for one group, stay as they are
+            by_group = {
+                tag: {name: mask for name, mask in block.items() if name not in masks}
+                for tag, block in config.masks_by_group.items()
             }
+            for tag, share in self._shares().items() if shape.groups else ():
+                stronger = self._masks(shape, factor_of(rung) * 2 ** (shape.groups * share / 2))
+                by_group[tag] = {**by_group.get(tag, {}), **stronger}
+            changed["masks_by_group"] = {tag: block for tag, block in by_group.items() if block}
         return config.model_copy(update=changed)
 
     def _variables(self, shape: Shape) -> Mapping[str, Any] | None:

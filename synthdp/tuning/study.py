@@ -46,7 +46,7 @@ LAST_RESORT = 8
 REFINED = 2
 # usefulness that chance may hide: paired draws leave less than this between two candidates
 MARGIN = 0.005
-HELD = (NAME, writing.TUNED, writing.TRIALS, writing.REPORT, writing.README)
+HELD = (NAME, f"{NAME}-journal", writing.TUNED, writing.TRIALS, writing.REPORT, writing.README)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def tune(
         journal = Journal(None if out is None else out / NAME)
         held.callback(journal.close)
         question = config.model_dump(mode="json", exclude={"seed": True, "data": {"path"}, "tuned": True})
-        seed = journal.begin(question | {"records": [len(data), _checksum(table)]}, config.seed)
+        seed = journal.begin(question | {"file": of_frame(table.frame)}, config.seed)
         streams = Streams(seed)
         rows = None
         if len(data) > LARGE:
@@ -153,11 +153,6 @@ def all_masked(config: Config, data: Microdata) -> Config:
     except SynthdpError:
         return config if masked else wider
     return wider
-
-
-def _checksum(table: io.Table) -> str:
-    """Return what tells tables apart, so that a search is not resumed on other data."""
-    return of_frame(table.frame)
 
 
 def _nothing(search: "Search", out: Path | None) -> Tuned:
@@ -224,6 +219,11 @@ class Search:
             if shape in {one.shape for one in tried}:
                 continue
             border, last = self._ray(shape, guess)
+            if not tried and math.isnan(last.use):
+                raise InputError(
+                    f"tuning.goal: {self.space.config.tuning.goal} cannot be measured on this file, so no settings are "
+                    "more useful than others; choose another goal."
+                )
             if border.rung is None:
                 excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
                 tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))

@@ -7,7 +7,7 @@ their own.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -125,8 +125,6 @@ class Laboratory:
         Of all trials, none of which is published.
     rows
         The records on which shapes are compared, where the whole file is too large for that; None for all.
-    told
-        Called with every trial that was made, found in the journal or not.
     """
 
     space: Space
@@ -139,7 +137,6 @@ class Laboratory:
     rows: Codes | None = None
     jobs: int = 1
     advance: Advance | None = None
-    told: Callable[[Trial], None] = lambda trial: None
     trials: list[Trial] = field(default_factory=list)
     spent: float = 0.0
 
@@ -177,13 +174,15 @@ class Laboratory:
         key = [stage, asdict(shape), rung, draws, looks, place, whole, sorted(off), level]
         before = self.journal.find(key)
         if before is not None:
-            trial = Trial.of(before)
+            try:
+                trial = Trial.of(before)
+            except (KeyError, TypeError, ValueError):
+                raise self.journal.damaged() from None
         else:
             trial = self._made(stage, shape, rung, draws, looks, place, whole, off, level)
             self.journal.keep(key, trial.plain())
         self.trials.append(trial)
         self.spent += trial.seconds
-        self.told(trial)
         return trial
 
     def data_of(self, config: Config) -> Microdata:

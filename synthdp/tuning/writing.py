@@ -40,7 +40,8 @@ def write(tuned: Tuned, out: Path, data: Path) -> None:
 
 
 def write_refused(space: Space, trials: Sequence[Trial], said: Sequence[str], change: str, out: Path) -> None:
-    """Write what was tried, and why nothing came of it."""
+    """Write what was tried, and why nothing came of it; settings of a shorter search do not stay beside that."""
+    (out / TUNED).unlink(missing_ok=True)
     write_atomic(out / README, CONFIDENTIAL.encode())
     write_atomic(out / TRIALS, table_of(space, trials).to_csv(index=False).encode())
     write_atomic(out / REPORT, render_refused(space, trials, said, change).encode())
@@ -55,9 +56,12 @@ def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
         name: said for name, said in blocks.items() if name not in (*masks, "version", "tuned", "seed")
     }
     plain["synthesis"] = _with_method(config.synthesis)
+    how = f"runs as it is: synthdp run {TUNED}"
+    if not data.exists():
+        how = f"the table was in memory: name its file under data.path, then synthdp run {TUNED}"
     lines = [
-        f"# Written by synthdp {__version__} tune; runs as it is: synthdp run {TUNED}",
-        *_comment("Confidential: chosen by looking at the records. The file holds no value of theirs."),
+        f"# Written by synthdp {__version__} tune; {how}",
+        *_comment("Confidential: chosen by looking at the records."),
         *(line for sentence in tuned.cautions for line in _comment(sentence)),
         "",
     ]

@@ -9,6 +9,8 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,23 @@ class PublicFile:
         for word in known:
             text = text.replace(word, " ")
         return text
+
+    def holds(self, word: str) -> bool:
+        """Return whether a word stands in the file, as it is or as documents write it.
+
+        XML has ``&amp;`` for an ampersand, JSON a backslash before a quotation mark, and YAML breaks lines.
+        """
+        if word.encode() in self.data:
+            return True
+        quoted = {word, json.dumps(word)[1:-1], json.dumps(word, ensure_ascii=False)[1:-1], word.replace("'", "''")}
+        return any(" ".join(one.split()) in self._unwrapped for one in quoted if one.strip())
+
+    @cached_property
+    def _unwrapped(self) -> str:
+        """The text of a document without entities, on one line."""
+        if not self.text or self.records:
+            return ""
+        return " ".join(unescape(self.data.decode("utf-8", errors="replace")).split())
 
 
 def seeds(file: PublicFile, seed: int | None) -> Iterator[Leak]:
@@ -244,12 +263,12 @@ def hidden_levels(
         seen = [copy[column.name].dropna().unique() for copy in copies if column.name in copy]
         released = {_spelt(value) for values in seen for value in values}
         true = {_spelt(value) for value in original[column.name].dropna().unique()} - released
-        words = [word.encode() for word in true if len(word) >= SHORTEST_WORD and not word.replace(".", "").isdigit()]
+        words = [word for word in true if len(word) >= SHORTEST_WORD and not word.replace(".", "").isdigit()]
         for file in files:
             if file.name == "codebook.csv" or (file.records and file.text):  # judged, and read as a copy
                 continue
             document = file.text and not file.records
-            found = sum(word in file.data for word in words if not (document and word.decode() in said))
+            found = sum(file.holds(word) for word in words if not (document and word in said))
             if found:
                 yield Leak(Kind.LEVEL, file.name, f"it names {found} levels of {column.name} that no copy has.")
 

@@ -4,6 +4,7 @@ Nothing here sees the confidential file: its sources are ``release.json``, the c
 publisher states.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files as resources
@@ -70,16 +71,31 @@ def said_of_any() -> str:
     return "\n".join([*texts, *(one.decode() for one in made.values()), *ROLE_WORDS.values(), NOT_PRIVATE])
 
 
+def plain(text: str) -> str:
+    r"""Return a text as Markdown that shows it and does nothing else: no HTML, no links, no line of its own.
+
+    Examples
+    --------
+    >>> plain("a <b> [c](d)")
+    'a &lt;b> [c]\\(d)'
+    """
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", " ".join(text.split()))
+    text = re.sub(r"^(?=[#>+*=~-])", r"\\", text)  # at the beginning of a line these make headings and lists
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
+    return text.replace("`", "\\`").replace("](", "]\\(")
+
+
 def datasheet(about: About) -> str:
     """Return ``datasheet.md``: what a user of data should ask, with the answers that a release knows."""
     text = resources("synthdp.release.metadata").joinpath("datasheet.md").read_text(encoding="utf-8")
     environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined, autoescape=False)
+    environment.filters["plain"] = plain
     licence = about.licence
     address = f" ({licence.address})" if licence and licence.address and licence.address != licence.words else ""
     return environment.from_string(text).render(
         about=about,
         missing=NOT_STATED,
-        creators="; ".join(creator.name for creator in about.creators) or f"*{NOT_STATED}*",
+        creators=plain("; ".join(creator.name for creator in about.creators)) or f"*{NOT_STATED}*",
         many=len(about.files),
         files=", ".join(f"`{name}`" for name in about.files),
         replaced=about.named("replaced"),
@@ -87,6 +103,6 @@ def datasheet(about: About) -> str:
         derived=about.named("derived"),
         masks=", ".join(about.release.get("masks") or ()),
         privacy=privacy_words(about.release.get("privacy") or {}),
-        licence=f"{licence.words}{address}" if licence else f"*{NOT_STATED}*: ask before you pass the files on",
+        licence=plain(f"{licence.words}{address}") if licence else f"*{NOT_STATED}*: ask before you pass the files on",
         stata=FORMATS[about.release["format"]].stata,
     )

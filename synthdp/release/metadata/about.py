@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from synthdp.config.publication import Publication
 
@@ -129,7 +130,7 @@ class About:
     def address(self) -> str | None:
         """The web address of the files, where there is one."""
         if self.doi is not None:
-            return f"https://doi.org/{self.doi}"
+            return f"https://doi.org/{quote(self.doi, safe='/:;()[]._-')}"
         given = self.publication.identifier
         return given if given and _WEB.match(given) else None
 
@@ -146,6 +147,12 @@ class About:
     def named(self, role: str) -> str:
         """Return the columns of a role, in a sentence."""
         return ", ".join(column["name"] for column in self.columns if column["role"] == role) or "none"
+
+    @property
+    def sizes(self) -> list[str]:
+        """How large the files are, in words."""
+        many, records = len(self.files), f"{self.release['records']} records"
+        return ["1 file", records] if many == 1 else [f"{many} files", f"{records} each"]
 
     @property
     def description(self) -> str:

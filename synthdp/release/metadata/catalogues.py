@@ -1,6 +1,7 @@
 """A release as catalogues and reference managers take it in: DataCite, Dublin Core, and a citation file."""
 
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree as xml
 
@@ -13,6 +14,7 @@ from synthdp.release.metadata.ddi import add, written
 UNAVAILABLE = ":unav"
 _DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
 _PERSON = ("family-names", "given-names")
+_PLAIN_DOI = re.compile(r"10\.\d{4,9}(?:\.\d+)?/[A-Za-z0-9:/_;\-.()\[\]\\]+")
 _OAI = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 
 
@@ -26,7 +28,7 @@ def datacite(about: About) -> bytes:
         "publicationYear": str(about.year),
         "descriptions": [{"description": about.description, "descriptionType": "Abstract"}],
         "formats": [str(about.release["format"])],
-        "sizes": [f"{len(about.files)} files", f"{about.release['records']} records each"],
+        "sizes": about.sizes,
         "schemaVersion": "http://datacite.org/schema/kernel-4",
     }
     if about.doi is not None:
@@ -96,7 +98,10 @@ def citation(about: About) -> bytes:
         "authors": _authors(about),
         "keywords": ["synthetic data", "multiple imputation", "disclosure control"],
     }
-    place = {"doi": about.doi} if about.doi else {"url": about.address} if about.address else {}
+    # a DOI may hold characters that the schema of citation files does not know
+    place = {"url": about.address} if about.address else {}
+    if about.doi and _PLAIN_DOI.fullmatch(about.doi):
+        place = {"doi": about.doi}
     licence = about.licence
     terms = {"license": licence.spdx} if licence and licence.spdx else {}
     if licence and licence.address and not licence.spdx:

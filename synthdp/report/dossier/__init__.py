@@ -15,7 +15,7 @@ from synthdp.release.shelf import UNRECORDED, Attempt
 from synthdp.report import ReportContent
 from synthdp.report.decision import decision
 from synthdp.report.dossier.exposed import exposed
-from synthdp.report.dossier.facts import Facts
+from synthdp.report.dossier.facts import Facts, shortened
 from synthdp.report.dossier.frameworks import criteria, frameworks
 from synthdp.report.dossier.learnt import basis, promise, rows
 from synthdp.report.dossier.reliable import reliable
@@ -67,7 +67,7 @@ def render(dossier: Dossier) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
     )
-    environment.filters["marked"] = marked
+    environment.filters |= {"marked": marked, "shortened": shortened}
     environment.globals["draw"] = lambda _: ()
     found = decision(content)
     return environment.get_template("dossier/dossier.html").render(
@@ -87,10 +87,17 @@ def render(dossier: Dossier) -> str:
         criteria=criteria(facts),
         frameworks=frameworks(facts),
         attempts=attempts(dossier.attempts),
+        tried=tried(facts),
         unrecorded=UNRECORDED,
         checks=found.worst,
         facts=[one for one in found.facts if one not in (facts.gate.get("attempts") or ())],
     )
+
+
+def tried(facts: Facts) -> str:
+    """Return the trials by which the settings were chosen, in a sentence; empty where they were not."""
+    lines = facts.gate.get("attempts") or ()
+    return str(lines[-1]) if "tuned" in facts.gate and lines else ""
 
 
 def attempts(found: Sequence[Attempt] | None) -> Table | None:

@@ -8,6 +8,8 @@ from synthdp.report.words import share
 
 # methods that draw whole records from tables: no row of theirs stands for a person
 _DETACHED = ("ipf", "catall")
+# names in half the width of the page
+MOST = 5
 
 
 def exposed(facts: Facts) -> tuple[str, ...]:
@@ -24,10 +26,10 @@ def _alone(facts: Facts) -> str:
     alone = check.value if check is not None else find(facts.risk, "exposure", "alone")
     knowable = [column.name for column in facts.content.comparison.schema.kept() if column.key]
     if not knowable:
-        return f"No column that is published as it is ({named(facts.kept)}) is declared as known to an intruder."
+        return f"No column that is published as it is ({named(facts.kept, MOST)}) is declared as known to an intruder."
     if alone is None or not is_number(alone):
         return ""
-    where = f"on columns that are published as they are and may be known ({named(knowable)})"
+    where = f"on columns that are published as they are and may be known ({named(knowable, MOST)})"
     if alone == 0:
         return f"**Nobody** is alone {where}."
     many, them = ("1** person is", "that person") if alone == 1 else (f"{number(round(alone))}** people are", "them")
@@ -69,6 +71,6 @@ def _present(facts: Facts) -> str:
     """Say whether the files hide who took part."""
     if facts.epsilon is not None:
         return "Everybody in the file is covered by the same ε, those who stand out too."
-    if facts.content.method in (*_DETACHED, "external"):
+    if facts.content.method in (*_DETACHED, "external") or facts.content.method.startswith("dp_"):
         return ""
     return "The files do not hide who took part: every person in the confidential file has a row in every copy."

@@ -13,6 +13,8 @@ from synthdp.report.reasons import Line, by_limit, checks_of, verdict_of
 from synthdp.table.schema import Column, Kind
 
 MOST_NAMES = 8
+# a longer name loses its middle: the first page is one page whatever the columns are called
+LONGEST_NAME = 28
 # an ε whose factor, e to its power, is larger than this is a promise that says little
 LITTLE = 100.0
 
@@ -80,7 +82,7 @@ class Facts:
         """The columns that the intruder is supposed to know, with how exactly."""
         schema = self.content.comparison.schema
         columns = {column.name: column for column in schema.columns}
-        return named([_margin(columns[name]) if name in columns else name for name in self.key_names])
+        return listing(_few([_margin(columns[name]) if name in columns else name for name in self.key_names]))
 
     @cached_property
     def kept(self) -> list[str]:
@@ -124,9 +126,10 @@ class Facts:
 
 
 def _margin(column: Column) -> str:
+    name = shortened(column.name)
     if column.kind.categorical or not column.tolerance:
-        return column.name
-    return f"{column.name} (±{number(column.tolerance)}{' days' if column.kind is Kind.DATE else ''})"
+        return name
+    return f"{name} (±{number(column.tolerance)}{' days' if column.kind is Kind.DATE else ''})"
 
 
 def named(names: Sequence[str], most: int = MOST_NAMES) -> str:
@@ -137,5 +140,21 @@ def named(names: Sequence[str], most: int = MOST_NAMES) -> str:
     >>> named(["age", "sex", "town"]), named(["a", "b", "c", "d"], most=3)
     ('age, sex and town', 'a, b and 2 more')
     """
-    shown = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return listing(shown)
+    return listing(_few([shortened(name) for name in names], most))
+
+
+def _few(names: Sequence[str], most: int = MOST_NAMES) -> list[str]:
+    return list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
+
+
+def shortened(name: str, longest: int = LONGEST_NAME) -> str:
+    """Return a name without its middle where it is longer than that.
+
+    Examples
+    --------
+    >>> shortened("a_very_long_name_of_a_column_2019", 20)
+    'a_very_lon…lumn_2019'
+    """
+    if len(name) <= longest:
+        return name
+    return f"{name[: longest // 2]}…{name[len(name) - (longest - 1) // 2 :]}"

@@ -7,11 +7,13 @@ from synthdp.evaluation.blocks import is_number, number
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check
 from synthdp.report.decision import SIGNS
-from synthdp.report.dossier.facts import LITTLE, Facts, named
+from synthdp.report.dossier.facts import LITTLE, Facts, named, shortened
 from synthdp.report.reasons import by_limit, closest, next_step, reasons, tell
 from synthdp.report.words import share
 
-MOST_REASONS = 3
+MOST_REASONS, MOST_ACCEPTED = 3, 3
+# the caption of the table below names more
+MOST_KEYS = 5
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class Verdict:
     reasons
         Why, a sentence each; of a file that passed, what came closest to its limit.
     accepted
-        Of every limit that is not kept but was accepted: the worst figure, and the reason given.
+        Of every limit that is not kept but was accepted: the worst figure, and the reason given; the first few.
+    more
+        How many others were accepted, which the evidence names.
     next_step
         What would help; empty where nothing needs help.
     look
@@ -44,6 +48,7 @@ class Verdict:
     before_after: str
     reasons: tuple[str, ...]
     accepted: tuple[tuple[str, str], ...]
+    more: int
     next_step: str
     look: str
 
@@ -67,7 +72,8 @@ def verdict(facts: Facts, *, study: bool) -> Verdict:
         _meaning(facts, study=study),
         before_after(facts),
         tuple(shown or ([near] if near else [])),
-        taken,
+        taken[:MOST_ACCEPTED],
+        len(taken[MOST_ACCEPTED:]),
         _help(facts) if facts.state in ("refused", "amber") else "",
         _look(facts),
     )
@@ -93,12 +99,13 @@ def accepted(facts: Facts) -> tuple[tuple[str, str], ...]:
     over = [check for check in facts.checks if check.accepted is not None]
     # of a limit the worst intruder speaks for all; every column that nobody decided on is a risk of its own
     found = [check for name, some in by_limit(over).items() for check in (some if name == UNDECIDED else some[:1])]
+    found.sort(key=lambda check: check.name == UNDECIDED)  # a figure over its limit says more than that nobody decided
     return tuple((_over(check), str(check.accepted)) for check in found)
 
 
 def _over(check: Check) -> str:
     if check.name == UNDECIDED:
-        return f"{check.attack} is published although nobody decided whether an intruder may know it."
+        return f"{shortened(check.attack)} is published although nobody decided whether an intruder may know it."
     return tell(check) if check.name in LIMITS else f"{check.name}."
 
 
@@ -160,7 +167,7 @@ def before_after(facts: Facts) -> str:
     many = found * facts.records
     shown = number(round(many)) if many >= 10 else f"{many:.1f}".removesuffix(".0")
     after = f"about {shown}{{}} ({share(found)}) with the synthetic files."
-    who = f"Somebody who knows a person's {named(facts.key_names)}, and that they are in the file,"
+    who = f"Somebody who knows a person's {named(facts.key_names, MOST_KEYS)}, and that they are in the file,"
     if before is None or not is_number(before):
         return f"{who} finds {after.format(f' of {number(facts.records)} people')}"
     rate = share(float(before) / facts.records)

@@ -558,3 +558,28 @@ def test_what_the_publisher_states_may_be_public(tmp_path, monkeypatch):
     assert kinds_in(tmp_path, original, schema, manifest=manifest, **more) == set()
     (tmp_path / "datasheet.md").write_text(text + " Made 2026-11-18.")
     assert kinds_in(tmp_path, original, schema, manifest=manifest, **more) == {Kind.TIME}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see R&amp;D 'north'",
+        "see R&#38;D &apos;north&apos;",
+        "x: 'see R&D ''north'''",
+        "see R&D\n  'north'",
+        json.dumps({"a": "R&D 'north' \\"}),
+    ],
+)
+def test_a_level_is_found_however_a_document_writes_it(tmp_path, text):
+    original, schema = small(tmp_path, text, hidden="R&D 'north'")
+    assert kinds_in(tmp_path, original, schema) == {Kind.LEVEL}
+
+
+def test_a_level_in_quotation_marks_is_found_in_json(tmp_path):
+    original, schema = small(tmp_path, json.dumps({"a": 'the "old" town'}), hidden='the "old" town')
+    assert kinds_in(tmp_path, original, schema) == {Kind.LEVEL}
+
+
+def test_a_level_of_blanks_is_nowhere(tmp_path):
+    original, schema = small(tmp_path, "some words", hidden=" " * 12)
+    assert kinds_in(tmp_path, original, schema) == set()

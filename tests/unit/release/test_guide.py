@@ -18,6 +18,7 @@ from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import combine
 from synthdp.inference.estimates import Estimates
 from synthdp.inference.rules import RULES
+from synthdp.release import guide
 from synthdp.release.reading import open_copies, pool_opened
 from synthdp.synthesis.design import Design, rule_for
 from synthdp.table.microdata import resolve
@@ -237,3 +238,9 @@ def test_a_release_with_another_layout_is_pooled_by_its_design(tmp_path) -> None
     )
     assert (pooled.rule, pooled.nests) == ("reiter2004", 2)
     assert pooled.se == pytest.approx(expected(folder, "mean", "age", design).se)
+
+
+def test_a_name_cannot_leave_its_code() -> None:
+    assert guide.code("``a`<b>") == "``` ``a`<b> ```"
+    assert guide.code("a\n# b") == "`a # b`"
+    assert guide.code("two  blanks") == "`two  blanks`"

@@ -361,3 +361,56 @@ def test_what_is_said_of_any_data_holds_the_words_of_our_texts():
     said = release.said_of_any()
     assert all(word in said for word in ("Datasheets for datasets", "resourceTypeGeneral", "sumStat", "spreadsheet"))
     assert "Ash" not in said
+
+
+HOSTILE = (
+    *("<script>alert(1)</script>", "]]>", "a]]>b", "&amp;", '"><img src=x>', "=1+1", "a: b", "- x", "# h", "*a", "%T"),
+    *("!!python/object:os", "`code`", "[l](javascript:x)", "\u202eRTL", "\u200b", "😀", "x" * 3000, "a\tb", "a\nb"),
+    *("{{ x }}", "null", "2020-01-01", "10.1234/a<b>#c"),
+)
+
+
+@pytest.mark.parametrize("word", HOSTILE, ids=lambda word: repr(word[:12]))
+def test_hostile_words_are_shown_and_do_nothing(made, tmp_path, word):
+    described, codebook, copies = made
+    described["columns"][0]["name"] = word
+    codebook = codebook.astype(object)
+    codebook.loc[0, ["name", "label"]] = word
+    codebook.loc[codebook["name"] == "town", "value_labels"] = json.dumps({"Ash": word})
+    copies = [copy.rename(columns={"age": word}) for copy in copies]
+    words = Publication(**dict.fromkeys(("title", "publisher", "licence", "contact", "identifier", "abstract"), word))
+    found = written((described, codebook, copies), words.model_copy(update={"creators": (word.strip(),)}))
+    for name, text in found.items():
+        (tmp_path / name).write_bytes(text)
+    assert document_problems(tmp_path, described) == []
+    ddi = xml.fromstring(found[DDI])
+    assert (ddi.find(".//d:var", IN).get("name"), ddi.find(".//d:titl", IN).text) == (word, words.title)
+    assert ddi.find(".//d:catgry/d:labl", IN).text == word
+    assert xml.fromstring(found[DUBLIN_CORE])[0].text == words.title
+    assert yaml.safe_load(found[CITATION])["title"] == json.loads(found[DATACITE])["titles"][0]["title"] == words.title
+    sheet = found[DATASHEET].decode()
+    assert not re.search(r"<[a-z/]|\]\(", sheet)
+    assert sheet.count("\n# ") == 0
+    assert len(sheet.splitlines()) == len(written(made, STATED)[DATASHEET].decode().splitlines())
+
+
+def test_a_doi_that_citation_files_do_not_know_is_an_address(made):
+    cited = yaml.safe_load(written(made, Publication(identifier="10.1234/a<b>"))[CITATION])
+    assert (cited.get("doi"), cited["url"]) == (None, "https://doi.org/10.1234/a%3Cb%3E")
+
+
+def test_the_sheet_speaks_only_of_what_there_is(made):
+    described, codebook, copies = made
+    anew = described | {"masks": {}, "columns": [one | {"role": "replaced"} for one in described["columns"]]}
+    sheet = written((anew, codebook, copies))[DATASHEET].decode()
+    assert "real answers of real people" not in sheet
+    assert "strength of masks" not in sheet
+    whole = written(made)[DATASHEET].decode()
+    assert "real answers of real people" in whole
+    assert "strength of masks" in whole
+
+
+def test_one_file_is_one_file(made):
+    described, codebook, copies = made
+    one = described | {"files": described["files"][:1]}
+    assert json.loads(written((one, codebook, copies[:1]))[DATACITE])["sizes"] == ["1 file", "60 records"]

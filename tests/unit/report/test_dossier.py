@@ -275,3 +275,38 @@ def test_it_shows_no_record_and_its_repr_no_value():
 def test_names_beyond_a_few_are_counted():
     assert named(["a"]) == "a"
     assert named(list("abcdefghij")).endswith("and 3 more")
+
+
+def test_long_names_and_titles_leave_the_first_page_one_page():
+    title = "The living conditions of people in towns " * 10
+    said = text(render(Dossier(content(gate(*SAFE, *USEFUL)), title=title)))
+    assert title.strip() not in said
+    assert "The living conditions" in said
+    assert named(["a_very_long_name_of_a_column_that_goes_on", "age"]) == "a_very_long_na…_that_goes_on and age"
+    long = replace(undecided("a_very_long_name_of_a_column_that_goes_on", "x"), accepted="r" * 200, passed=False)
+    said = first(gate(*SAFE, *USEFUL, long))
+    assert "a_very_long_na…_that_goes_on is published although" in said
+    assert "r" * 91 not in said
+
+
+def test_of_many_accepted_risks_the_figures_come_first():
+    columns = [replace(undecided(name, "x"), accepted="seen by nobody", passed=False) for name in "abcd"]
+    over = replace(RISKY[0], accepted="sworn researchers")
+    said = first(gate(*columns, over, *SAFE[1:], *USEFUL))
+    assert said.index("sworn researchers") < said.index("seen by nobody")
+    assert "only because 5 risks" in said
+    assert "And 2 more; see Evidence." in said
+
+
+def test_trials_by_which_settings_were_chosen_stand_among_the_attempts():
+    tuned = gate(
+        *SAFE, *USEFUL, tuned={"trials": 7}, attempts=["First attempt.", "7 trials of other settings by tune."]
+    )
+    assert "7 trials of other settings by tune." in text(render(Dossier(content(tuned))), "attempts")
+    assert "trials" not in text(render(Dossier(content(gate(*SAFE, attempts=["First attempt."])))), "attempts")
+
+
+def test_a_private_method_without_an_epsilon_has_no_row_for_everybody():
+    found = Facts(content(gate(*SAFE), method="dp_mst"))
+    assert not any("a row in every copy" in one for one in exposed(found))
+    assert any("a row in every copy" in one for one in exposed(Facts(content(gate(*SAFE)))))

@@ -1,7 +1,7 @@
 """The parts of a search: strengths, budgets, limits, the journal, what holds, and what is proposed next."""
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,20 +9,24 @@ import pandas as pd
 import pytest
 from scipy.stats import norm, t
 
-from synthdp.config import parse
+import synthdp
+from synthdp.config import Config, parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate import Check
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
+from synthdp.seeding import Streams
 from synthdp.stages.intake import prepare
 from synthdp.tuning.asking import Budget, check_askable, limited
 from synthdp.tuning.confirming import beyond, confirm, level_for, reach
 from synthdp.tuning.journal import Journal
+from synthdp.tuning.result import Tuned
 from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, space_of
 from synthdp.tuning.strengths import Masked
 from synthdp.tuning.study import all_masked
-from synthdp.tuning.trials import Trial, ratio_of
+from synthdp.tuning.trials import Laboratory, Trial, ratio_of
+from synthdp.tuning.writing import settings_text, write_refused
 
 BARE = {"data": {"path": "in memory"}}
 
@@ -156,7 +160,9 @@ def test_budgets(text: str, seconds: float | None, trials: int | None) -> None:
     assert Budget.of(text) == Budget(seconds, trials)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "0", "0m", "-5m", "20 years"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "soon", "0", "00", "0m", "-1", "-5m", "1y", "20 years", "nan", "1e3", "9" * 5000, "٣", "²"]
+)
 def test_a_budget_that_is_none(text: str) -> None:
     with pytest.raises(InputError, match=r"must be a time such as 90s, 20m or 1h, or a number of trials such as 40"):
         Budget.of(text)
@@ -182,6 +188,8 @@ def test_limits_of_the_command_line() -> None:
         ("max_individual=little", "must be a number of 0 or more"),
         ("max_individual=-1", "must be a number of 0 or more"),
         ("max_individual=nan", "must be a number of 0 or more"),
+        ("max_individual=inf", "must be a number of 0 or more"),
+        ("max_individual=2", "is a share, so at most 1; for 20% write max_individual=0.2"),
     ],
 )
 def test_limits_that_are_none(text: str, said: str) -> None:
@@ -211,14 +219,13 @@ def test_without_limits_there_is_nothing_to_tune() -> None:
 def test_a_journal_answers_what_was_tried(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "trials.sqlite")
     seed = journal.begin({"a": 1}, None)
-    assert seed >= 2**64 or seed >= 0
+    assert seed >= 2**64
     journal.keep(["explore", 1], {"use": 0.5})
     journal.close()
     again = Journal(tmp_path / "trials.sqlite")
     assert again.begin({"a": 1}, None) == seed
     assert again.find(["explore", 1]) == {"use": 0.5}
     assert again.find(["explore", 2]) is None
-    assert len(again) == 1
     assert (tmp_path / "trials.sqlite").stat().st_mode & 0o077 == 0
     with pytest.raises(InputError, match=r"another a, the seed; choose another --out"):
         again.begin({"a": 2}, seed + 1)
@@ -244,8 +251,80 @@ def test_a_damaged_line_of_a_journal(tmp_path: Path) -> None:
     journal._held.execute("drop table trials")
     with pytest.raises(InputError, match="is damaged"):
         journal.find("k")
-    with pytest.raises(Unfinished, match="could not be written"):
+    with pytest.raises(InputError, match="is damaged"):
         journal.keep("k", {})
+
+
+@pytest.mark.parametrize("asked", ["[]", "7", "null", "{"])
+def test_a_question_that_was_damaged(tmp_path: Path, asked: str) -> None:
+    journal = Journal(tmp_path / "trials.sqlite")
+    journal.begin({}, 1)
+    journal._held.execute("update search set value = ? where name = 'asked'", (asked,))
+    with pytest.raises(InputError, match="is damaged"):
+        journal.begin({}, 1)
+
+
+def test_a_journal_on_a_full_disk_and_one_that_may_not_be_written(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "trials.sqlite")
+    journal.begin({}, 1)
+    pages = journal._held.execute("pragma page_count").fetchone()[0]
+    journal._held.execute(f"pragma max_page_count = {pages}")  # what a full disk does
+    with pytest.raises(Unfinished, match="could not be written"):
+        journal.keep("k", {"long": "x" * 20_000})
+    assert journal.find("k") is None
+    journal._held.execute("pragma query_only = 1")
+    with pytest.raises(InputError, match="no permission to write"):
+        journal.keep("k", {})
+
+
+def test_a_trial_that_was_damaged(tmp_path: Path) -> None:
+    found = space()
+    journal = Journal(tmp_path / "trials.sqlite")
+    lab = Laboratory(found, people(), (), prepare(people(), found.config), None, Streams(1), journal)  # type: ignore[arg-type]
+    lab.journal.keep(["explore", asdict(found.shape()), 0, 6, 1, 0, True, [], None], {"shape": {}})
+    with pytest.raises(InputError, match="is damaged"):
+        lab.try_out("explore", found.shape(), 0, draws=6)
+
+
+def test_masks_of_groups_that_are_not_tuned_stay() -> None:
+    matrix = {"method": "transition", "matrix": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]}
+    masks = {"age": {"method": "gaussian", "sd": 1.0}}
+    by_group = {"low": {"area": matrix}, "medium": {"area": matrix}, "high": {"area": matrix, "age": masks["age"]}}
+    found = space(masks=masks, masks_by_group=by_group)
+    even = found.config_of(found.shape(), 4)
+    assert {tag: list(block) for tag, block in even.masks_by_group.items()} == {tag: ["area"] for tag in by_group}
+    strong = found.config_of(replace(found.shape(), groups=2), 4)
+    assert list(strong.masks_by_group[found.tags[-1]]) == ["area", "age"]
+    assert strong.masks_by_group[found.tags[-1]]["area"] == found.config.masks_by_group["high"]["area"]
+
+
+def test_settings_that_are_tuned_again_were_chosen_twice() -> None:
+    once = Tuned(space(), (trial(check()),) * 3, trial(check())).promise()
+    again = Tuned(space(tuned=once.model_dump()), (trial(check()),) * 4, trial(check())).promise()
+    assert (once.trials, again.trials) == (3, 7)
+    assert again.bits == pytest.approx(2 * once.bits, abs=0.1)
+
+
+def test_settings_for_a_table_in_memory_ask_for_its_file(tmp_path: Path) -> None:
+    found = Tuned(space(), (trial(check()),), trial(check()))
+    assert "the table was in memory: name its file" in settings_text(found, tmp_path, Path("in memory"))
+    (tmp_path / "people.csv").touch()
+    text = settings_text(found, tmp_path / "tuned", tmp_path / "people.csv")
+    assert "runs as it is" in text
+    assert "path: ../people.csv" in text
+
+
+def test_a_search_that_finds_nothing_leaves_no_settings(tmp_path: Path) -> None:
+    (tmp_path / "tuned.yaml").write_text("of a search with a smaller budget")
+    write_refused(space(), (trial(check()),), ["nothing"], "", tmp_path)
+    assert not (tmp_path / "tuned.yaml").exists()
+    assert "Nothing satisfies the limits" in (tmp_path / "report.html").read_text()
+
+
+def test_names_are_escaped_on_the_page(tmp_path: Path) -> None:
+    write_refused(space(), (replace(trial(check()), problem="<script>x</script>"),), ["<b>"], "<i>", tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert not any(word in page for word in ("<script>x", "<p><b>", "<i>"))
 
 
 def test_what_reaches_the_limit_in_five_of_a_hundred_judgements() -> None:
@@ -337,3 +416,13 @@ def test_a_mask_that_the_design_does_not_allow_is_not_added() -> None:
         settings(masks={"age": {"method": "gaussian", "sd": 0.5}}, synthesis={"mask_draw": "once_orthogonal"})
     )
     assert all_masked(config, prepare(people(), config)) == config
+
+
+def test_a_file_that_is_tuned_for_in_python_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    asked: list[Config] = []
+    monkeypatch.setattr("synthdp.api.tuned", lambda config, **more: asked.append(config))
+    blocks = {name: block for name, block in settings().items() if name != "data"}
+    synthdp.tune(str(tmp_path / "people.csv"), blocks)
+    synthdp.tune(people(), blocks)
+    assert [str(config.data.path) for config in asked] == [str(tmp_path / "people.csv"), "in memory"]

@@ -19,6 +19,8 @@ import synthdp
 from synthdp.cli import app
 from synthdp.config import load
 from synthdp.errors import GateRefused, InputError
+from synthdp.files import prepare_out
+from synthdp.tuning.study import HELD
 
 RUNNER = CliRunner()
 
@@ -127,6 +129,31 @@ def test_a_search_of_other_settings_is_not_resumed(folder: Path) -> None:
     assert RUNNER.invoke(app, [*arguments[:2], "--resume"]).exit_code == 2
 
 
+def test_what_a_kill_leaves_is_cleared_away(folder: Path) -> None:
+    out = folder / "left"
+    out.mkdir()
+    for name in (".writing-0123abcd", "trials.sqlite-journal"):
+        (out / name).write_bytes(b"")
+    with prepare_out(out, resume=True, known=HELD):
+        assert not (out / ".writing-0123abcd").exists()
+
+
+def test_other_data_are_not_resumed(folder: Path) -> None:
+    home = folder / "other"
+    home.mkdir()
+    (home / "config.yaml").write_text((folder / "config.yaml").read_text())
+    people().iloc[::-1].to_csv(home / "people.csv", index=False)
+    done = RUNNER.invoke(app, ["tune", str(home / "config.yaml"), "--out", str(folder / "tuned"), "--resume"])
+    assert done.exit_code == 2
+    assert "another file" in done.output.replace("\n", " ")
+
+
+def test_a_goal_that_cannot_be_measured() -> None:
+    alone = {"variables": {"age": {"role": "replace", "key": True, "tolerance": 2}}, "tuning": {"vary": ["masks"]}}
+    with pytest.raises(InputError, match=r"tuning\.goal: panel cannot be measured on this file"):
+        synthdp.tune(people()[["age"]], alone, budget=3, seed=1)
+
+
 @pytest.mark.slow
 def test_in_python_the_answer_shows_and_draws_itself() -> None:
     tuned = synthdp.tune(people(), settings(), seed=1, budget=30, max_risk={"max_individual": 0.5})
@@ -165,8 +192,9 @@ def test_all_columns_kept() -> None:
 
 def test_masks_without_a_strength() -> None:
     masks = {"sex": {"method": "transition", "matrix": [[0.8, 0.2], [0.2, 0.8]]}}
+    variables = {"sex": {"role": "replace", "key": True}, "age": {"key": False}, "score": {"key": False}}
     with pytest.raises(InputError, match="no replaced column has a mask whose strength could be varied"):
-        synthdp.tune(people(), settings(masks=masks))
+        synthdp.tune(people(), settings(variables=variables, masks=masks))
 
 
 def test_one_binary_key() -> None:
