@@ -32,6 +32,8 @@ from synthdp.tuning.trials import DEAR, ratio_of, without
 SEED = 3141592653589793
 R_LIBRARY = "SYNTHDP_R"
 """The variable that names Rscript; R_LIBS may say where synthpop is."""
+# seconds by the clock after which R is stopped: trees hang on hundreds of levels
+LONGEST = 900
 
 
 def settings_of(path: Path, file: File, changed: Mapping[str, Any] | None = None) -> Config:
@@ -113,7 +115,10 @@ def trees(config: Config, *, leaf: int, draws: int, work: Path) -> tuple[Mechani
     before = _children()
     asked = [work / "people.csv", folder, 1, copies, draws, work / "replaced.txt", work / "numeric.txt", leaf]
     command = [program, str(Path(__file__).parent / "synthpop.R"), *map(str, asked)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return None, f"stopped after {LONGEST} seconds", _children() - before
     took = _children() - before
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or ["it does not say why"])[-1], took
