@@ -14,6 +14,7 @@ import yaml
 
 from reports.tune_files.files import File
 from synthdp.config import Config, load
+from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.seeding import Streams
 from synthdp.stages.alignment import Known, lay_beside
@@ -71,7 +72,7 @@ def measured(
     found = judge(watched, study=True, count=draws or count_of(config, len(data)), looks=1 if mechanism else 3)
     _, _, parts = watched.use()
     checks = [one for one in found.verdict.checks if LIMITS[one.name].judges == "risk"]
-    worst = {}
+    worst: dict[str, Check] = {}
     for one in checks:
         if one.name not in worst or ratio_of(one) > ratio_of(worst[one.name]):
             worst[one.name] = one

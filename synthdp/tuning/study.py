@@ -209,7 +209,7 @@ class Search:
         since, guess, strongest = 0, 0, self.rungs[1]
         waiting = [self.space.shape()]
         # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
-        stages = [self.space.more_copies, self.space.starts, self.space.moves]
+        stages: list[Callable[[Shape], list[Shape]]] = [self.space.more_copies, self.space.starts, self.space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
                 waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
