@@ -84,6 +84,7 @@ MASKS: Mapping[Kind, str] = {
     Kind.CONTINUOUS: "{method: gaussian, sd: 1.0}",
     Kind.COUNT: "{method: gaussian, sd: 1.0}",
     Kind.SEMICONTINUOUS: "{method: gaussian, sd: 1.0}",
+    Kind.DATE: "{method: gaussian, sd: 1.0}",
     Kind.BINARY: "{method: shifted_normal, alpha: 1.0}",
     Kind.ORDINAL: "{method: shifted_normal, alpha: 1.0}",
     Kind.NOMINAL: "{method: transition, keep: 0.6}",

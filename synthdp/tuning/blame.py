@@ -8,10 +8,17 @@ from synthdp.evaluation.gate import LIMITS, Check, Verdict
 from synthdp.stages.advising import advise
 from synthdp.stages.planning import plan_of
 from synthdp.tagging.groups import LOW
+from synthdp.tuning.rays import HIGHEST
 from synthdp.tuning.trials import INDIVIDUAL, Laboratory, Trial, ratio_of
 
 # a group is to blame where its easiest record is found so much more often than that of the others
 CLEARLY = 1.25
+# where masks that tell nothing were tried as well
+NOT_THE_MASKS = (
+    "Masks are not to blame: the strongest, which tell nothing, do not hold either. What is left is what kept columns "
+    "and the model tell of the keys. Replace or drop kept columns that go with them, make the keys coarser (topcode, "
+    "bottomcode, round, rare), take fewer copies, or raise the limit with a reason."
+)
 
 
 def nearest(trials: Sequence[Trial]) -> Trial | None:
@@ -67,6 +74,8 @@ def _group(trial: Trial) -> str:
 
 def what_would_help(lab: Laboratory, trial: Trial, *, draws: int) -> tuple[str, str]:
     """Return what is to blame in a sentence, and the lines of a config that would free it (they may be empty)."""
+    if any(one.rung == HIGHEST and not one.passed and not one.problem for one in lab.trials):
+        return NOT_THE_MASKS, ""
     config = lab.space.config_of(trial.shape, trial.rung)
 
     def possible(changed: Config) -> bool:

@@ -2,21 +2,49 @@
 
 The factor takes values on a ladder, r steps up being a factor of 2^(r/4). Risk is monotone in every strength, so the
 weakest masks that keep every limit are found by galloping from a guess to a pair of rungs, one that passes and one that
-does not, and by halving what lies between.
+does not, and by dividing what lies between. How far a risk is from its limit says about how many rungs to go: the first
+steps and every other division follow it, the rest double and halve, so that a risk that does not fall as expected costs
+a few looks and no more.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 LOWEST, HIGHEST = -18, 18
+# rungs after which a risk is about half as large, as it is where it falls with the square of the strength
+HALVED = 2
+# further than this a step does not trust that
+FURTHEST = 8
+# so many steps follow it; if the border is not passed by then, steps double
+BELIEVED = 2
+# a risk counts as at least so far from its limit, in logs of 2, and at most
+NEAREST_LOG, FURTHEST_LOG = 0.02, 6.0
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found on one rung: whether every limit is kept, and how useful the copies are (more is better)."""
+    """What was found on one rung.
+
+    Parameters
+    ----------
+    passed, use
+        Whether every limit is kept, and how useful the copies are (more is better).
+    ratio
+        The largest risk as a multiple of its limit; None where nobody says.
+    """
 
     passed: bool
     use: float
+    ratio: float | None = None
+
+    @property
+    def far(self) -> float | None:
+        """Return how many times the largest risk would have to be halved or doubled to be at its limit."""
+        if self.ratio is None or math.isnan(self.ratio):
+            return None
+        beyond = math.log2(self.ratio) if self.ratio > 0 else -math.inf
+        return min(max(-beyond if self.passed else beyond, NEAREST_LOG), FURTHEST_LOG)
 
 
 @dataclass(frozen=True)
@@ -77,8 +105,13 @@ def find_border(
     low, high = lowest - 1, highest + 1  # the highest known to fail, the lowest known to pass
     at = min(max(guess, lowest), highest)
     passed: int | None = None
+    known: dict[int, float | None] = {}
+    width, divided = highest - lowest + 2, False
     while True:
         seen = look(at)
+        if len(known) < BELIEVED and (far := seen.far) is not None:
+            stride = min(max(round(HALVED * far), 1), FURTHEST)
+        known[at] = seen.far
         if seen.passed:
             high = passed = at
         else:
@@ -92,4 +125,15 @@ def find_border(
         elif passed is None:
             at, stride = min(low + stride, highest), 2 * stride
         else:
-            at = (low + high) // 2
+            # a division that left more than half is followed by one in the middle
+            by_risk = not divided or 2 * (high - low) <= width
+            width, divided = high - low, by_risk
+            at = _between(low, high, known) if by_risk else (low + high) // 2
+
+
+def _between(low: int, high: int, known: Mapping[int, float | None]) -> int:
+    """Return the rung between two at which a risk that falls evenly, in logs, would be at its limit."""
+    below, above = known.get(low), known.get(high)
+    if below is None or above is None:
+        return (low + high) // 2
+    return min(max(round(low + (high - low) * below / (below + above)), low + 1), high - 1)

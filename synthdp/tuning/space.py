@@ -1,13 +1,13 @@
 """What tuning may vary, and the settings that a choice stands for.
 
 A *shape* is everything but the common strength of the masks: how strong they are relative to each other by column and
-risk group, whether noise is graded, the model, the number of copies, how W is drawn, and whether kept columns are made
-coarser. A shape and a rung of the ladder (see ``rays``) are one candidate.
+risk group, whether noise is graded, the model, the number of copies, how W is drawn, whether kept columns are made
+coarser, and whether the ends of keys are cut off. A shape and a rung of the ladder (see ``rays``) are one candidate.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from synthdp.config import Config
@@ -20,6 +20,7 @@ from synthdp.table.microdata import Microdata
 from synthdp.tagging.groups import LOW, Neighbours
 from synthdp.tuning.rays import HIGHEST, LOWEST, factor_of
 from synthdp.tuning.strengths import Masked, masked_columns
+from synthdp.tuning.tails import cut_ends
 
 # relative strengths in half octaves: a column's mask may be 4 times weaker or stronger than the common factor
 RELATIVE = range(-4, 5)
@@ -51,12 +52,16 @@ class Shape:
     copies: int = 5
     mask_draw: str = "per_copy"
     coarser: bool = False
+    tails: bool = False
 
     def params(self, space: "Space") -> dict[str, Any]:
         """Return the choices by name, only those that there are."""
         every: dict[str, Any] = {
             **{f"masks.{one.name}": step for one, step in zip(space.columns, self.relative, strict=True)},
-            **{name: getattr(self, name) for name in ("graded", "groups", "model", "copies", "mask_draw", "coarser")},
+            **{
+                name: getattr(self, name)
+                for name in ("graded", "groups", "model", "copies", "mask_draw", "coarser", "tails")
+            },
         }
         return {name: every[name] for name in space.choices()}
 
@@ -79,6 +84,8 @@ class Space:
         What ``variables`` says where kept columns are made coarser; None where that is not offered.
     only_coarser
         Whether people are alone with kept columns as they are, so that there is no choice.
+    tails
+        By replaced key, where its ends may be cut off.
     """
 
     config: Config
@@ -89,6 +96,7 @@ class Space:
     mask_draws: tuple[str, ...]
     coarser: Mapping[str, Any] | None = None
     only_coarser: bool = False
+    tails: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Space({len(self.columns)} masks, {self.size():.3g} candidates)"
@@ -105,6 +113,7 @@ class Space:
             found["groups"] = STRONGER if len(self.tags) > 1 else (0,)
         found |= {"model": self.models, "copies": self.copies, "mask_draw": self.mask_draws}
         found["coarser"] = (True,) if self.only_coarser else (False, True) if self.coarser else (False,)
+        found["tails"] = (False, True) if self.tails else (False,)
         return {name: values for name, values in found.items() if len(values) > 1}
 
     def size(self) -> float:
@@ -129,11 +138,12 @@ class Space:
             copies=int(given.get("copies", first["copies"])),
             mask_draw=str(given.get("mask_draw", first["mask_draw"])),
             coarser=bool(given.get("coarser", self.only_coarser)),
+            tails=bool(given.get("tails", False)),
         )
 
-    def starts(self) -> list[Shape]:
+    def starts(self, even: Shape | None = None) -> list[Shape]:
         """Return the shapes to begin with: masks equally strong in sd, then one change of that at a time."""
-        even = self.shape()
+        even = even or self.shape()
         if "masks" not in self.config.tuning.vary:
             return [even]
         found = [even]
@@ -161,10 +171,15 @@ class Space:
             found.append(replace(even, relative=steps))
         return list(dict.fromkeys(found))
 
+    def more_copies(self, best: Shape) -> list[Shape]:
+        """Return the best shape with more copies, the most first."""
+        more = sorted((count for count in self.choices().get("copies", ()) if count > best.copies), reverse=True)
+        return [replace(best, copies=count) for count in more]
+
     def moves(self, best: Shape) -> list[Shape]:
         """Return the best shape with one of its choices changed: another model, W drawn otherwise, more copies."""
         found: list[Shape] = []
-        for name in ("copies", "model", "mask_draw", "coarser"):
+        for name in ("tails", "coarser", "copies", "model", "mask_draw"):
             for value in self.choices().get(name, ()):
                 if getattr(best, name) != value:
                     changed: dict[str, Any] = {name: value}
@@ -175,8 +190,8 @@ class Space:
         """Return the config of a candidate; one that varies no masks has the config's own."""
         changed: dict[str, Any] = {"synthesis": self._synthesis(shape)}
         config = self.config
-        if shape.coarser and self.coarser is not None:
-            config = reworded(config, "variables", self.coarser) or config
+        if (variables := self._variables(shape)) is not None:
+            config = reworded(config, "variables", variables) or config
             # what was read from a file stays read: paths were made absolute
             config = self.config.model_copy(update={"variables": config.variables})
         if "masks" in self.config.tuning.vary:
@@ -192,6 +207,14 @@ class Space:
                 by_group[tag] = {**by_group.get(tag, {}), **stronger}
             changed["masks_by_group"] = {tag: block for tag, block in by_group.items() if block}
         return config.model_copy(update=changed)
+
+    def _variables(self, shape: Shape) -> Mapping[str, Any] | None:
+        """Return what ``variables`` says of a shape; None where it says what the config does."""
+        changed = self.coarser if shape.coarser else None
+        if not shape.tails:
+            return changed
+        given = changed if changed is not None else given_settings(self.config).get("variables", {})
+        return {**given, **{name: {**given.get(name, {}), **cuts} for name, cuts in self.tails.items()}}
 
     def _masks(self, shape: Shape, factor: float) -> dict[str, AnyMask]:
         return {
@@ -243,7 +266,8 @@ def space_of(config: Config, data: Microdata) -> Space:
     coarser = offered(config, data) if "coarsening" in vary else None
     # where people are alone with kept keys, which no mask hides, there is no choice
     exposed = coarser is not None and config.limits.limit("max_exposed") is not None
-    return replace(found, coarser=coarser, only_coarser=exposed)
+    tails = cut_ends(plan.released) if "coarsening" in vary else {}
+    return replace(found, coarser=coarser, only_coarser=exposed, tails=tails)
 
 
 def offered(config: Config, data: Microdata) -> Mapping[str, Any] | None:
@@ -268,5 +292,9 @@ def told(space: Space, shape: Shape, others: Sequence[str] = ()) -> str:
     """Return a shape in a few words, as the progress and the table name it."""
     parts = [f"{one.name} {step / 2:+g}" for one, step in zip(space.columns, shape.relative, strict=True) if step]
     parts += ["graded"] * shape.graded + [f"risky groups +{shape.groups / 2:g}"] * bool(shape.groups)
-    parts += [shape.model, f"{shape.copies} copies", shape.mask_draw] + ["coarser"] * shape.coarser
+    parts += (
+        [shape.model, f"{shape.copies} copies", shape.mask_draw]
+        + ["coarser"] * shape.coarser
+        + ["ends cut off"] * shape.tails
+    )
     return ", ".join((*parts, *others))

@@ -8,7 +8,7 @@ is set equal to the other.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,9 +106,9 @@ def masked_columns(data: Microdata, masks: Mapping[str, AnyMask]) -> tuple[Maske
     return tuple(found)
 
 
-def usual_masks(data: Microdata) -> dict[str, AnyMask]:
-    """Return masks for all replaced columns, for a config that has none."""
-    return {column.name: _usual(column) for column in data.schema.replaced()}
+def usual_masks(data: Microdata, but: Collection[str] = ()) -> dict[str, AnyMask]:
+    """Return masks for the replaced columns to which a config gives none: ``but`` names those that have one."""
+    return {column.name: _usual(column) for column in data.schema.replaced() if column.name not in but}
 
 
 def _usual(column: Column) -> AnyMask:

@@ -10,7 +10,7 @@ import numpy as np
 
 from synthdp.comparing.fingerprints import of_frame
 from synthdp.config import Config
-from synthdp.errors import GateRefused, InputError
+from synthdp.errors import GateRefused, InputError, SynthdpError
 from synthdp.evaluation.gate import LIMITS
 from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.files import prepare_out
@@ -20,6 +20,7 @@ from synthdp.stages.draws import FEWEST_DRAWS, SHARPENED, TOO_LARGE_TO_SHARPEN, 
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import open_questions, plan_of
 from synthdp.table import io
+from synthdp.table.microdata import Microdata
 from synthdp.tuning import blame, writing
 from synthdp.tuning.asking import Budget, check_askable
 from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
@@ -93,8 +94,7 @@ def tune(
     with progress.stage("read"):
         table = read(config) if table is None else table
         data = prepare(table.frame, config, unread=table.unread)
-        if not config.masks and not config.masks_by_group:
-            config = config.model_copy(update={"masks": usual_masks(data)})
+        config = all_masked(config, data)
         plan = plan_of(config, data)
         asked = open_questions(config, plan)
         if not asked.schema_less({}).keys() and config.limits.judged(*MATCHING_LIMITS):
@@ -139,6 +139,23 @@ def tune(
     return tuned
 
 
+def all_masked(config: Config, data: Microdata) -> Config:
+    """Return a config with a mask for every replaced column, where tuning may choose its strength.
+
+    A column may have become one to replace after the masks were written. Without a mask its copies come from the model
+    alone, which is what the strongest mask comes to: nothing that the config allows is lost.
+    """
+    masked = {*config.masks, *(name for block in config.masks_by_group.values() for name in block)}
+    if masked and "masks" not in config.tuning.vary:
+        return config
+    wider = config.model_copy(update={"masks": {**config.masks, **usual_masks(data, masked)}})
+    try:
+        plan_of(wider, data)
+    except SynthdpError:
+        return config if masked else wider
+    return wider
+
+
 def _nothing(search: "Search", out: Path | None) -> Tuned:
     """Say why nothing satisfies the limits, having written down what was tried."""
     lab = search.lab
@@ -160,6 +177,8 @@ class Search:
         Where trials are made; its journal answers what was tried before.
     tell
         Called with a sentence whenever there is a better candidate.
+    nearest
+        The shape that came nearest to the limits, where none keeps them.
     """
 
     lab: Laboratory
@@ -167,6 +186,7 @@ class Search:
     seed: int
     tell: Callable[[str], None]
     best: float = -math.inf
+    nearest: Shape | None = None
     said: tuple[str, ...] = ()
 
     @property
@@ -187,11 +207,13 @@ class Search:
         """Return the borders of the shapes that were tried, the most useful first."""
         points: list[Point] = []
         tried: list[Tried] = []
-        since, guess, moved = 0, 0, False
-        waiting = self.space.starts()
+        since, guess, strongest = 0, 0, self.rungs[1]
+        waiting = [self.space.shape()]
+        # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
+        stages: list[Callable[[Shape], list[Shape]]] = [self.space.more_copies, self.space.starts, self.space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
-            if not waiting and not moved and points:
-                waiting, moved = self.space.moves(max(points, key=lambda one: one.use).shape), True
+            while not waiting and points and stages:
+                waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
             shape = waiting.pop(0) if waiting else propose(self.space, tried, seed=self.seed)
             if shape is None:
                 break
@@ -207,6 +229,12 @@ class Search:
                 excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
                 tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))
                 since += 1
+                if not points and last.rung == strongest:
+                    # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
+                    # that helps is seen under the strongest
+                    guess = strongest
+                    waiting = waiting if len(tried) > 1 else self.space.moves(shape)
+                self.nearest = min(tried, key=lambda one: one.excess).shape
                 continue
             use = self._use(shape, border.rung)
             tried.append(Tried(shape, use, 0.0))
@@ -224,7 +252,7 @@ class Search:
             whole, level = self.lab.rows is None, self._level(EXPLORED)
             trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=DEAR, level=level)
             last.append(trial)
-            return Seen(trial.passed, trial.use)
+            return Seen(trial.passed, trial.use, trial.ratio)
 
         low, high = self.rungs
         first = self.best == -math.inf
@@ -250,7 +278,7 @@ class Search:
         draws = count_of(self.space.config, len(self.lab.data))
         best: Point | None = None
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
-        last_resort = [Point(self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
+        last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
         for point in points[:REFINED] or last_resort:
             if best is not None and not self.left(REFINING):
                 break
@@ -259,7 +287,7 @@ class Search:
             def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
                 trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
                 uses[rung] = trial.use
-                return Seen(trial.passed, trial.use)
+                return Seen(trial.passed, trial.use, trial.ratio)
 
             low, high = self.rungs
             border = find_border(

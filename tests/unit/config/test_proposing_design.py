@@ -240,7 +240,9 @@ def test_auto_replaces_every_kind_of_key():
     frame = people(birth_date=born, occ=RNG.integers(100, 199, N), kids=gaps, y=RNG.normal(size=N))
     proposal = propose(frame, method="auto")
     assert {guess.name for guess in proposal.having(Role.REPLACE)} == {"age", "sex", "birth_date", "occ", "kids"}
-    assert "synthesis: {method: da_mi, model: {method: auto}, copies: 5}" in to_yaml(proposal, "x.csv")
+    text = to_yaml(proposal, "x.csv")
+    assert "synthesis: {method: da_mi, model: {method: auto}, copies: 5}" in text
+    assert "  birth_date: {method: gaussian, sd: 1.0}" in text
     assert {guess.name for guess in propose(frame, method="regression").having(Role.REPLACE)} == {"age", "sex"}
 
 

@@ -24,6 +24,7 @@ from synthdp.tuning.result import Tuned
 from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, space_of
 from synthdp.tuning.strengths import Masked
+from synthdp.tuning.study import all_masked
 from synthdp.tuning.trials import Laboratory, Trial, ratio_of
 from synthdp.tuning.writing import _why, settings_text, write_refused
 
@@ -431,6 +432,31 @@ def test_the_same_seed_proposes_the_same_shapes() -> None:
     assert one == two
     assert one not in {each.shape for each in tried}
     assert propose(space(tuning={"vary": ["coarsening"]}), [], seed=1) is None
+
+
+def test_a_replaced_column_without_a_mask_gets_one_where_masks_are_varied() -> None:
+    masks = {"age": {"method": "gaussian", "sd": 0.5}}
+    config = parse(settings(masks=masks))
+    data = prepare(people(), config)
+    found = all_masked(config, data)
+    assert found.masks["age"] == config.masks["age"]
+    assert {name: mask.method for name, mask in found.masks.items()} == {
+        "age": "gaussian",
+        "sex": "shifted_normal",
+        "area": "transition",
+    }
+    fixed = parse(settings(masks=masks, tuning={"vary": ["model"]}))
+    assert all_masked(fixed, data) == fixed
+    matrix = {"area": {"method": "transition", "keep": 0.6}}
+    by_group = parse(settings(masks=masks, masks_by_group={"high": matrix}))
+    assert "area" not in all_masked(by_group, data).masks
+
+
+def test_a_mask_that_the_design_does_not_allow_is_not_added() -> None:
+    config = parse(
+        settings(masks={"age": {"method": "gaussian", "sd": 0.5}}, synthesis={"mask_draw": "once_orthogonal"})
+    )
+    assert all_masked(config, prepare(people(), config)) == config
 
 
 def test_a_file_that_is_tuned_for_in_python_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

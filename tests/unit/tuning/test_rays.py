@@ -1,5 +1,7 @@
 """The border of a ray, beside its brute-force twin: every rung tried one by one."""
 
+import math
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,12 +10,18 @@ from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, factor_of, find_b
 LADDER = range(LOWEST, HIGHEST + 1)
 
 
-def made_up(border: int, asked: list[int]):
-    """Return a risk that falls along the ladder: rungs from ``border`` on pass; usefulness falls too."""
+def made_up(border: int, asked: list[int], halved: float | None = None, most: float = math.inf):
+    """Return a risk that falls along the ladder: rungs from ``border`` on pass; usefulness falls too.
+
+    The risk is told where it halves in so many rungs; it may be capped, as that of one person is at 1.
+    """
 
     def look(rung: int) -> Seen:
         asked.append(rung)
-        return Seen(rung >= border, 1.0 - 0.02 * (rung - LOWEST))
+        ratio = None if halved is None else min(0.999 * 2 ** ((border - rung) / halved), most)
+        if ratio is not None and rung < border:
+            ratio = max(ratio, 1.001)
+        return Seen(rung >= border, 1.0 - 0.02 * (rung - LOWEST), ratio)
 
     return look
 
@@ -29,6 +37,36 @@ def test_the_border_is_that_of_enumeration(border: int, guess: int, stride: int)
     assert found == Border(enumerated(border))
     assert len(set(asked)) == len(asked), "no rung is tried twice"
     assert len(asked) <= 11
+
+
+@given(
+    st.integers(LOWEST - 3, HIGHEST + 3),
+    st.integers(LOWEST, HIGHEST),
+    st.integers(1, 6),
+    st.floats(0.1, 40.0),
+    st.floats(1.01, 1e6),
+)
+@settings(max_examples=500)
+def test_risks_that_are_told_change_the_looks_and_not_the_border(
+    border: int, guess: int, stride: int, halved: float, most: float
+) -> None:
+    asked: list[int] = []
+    found = find_border(made_up(border, asked, halved, most), guess=guess, stride=stride)
+    assert found == Border(enumerated(border))
+    assert len(set(asked)) == len(asked), "no rung is tried twice"
+    assert len(asked) <= 14
+
+
+def test_risks_that_fall_as_expected_save_looks() -> None:
+    def looks(halved: float | None) -> float:
+        count = 0
+        for border in range(-14, 15):
+            asked: list[int] = []
+            find_border(made_up(border, asked, halved), guess=0)
+            count += len(asked)
+        return count / 29
+
+    assert looks(2.0) < 0.7 * looks(None)
 
 
 @given(st.integers(LOWEST, HIGHEST), st.integers(LOWEST, HIGHEST), st.floats(0.3, 1.0))

@@ -192,8 +192,9 @@ def test_all_columns_kept() -> None:
 
 def test_masks_without_a_strength() -> None:
     masks = {"sex": {"method": "transition", "matrix": [[0.8, 0.2], [0.2, 0.8]]}}
+    variables = {"sex": {"role": "replace", "key": True}, "age": {"key": False}, "score": {"key": False}}
     with pytest.raises(InputError, match="no replaced column has a mask whose strength could be varied"):
-        synthdp.tune(people(), settings(masks=masks))
+        synthdp.tune(people(), settings(variables=variables, masks=masks))
 
 
 def test_one_binary_key() -> None:

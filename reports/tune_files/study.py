@@ -1,0 +1,115 @@
+"""From a stranger's file to a release: `init`, `tune`, `run` on ten files, beside hand settings and synthpop's trees.
+
+``--data`` names the folder of the ten files; a folder `work` in it holds what the commands wrote, which is confidential
+where files are. Usefulness and risks of all three come from fresh draws before the same gate: the mean overlap of the
+panel's intervals, that of one regression of which tune is not told, and every risk that has a limit.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reports.cells import Cell, Line
+from reports.study import Results, Study
+from reports.tune_files.commands import BUDGET, release
+from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LEAVES, hand
+from reports.tune_files.measuring import measured, settings_of, trees
+from reports.tune_files.page import page
+from synthdp.errors import SynthdpError
+from synthdp.stages.intake import read
+
+PARTS = ("ours", "hand", "trees")
+# draws of the trees' files: fewer of larger files, where a mean over records settles sooner
+FEW, SOME, MANY = 2, 6, 12
+TOO_LARGE, LARGE = 20_000, 3_000
+BY_NAME = {one.name: one for one in FILES}
+
+
+def cells(count: int | None) -> Iterator[Cell]:
+    """Yield three parts of every file: all of the first two, so that what is amiss shows early, then part by part."""
+    files = FILES[:count]
+    yield from ({"file": one.name, "part": part} for one in files[:2] for part in PARTS)
+    yield from ({"file": one.name, "part": part} for part in PARTS for one in files[2:])
+
+
+def one_cell(file: str, part: str, *, data: Path) -> dict[str, Any]:
+    """Return what one part of one file comes to."""
+    given = BY_NAME[file]
+    work = data.resolve() / "work" / given.stem
+    if part == "ours":
+        found = release(given, data.resolve(), work)
+        tuned = work / "tuned" / "tuned.yaml"
+        return found | (
+            {"measured": measured(settings_of(tuned, given), work / "config.yaml")} if tuned.exists() else {}
+        )
+    if part == "hand":
+        return {"tried": _by_hand(file, work)}
+    return {"tried": _by_trees(file, work)}
+
+
+def _by_hand(file: str, work: Path) -> list[dict[str, Any]]:
+    """Judge hand settings by rising noise; once one passes, stronger noise at as many copies is not tried."""
+    given, config = BY_NAME[file], work / "config.yaml"
+    written = yaml.safe_load(config.read_text(encoding="utf-8"))
+    found = []
+    for copies in HAND_COPIES:
+        for noise in HAND_NOISE:
+            changed = {
+                "masks": hand(written["masks"], noise),
+                "synthesis": {**written["synthesis"], "copies": copies},
+            }
+            try:
+                one = measured(settings_of(config, given, changed), config)
+            except SynthdpError as error:
+                # what cannot be made is not let through
+                one = {
+                    "passed": False,
+                    "panel": None,
+                    "regression": None,
+                    "risks": {},
+                    "seconds": 0,
+                    "said": str(error),
+                }
+            found.append({"noise": noise, "copies": copies, **one})
+            if one["passed"]:
+                break
+    return found
+
+
+def _by_trees(file: str, work: Path) -> list[dict[str, Any]]:
+    """Let synthpop draw the same columns with leaves of several sizes, as many copies as the tuned settings make."""
+    given, tuned = BY_NAME[file], work / "tuned" / "tuned.yaml"
+    if not tuned.exists():
+        return []
+    config = settings_of(tuned, given)
+    records = len(read(config).frame)
+    draws = FEW if records > TOO_LARGE else SOME if records > LARGE else MANY
+    found = []
+    for leaf in LEAVES:
+        made, said, seconds = trees(config, leaf=leaf, draws=draws, work=work / "trees")
+        one = {"leaf": leaf, "said": said, "seconds_of_r": round(seconds, 1)}
+        found.append(one if made is None else one | measured(config, work / "config.yaml", mechanism=made, draws=draws))
+    return found
+
+
+def gathered(lines: list[Line]) -> Results:
+    """Return the lines by file."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        known = {name: value for name, value in line.items() if name not in ("file", "part")}
+        found.setdefault(line["file"], {})[line["part"]] = known
+    return {"files": found}
+
+
+STUDY = Study(
+    name="tune_files",
+    cells=cells,
+    work=one_cell,
+    results=gathered,
+    page=page,
+    settings={"budget": BUDGET, "leaves": list(LEAVES), "noise": list(HAND_NOISE), "copies": list(HAND_COPIES)},
+    counts=lambda lines: {"files": len({line["file"] for line in lines})},
+    reads_data=True,
+)

@@ -1,0 +1,95 @@
+"""Ends of keys that reach far out: where they are cut, and that the settings say so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synthdp
+from synthdp.config import Config, parse
+from synthdp.errors import GateRefused
+from synthdp.stages.intake import prepare
+from synthdp.table.microdata import Microdata
+from synthdp.tuning.space import space_of, told
+from synthdp.tuning.tails import cut_ends
+
+
+def men(heaviest: float = 278.0) -> pd.DataFrame:
+    """Return 240 men, one of them far heavier than the others, his blood pressure kept."""
+    rng = np.random.default_rng(1)
+    weight = np.clip(rng.normal(172, 20, 240), 130, 215).round()
+    weight[7] = heaviest
+    pressure = rng.normal(90, 10, 240).round()
+    return pd.DataFrame({"weight": weight, "age": rng.integers(40, 55, 240), "pressure": pressure})
+
+
+def given(frame: pd.DataFrame, **weight: object) -> tuple[Config, Microdata]:
+    key = {"role": "replace", "key": True}
+    block = {
+        "data": {"path": "in memory"},
+        "variables": {"weight": {**key, **weight}, "age": {**key, "kind": "continuous"}, "pressure": {"key": False}},
+        "masks": {name: {"method": "gaussian", "sd": 1.0} for name in ("weight", "age")},
+    }
+    config = parse(block)
+    return config, prepare(frame, config)
+
+
+def test_an_end_that_reaches_far_out_is_cut_where_some_others_share_it() -> None:
+    frame = men()
+    cuts = cut_ends(given(frame)[1])
+    assert set(cuts) == {"weight"}, "ages reach nowhere"
+    assert set(cuts["weight"]) == {"topcode"}
+    cut = cuts["weight"]["topcode"]
+    assert cut % 10 == 0, "a round number is nobody's value"
+    assert (frame["weight"] >= cut).sum() >= 5
+
+
+def test_both_ends() -> None:
+    cuts = cut_ends(given(men(20.0))[1])
+    assert set(cuts["weight"]) == {"bottomcode"}
+    frame = pd.concat([men(), men(20.0)], ignore_index=True)
+    assert set(cut_ends(given(frame)[1])["weight"]) == {"bottomcode", "topcode"}
+
+
+def test_without_such_an_end_there_is_no_choice() -> None:
+    config, data = given(men(190.0))
+    assert cut_ends(data) == {}
+    assert "tails" not in space_of(config, data).choices()
+
+
+def test_few_records_and_kept_columns_are_left_alone() -> None:
+    assert cut_ends(given(men().head(15))[1]) == {}
+    frame = men()
+    config, data = given(frame)
+    kept = config.model_copy(update={"variables": {"age": config.variables["age"]}, "masks": {}})
+    assert cut_ends(prepare(frame, kept)) == {}
+    assert cut_ends(data) != {}
+
+
+def test_settings_say_where_the_ends_are_cut() -> None:
+    config, data = given(men(), tolerance=4)
+    space = space_of(config, data)
+    shape = replace(space.shape(), tails=True)
+    assert space.choices()["tails"] == (False, True)
+    assert shape in space.moves(space.shape())
+    assert "ends cut off" in told(space, shape)
+    weight = space.config_of(shape, 0).variables["weight"]
+    assert weight.topcode == cut_ends(data)["weight"]["topcode"]
+    assert weight.tolerance == 4, "what the config says of the column stays"
+    assert space.config_of(space.shape(), 0).variables == config.variables
+
+
+@pytest.mark.slow
+def test_somebody_whom_no_mask_hides_is_hidden_by_cutting_the_end_off() -> None:
+    frame = men()
+    frame["pressure"] = (0.4 * frame["weight"] + np.random.default_rng(2).normal(0, 2, 240)).round()
+    config, _ = given(frame)
+    settings = config.model_dump(mode="json", include={"variables", "masks"}, exclude_unset=True)
+    tuned = synthdp.tune(
+        frame, settings | {"tuning": {"vary": ["masks", "coarsening"], "confirm": 12}}, seed=1, budget=16
+    )
+    assert tuned.chosen.shape.tails
+    fixed = settings | {"tuning": {"vary": ["masks"], "confirm": 12}}
+    with pytest.raises(GateRefused, match="Masks are not to blame: the strongest, which tell nothing"):
+        synthdp.tune(frame, fixed, seed=1, budget=10)
