@@ -29,6 +29,7 @@ from synthdp.evaluation.risk.likelihood import evaluate_likelihood
 from synthdp.seeding import Streams
 from synthdp.stages.draws import Draws, beside
 from synthdp.stages.intake import prepare
+from synthdp.stages.kept_advice import given_settings
 from synthdp.stages.planning import plan_of
 from synthdp.synthesis.making import repair
 from synthdp.table import io
@@ -104,7 +105,7 @@ def front(share: float, *, data: Path, seed: int) -> dict[str, Any]:
             }
             for repaired, one in measured.iterrows()
         },
-        "masks": {name: mask.model_dump(exclude_unset=True) for name, mask in settings.masks.items()},
+        "masks": {name: given_settings(mask) for name, mask in settings.masks.items()},
         "by_group": bool(settings.masks_by_group),
         "shape": asdict(chosen.shape),
         "rung": chosen.rung,
@@ -146,7 +147,7 @@ def wrong(number: int, *, seed: int) -> dict[str, Any]:
         trial = lab.try_out("grid", space.shape(), rung, draws=TRIED)
         grid[str(information)] = {one.attack: [one.value, one.high] for one in trial.checks}
     found = tune(config, table=table, budget="12")
-    masks = {name: mask.model_dump(exclude_unset=True) for name, mask in found.settings.masks.items()}
+    masks = {name: given_settings(mask) for name, mask in found.settings.masks.items()}
     return {"grid": grid, "masks": masks, "worst": {one.attack: one.high for one in found.chosen.checks}}
 
 
