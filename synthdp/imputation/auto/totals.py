@@ -252,8 +252,8 @@ class Totals:
                 if (j <= k or len(z) == 1) and not (bins and k) and (f, int(j), int(k)) not in old
             ]
         found.sort(key=lambda pair: -pair[0])
-        alone = len(self.features)
-        first = [total for _, total in found if total[0] < alone and total[1:] == (0, 0)][: -(-most // 2)]
+        margins = [total for _, total in found if total[0] < len(self.features) and total[1:] == (0, 0)]
+        first = margins[: -(-most // 2)]
         return [*first, *(total for _, total in found if total not in first)][:most]
 
 
