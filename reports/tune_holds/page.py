@@ -35,8 +35,9 @@ def page(results: Results, settings: Results) -> str:
             "![share of judgements that held, and usefulness beside the oracle's](tune_holds.svg)",
             table(HEAD, [_row(one) for one in (*results["families"], everything)]),
             "Wilson: as if all judgements were independent. Over files: files are clusters (the variance between them "
-            "sets how many judgements the share is worth). Judgements of a file share draws, so that some files are "
-            "below 95% even where all hold with 95% or more. What was beyond its limit in judgements that did not "
+            "sets how many judgements the share is worth, but four count for one at least, as they share draws). That "
+            "is also why some files may be below 95% where all hold with 95% or more. What was beyond its limit in "
+            "judgements that did not "
             f"hold: {_counts(results['beyond'])}. The limit that binds: "
             f"{_counts(results['binding'])}.",
             "## Beside an oracle",

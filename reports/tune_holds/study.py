@@ -37,5 +37,5 @@ STUDY = Study(
     settings={"seed": SEED, "records": N, "trials": int(BUDGET), "holds": HOLDS, "files": FILES * len(FAMILIES)},
     counts=lambda lines: {"cells": len(lines), "asked": len(cells())},
     draw=draw,
-    committed="cells.jsonl",
+    committed="found.jsonl",
 )

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 
 from reports.cells import Line
 from reports.study import Results
+from reports.tune_holds.judging import COUNT, JUDGEMENTS, POOL
 from synthdp.evaluation.risk.rates import wilson
 
 
@@ -68,7 +69,9 @@ def _share(name: str, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
     judged = [one for one in files if one["judged"]]
     held, total = sum(one["held"] for one in judged), sum(one["judged"] for one in judged)
     simple = wilson(float(held), float(total))
-    low, high = over_files([one["held"] for one in judged], [one["judged"] for one in judged])
+    # so many judgements rest on as many draws as one would
+    shared = JUDGEMENTS * COUNT / POOL
+    low, high = over_files([one["held"] for one in judged], [one["judged"] for one in judged], least=shared)
     return {
         "name": name,
         "files": len(files),
@@ -83,11 +86,12 @@ def _share(name: str, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def over_files(held: Sequence[int], judged: Sequence[int]) -> tuple[float | None, float | None]:
+def over_files(held: Sequence[int], judged: Sequence[int], *, least: float = 1.0) -> tuple[float | None, float | None]:
     """Return the interval of a share whose units are files: Wilson's, with as many judgements as are worth one each.
 
     The variance of the ratio over files, against that of independent judgements, is the design effect; it is taken for
-    at least 1. Student's quantile of the number of files stands for the normal one.
+    at least ``least``: where all hold nothing is known of the variance, but judgements that share draws are worth less
+    than separate ones. Student's quantile of the number of files stands for the normal one.
 
     Examples
     --------
@@ -101,7 +105,7 @@ def over_files(held: Sequence[int], judged: Sequence[int]) -> tuple[float | None
     rest = np.asarray(held) - share * np.asarray(judged)
     variance = files / (files - 1) * float((rest**2).sum()) / total**2
     alone = share * (1 - share) / total
-    effect = max(1.0, variance / alone) if alone > 0 else 1.0
+    effect = max(least, variance / alone) if alone > 0 else least
     z2 = float(stdtrit(files - 1, 0.975)) ** 2
     worth = total / effect
     centre = (share + z2 / (2 * worth)) / (1 + z2 / worth)

@@ -38,7 +38,7 @@ BUDGET, HOLDS = "20", 0.95
 # draws of the oracle: at a grid point, at the borders that count, and of usefulness
 COARSE, FINE, USES = 12, 100, 30
 FINAL = 60
-LINES = "cells.jsonl"
+LINES = "found.jsonl"
 Found = dict[str, Any]
 
 

@@ -182,5 +182,5 @@ STUDY = Study(
     counts=lambda lines: {"cells": len(lines), "asked": len(SHARES) + DATA_SETS},
     draw=draw,
     reads_data=True,
-    committed="cells.jsonl",
+    committed="found.jsonl",
 )
