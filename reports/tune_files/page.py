@@ -35,8 +35,8 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
 PILOT = """**This is a pilot of {total} of the ten files.** The rest are set up and have not been run. What was seen
 here has changed `tune` since: ends of keys are cut off, more copies are tried first, steps follow the risk. So later
 figures for these files are no first sights. At first sight electric.sav had no release: no mask hid its heaviest man,
-whose kept blood pressure tells him. With his weight cut off `tune` finds settings that its sixty draws confirm, and `run`
-refuses them on another fit (3.2% found, limit 3%): draws that share one fit of a small file are more alike than
+whose kept blood pressure tells him. With his weight cut off `tune` finds settings that its sixty draws confirm, and
+`run` refuses them on another fit (3.2% found, limit 3%): draws that share one fit of a small file are more alike than
 draws of two fits, so that intervals over them are too short. wnv.csv was tuned before more copies came first."""
 
 
