@@ -32,6 +32,13 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
   release by hand.
 * Seconds are those of the processor; tune's budget is {budget} by the clock, on a machine that other work kept busy."""
 
+PILOT = """**This is a pilot of {total} of the ten files.** The rest are set up and have not been run. What was seen
+here has changed `tune` since: ends of keys are cut off, more copies are tried first, steps follow the risk. So later
+figures for these files are no first sights. At first sight electric.sav had no release: no mask hid its heaviest man,
+whose kept blood pressure tells him. With his weight cut off `tune` finds settings that its sixty draws confirm, and
+`run` refuses them on another fit (3.2% found, limit 3%): draws that share one fit of a small file are more alike than
+draws of two fits, so that intervals over them are too short. wnv.csv was tuned before more copies came first."""
+
 
 def page(results: Results, settings: Results) -> str:
     """Return README.md."""
@@ -51,6 +58,7 @@ def page(results: Results, settings: Results) -> str:
         (
             HEAD,
             said,
+            *([] if total == len(FILES) else [PILOT.format(total=total)]),
             table((*head, *more), cells),
             HOW.format(budget=settings["budget"]),
             "## The files",
@@ -58,7 +66,12 @@ def page(results: Results, settings: Results) -> str:
             "## Every candidate",
             table(
                 ("file", "candidate", "panel", "regression", "gate", "binding limit", "of it", "seconds"),
-                [line for file in FILES for line in _every(file, results["files"].get(file.name, {}))],
+                [
+                    line
+                    for file in FILES
+                    if file.name in results["files"]
+                    for line in _every(file, results["files"][file.name])
+                ],
             ),
             *_problems(results),
         )
@@ -74,7 +87,8 @@ def _row(file: File, found: Mapping[str, Any]) -> dict[str, Any]:
 
     def beats(part: str) -> bool:
         others = [one[part] for one in (hand, trees) if one is not None and one[part] is not None]
-        return bool(released and mine and mine[part] is not None and all(mine[part] > one for one in others))
+        tried = "hand" in found and "trees" in found
+        return bool(tried and released and mine and mine[part] is not None and all(mine[part] > one for one in others))
 
     def risk(one: Mapping[str, Any] | None) -> str:
         return _figure(one["risks"].get(name, {}).get("value")) if one and name else "–"

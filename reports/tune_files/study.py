@@ -20,7 +20,7 @@ from reports.tune_files.page import page
 from synthdp.errors import SynthdpError
 from synthdp.stages.intake import read
 
-PARTS = ("ours", "hand", "trees")
+PARTS = ("ours", "trees", "hand")
 # draws of the trees' files: fewer of larger files, where a mean over records settles sooner
 FEW, SOME, MANY = 2, 6, 12
 TOO_LARGE, LARGE = 20_000, 3_000
