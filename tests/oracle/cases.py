@@ -197,7 +197,7 @@ def _compared() -> dict[str, Any]:
 
 def _tuned() -> dict[str, Any]:
     """Return a short search, and what becomes of settings that promise something."""
-    said = synthdp("tune", "tuned.yaml", "--budget", "6", "--out", "search")
+    said = synthdp("tune", "tuned.yaml", "--budget", "2", "--out", "search")
     trials = pd.read_csv("search/trials.csv").drop(columns=["seconds"])
     settings_found = plain(Path("search/tuned.yaml").read_text())
     return {"said": said, "trials": table(trials), "settings": settings_found, "promised": run("promised")}
