@@ -7,7 +7,7 @@ pandas writes a changed column elsewhere (copy on write), where it is found to b
 
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -296,10 +296,15 @@ def _looked_up(series: pd.Series, levels: tuple[Level, ...]) -> Codes:
     if compared is not None:
         found = pd.Index(compared).get_indexer(pd.Index(pd.to_numeric(given, errors="coerce").to_numpy(np.float64)))
     else:
-        text = pd.Index([str(level) for level in levels], dtype=object)
-        found = text.get_indexer(pd.Index([_spelt(value) for value in given], dtype=object))
+        text = pd.Index(levels if _all_text(levels) else [str(level) for level in levels], dtype=object)
+        spelt = given if _all_text(given) else [_spelt(value) for value in given]
+        found = text.get_indexer(pd.Index(spelt, dtype=object))
     # a missing value has place -1, which is the end
     return np.append(np.where(found < 0, FOREIGN, found), MISSING).astype(np.int64)[place]
+
+
+def _all_text(values: Iterable[object]) -> bool:
+    return set(map(type, values)) == {str}
 
 
 def _spelt(value: object) -> str:

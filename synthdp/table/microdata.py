@@ -221,7 +221,8 @@ def _levels_of(series: pd.Series) -> tuple[Level, ...]:
             found = sorted(found)
         except TypeError:  # mixed numbers and text have no order of their own
             found = sorted(found, key=str)
-    return tuple(_level(value) for value in found)
+    # texts are levels as they are, and there may be a million
+    return tuple(found) if set(map(type, found)) == {str} else tuple(_level(value) for value in found)
 
 
 def _level(value: object) -> Level:

@@ -64,7 +64,15 @@ class Counting:
         return doubled(r)
 
 
-@pytest.mark.parametrize("name", STUDIES)
+# written, not run yet
+WITHOUT_RESULTS = {"tune_registry"}
+
+
+def test_only_studies_that_were_not_run_have_no_results():
+    assert {name for name in STUDIES if not (ROOT / "reports" / name / "results.json").exists()} == WITHOUT_RESULTS
+
+
+@pytest.mark.parametrize("name", sorted(set(STUDIES) - WITHOUT_RESULTS))
 def test_the_page_is_what_the_committed_results_say(name):
     study, folder = load(name), ROOT / "reports" / name
     record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
