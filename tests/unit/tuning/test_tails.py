@@ -4,11 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 
-import synthdp
 from synthdp.config import Config, parse
-from synthdp.errors import GateRefused
 from synthdp.stages.intake import prepare
 from synthdp.table.microdata import Microdata
 from synthdp.tuning.space import space_of, told
@@ -78,18 +75,3 @@ def test_settings_say_where_the_ends_are_cut() -> None:
     assert weight.topcode == cut_ends(data)["weight"]["topcode"]
     assert weight.tolerance == 4, "what the config says of the column stays"
     assert space.config_of(space.shape(), 0).variables == config.variables
-
-
-@pytest.mark.slow
-def test_somebody_whom_no_mask_hides_is_hidden_by_cutting_the_end_off() -> None:
-    frame = men()
-    frame["pressure"] = (0.4 * frame["weight"] + np.random.default_rng(2).normal(0, 2, 240)).round()
-    config, _ = given(frame)
-    settings = config.model_dump(mode="json", include={"variables", "masks"}, exclude_unset=True)
-    tuned = synthdp.tune(
-        frame, settings | {"tuning": {"vary": ["masks", "coarsening"], "confirm": 12}}, seed=1, budget=16
-    )
-    assert tuned.chosen.shape.tails
-    fixed = settings | {"tuning": {"vary": ["masks"], "confirm": 12}}
-    with pytest.raises(GateRefused, match="Masks are not to blame: the strongest, which tell nothing"):
-        synthdp.tune(frame, fixed, seed=1, budget=10)
