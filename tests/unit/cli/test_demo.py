@@ -1,7 +1,5 @@
 """The first thing anyone sees: it runs, passes its gate, and leaves what is needed to play with it."""
 
-from pathlib import Path
-
 import pytest
 
 from synthdp import datasets, release
@@ -90,39 +88,6 @@ class Heard(Silent):
 
     def tell(self, sentence):
         self.said.append(sentence)
-
-
-@pytest.mark.slow
-def test_the_whole_way_ends_with_a_release_whose_settings_can_be_run(tmp_path):
-    out, heard = tmp_path / "tour", Heard()
-    outcome = demo(out=out, progress=heard)
-    assert outcome.passed
-    assert sorted(path.name for path in out.iterdir()) == [
-        "anes96.csv",
-        "anes96.yaml",
-        "confidential",
-        "public",
-        "tuned",
-    ]
-    assert outcome.report == out / "confidential" / "report.html"
-    assert outcome.public == out / "public"
-    assert all(path.exists() for path in (outcome.report, outcome.report.with_name("dossier.html")))
-    assert release.verify(out) == []
-    assert len(list((out / "public").glob("synthetic_*.csv"))) == touring.COPIES >= 2
-    useful_and_safe(outcome)
-    assert outcome.metrics.gate["tuned"]["kept"]
-    typed = [sentence.split("$ ")[1] for sentence in heard.said if "$ " in sentence]
-    assert [line.split()[1] for line in typed] == ["init", "tune", "run"]
-    assert all("synthdp run" in line or Path(line.split(": ")[1]).is_file() for line in touring.left(out))
-    # what is left can be run as it is, and says where its data are from its own folder
-    tuned = out / "tuned" / "tuned.yaml"
-    assert "path: ../anes96.csv" in tuned.read_text()
-    assert str(tmp_path) not in tuned.read_text()
-    assert str(PUBLIC_SEED) not in tuned.read_text()
-    again = run(load(tuned, [f"seed={PUBLIC_SEED}"]), out=tmp_path / "again")
-    assert again.passed
-    copies = [(folder / "public" / "synthetic_01.csv").read_bytes() for folder in (out, tmp_path / "again")]
-    assert copies[0] == copies[1]
 
 
 def test_every_question_of_init_is_answered(tmp_path):

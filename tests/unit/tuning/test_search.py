@@ -39,7 +39,6 @@ def settings(**more: object) -> dict[str, object]:
         "variables": {"age": {**key, "tolerance": 2}, "sex": key, "score": {"key": False}},
         "synthesis": {"copies": 3},
         "tuning": {"vary": ["masks"], "confirm": 12},
-        "release": {"draws": 12},
         **more,
     }
 
@@ -51,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     people().to_csv(home / "people.csv", index=False)
     said = {"version": 1, "data": {"path": "people.csv"}, **settings()}
     (home / "config.yaml").write_text(yaml.safe_dump(said))
-    arguments = ["tune", str(home / "config.yaml"), "--out", str(home / "tuned"), "--seed", "3", "--budget", "4"]
+    arguments = ["tune", str(home / "config.yaml"), "--out", str(home / "tuned"), "--seed", "3", "--budget", "14"]
     done = RUNNER.invoke(app, arguments)
     assert done.exit_code == 0, done.output
     return home
@@ -101,7 +100,7 @@ def test_a_run_of_the_settings_says_whether_the_promise_was_kept(folder: Path) -
 def test_a_search_that_was_killed_goes_on_and_gives_the_same_answer(folder: Path) -> None:
     out = folder / "killed"
     command = [sys.executable, "-m", "synthdp", "tune", str(folder / "config.yaml"), "--out", str(out)]
-    command += ["--seed", "3", "--budget", "4"]
+    command += ["--seed", "3", "--budget", "14"]
     started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # killed as soon as there are a few trials in the journal
     until = time.monotonic() + 120
