@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synthdp.cli import terminal
+from synthdp.cli import leaking, terminal
 from synthdp.cli.command import guarded
 from synthdp.cli.paying import account_lines, conclude, open_ledger
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
@@ -34,7 +34,8 @@ Examples:
   synthdp dp adassp survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 --epsilon 1 --delta 1e-6
   synthdp dp kmeans survey.csv --column age --bounds 18,90 --column income --bounds 0,200000 --clusters 3 --epsilon 1
   synthdp dp mean survey.csv --column age --bounds 18,90 --epsilon 0.5 --ledger survey.ledger --cap 3
-  synthdp dp ledger survey.csv --ledger survey.ledger            what was spent, what is left""",
+  synthdp dp ledger survey.csv --ledger survey.ledger            what was spent, what is left
+  synthdp dp leakage monthly.csv --bounds 0,5000 --epsilon 0.5 --delta 1e-6     what a monthly mean tells""",
 )
 
 EXAMPLES = {
@@ -264,6 +265,9 @@ def show_ledger(
     book = open_ledger(file, ledger, cap, cap_delta, adjacency)
     for line in account_lines(book.account()):
         terminal.show(line)
+
+
+app.command(name="leakage", epilog=leaking.EXAMPLE)(guarded(leaking.leakage))
 
 
 def read_columns(file: Path, names: Sequence[str]) -> "list[pd.Series]":

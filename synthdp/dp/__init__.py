@@ -11,15 +11,19 @@ Examples
 (1, 'replace', True)
 """
 
+from synthdp.dp.aggregation import aggregate
 from synthdp.dp.counting import count, histogram
 from synthdp.dp.counting import total as sum
 from synthdp.dp.kmeans import Clusters, kmeans
+from synthdp.dp.learning import gradient_descent, sgd
 from synthdp.dp.least_squares import cov, ols
 from synthdp.dp.moments import mean, variance
+from synthdp.dp.noisy_records import variance_of_noisy
 from synthdp.dp.preparing import Preparation, declared, paid_bounds, prepare
 from synthdp.dp.quantiles import median, quantile
 from synthdp.dp.regression import Coefficients, Fit, adassp, ssp
 from synthdp.dp.request import Released, ReleasedTable
+from synthdp.dp.smoothed import smooth_median
 
 __all__ = [
     "Clusters",
@@ -29,9 +33,11 @@ __all__ = [
     "Released",
     "ReleasedTable",
     "adassp",
+    "aggregate",
     "count",
     "cov",
     "declared",
+    "gradient_descent",
     "histogram",
     "kmeans",
     "mean",
@@ -40,7 +46,10 @@ __all__ = [
     "paid_bounds",
     "prepare",
     "quantile",
+    "sgd",
+    "smooth_median",
     "ssp",
     "sum",
     "variance",
+    "variance_of_noisy",
 ]

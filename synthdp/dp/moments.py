@@ -67,7 +67,7 @@ def mean(values: Any, *, bounds: Limits | None, sd: float | None = None, **price
     source = request.source("mean", values)
     notes = ["the interval accounts for sampling and privacy noise; it refers to the values as clipped to the bounds"]
     if budget.replacing:
-        found = _mean_of_known_size(column, budget, sd, source)
+        found = mean_of_known_size(column, budget, sd, source)
     else:
         found = _mean_of_unknown_size(column, budget, sd, source)
         notes.append("parametric bootstrap")
@@ -151,9 +151,10 @@ def _release_sums(column: Bounded, budget: Budget, shares: tuple[float, float, f
     return _Sums(max(count, 1.0), total, square + count / 2, noises)
 
 
-def _mean_of_known_size(
+def mean_of_known_size(
     column: Bounded, budget: Budget, sd: float | None, source: Source
 ) -> tuple[float, float, float, float]:
+    """Return a noisy mean, its limits and the sd of its noise, where the number of values is public."""
     n = len(column)
     noise = Noise.of(budget if sd is not None else budget.part(1 - SHARE), column.width / n)
     estimate = float(noise.add(np.array([math.fsum(column.values) / n]), source)[0])

@@ -19,8 +19,11 @@ _ROOMS = {
     "accounting": "accounting.accountants",
     "audit": "audit",
     "events": "events",
+    "leakage": "leakage",
     "ledger": "ledger",
     "mechanisms": "mechanisms",
+    "planning": "planning",
+    "series": "series",
     "tradeoff": "tradeoff",
 }
 

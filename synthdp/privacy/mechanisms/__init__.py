@@ -19,13 +19,14 @@ were themselves released by a mechanism that is in the ledger. Scales: ``Laplace
 """
 
 from synthdp.privacy.guarantees import Adjacency
-from synthdp.privacy.mechanisms import sensitivity
+from synthdp.privacy.mechanisms import local, sensitivity, smooth
 from synthdp.privacy.mechanisms.additive import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from synthdp.privacy.mechanisms.mechanism import Mechanism, Secure, Simulated, Source
 from synthdp.privacy.mechanisms.responses import Kary, Transition, binary
 from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax, SparseVector
 from synthdp.privacy.mechanisms.sensitivity import Bounds, Clipped, Sensitivity
 from synthdp.privacy.mechanisms.shaped import BoundedLaplace, KNorm, gamma
+from synthdp.privacy.mechanisms.smooth import SmoothNoise
 
 __all__ = [
     "Adjacency",
@@ -45,10 +46,13 @@ __all__ = [
     "Secure",
     "Sensitivity",
     "Simulated",
+    "SmoothNoise",
     "Source",
     "SparseVector",
     "Transition",
     "binary",
     "gamma",
+    "local",
     "sensitivity",
+    "smooth",
 ]

@@ -1,0 +1,107 @@
+"""The command ``synthdp dp leakage``: what means published period after period say, and what so many of them cost.
+
+For the curator: it reads confidential series without noise. Only typer is imported here.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from synthdp.cli import terminal
+from synthdp.cli.terminal import option
+from synthdp.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXAMPLE = """\b
+Examples:
+  synthdp dp leakage monthly.csv --bounds 0,5000 --epsilon 0.5 --delta 1e-6
+  synthdp dp leakage monthly.csv --bounds 0,5000 --epsilon 0.5 --delta 1e-6 --structure common --releases 12"""
+
+CONFIDENTIAL = "confidential: fitted to the series without noise; not covered by any ε, and not to be published."
+
+
+def leakage(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The series: a row per period, a column per unit.")],
+    bounds: Annotated[str, option("LOW,HIGH", "Lowest and highest possible value, known without the data.")],
+    epsilon: Annotated[float, option("E", "Privacy budget of each mean.")],
+    delta: Annotated[float, option("D", "Above 0: the noise is Gaussian.")],
+    column: Annotated[list[str] | None, option("NAME", "A unit (repeat). [default: every column of numbers]")] = None,
+    structure: Annotated[
+        str, typer.Option(metavar="NAME", help="full, or common (one persistence for all; for many units).")
+    ] = "full",
+    releases: Annotated[int, typer.Option(metavar="K", min=1, help="Also plan the noise of so many means.")] = 12,
+    out: Annotated[Path | None, option("FILE", "Also write what was found as JSON.")] = None,
+) -> None:
+    """Say what a published mean tells of other periods, and plan many."""
+    from synthdp.privacy.guarantees import delta_of, epsilon_of
+    from synthdp.privacy.leakage import var_leakage
+    from synthdp.privacy.mechanisms import Bounds
+    from synthdp.privacy.planning import plan
+    from synthdp.privacy.series import fit_var
+
+    terminal.check_ending(out, ".json")
+    epsilon_of(epsilon), delta_of(delta)
+    ends = terminal.numbers(bounds, "--bounds") or []
+    if len(ends) != 2:
+        raise InputError(f"--bounds: must be two numbers, LOW,HIGH, found {len(ends)}.")
+    frame = _series(file, column)
+    fitted = fit_var(frame, structure=structure)  # type: ignore[arg-type]
+    step = Bounds(*ends).width / frame.shape[1]
+    found = [
+        var_leakage(
+            fitted.transition,
+            fitted.noise,
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=step,
+            attack=attack,
+            knowledge=knowledge,
+            unit=unit,
+        )
+        for attack, knowledge, unit in _asked(fitted.transition.sum(axis=0))
+    ]
+    terminal.say(CONFIDENTIAL)
+    terminal.show(
+        f"{frame.shape[1]} units, {fitted.periods} periods, persistence {fitted.persistence:.3f} ({structure})"
+    )
+    terminal.show(f"each mean: ε = {epsilon:g}, δ = {delta:g}; the unit that is easiest to learn:")
+    for one in found:
+        terminal.show(f"  {one.sentence()}")
+    terminal.show(f"{releases} means for ε = {epsilon:g}, δ = {delta:g} together, whatever the series does:")
+    table = plan(releases, epsilon=epsilon, delta=delta, sensitivity=step)
+    for line in table.to_string(index=False, float_format=lambda number: f"{number:.5g}").splitlines():
+        terminal.show(f"  {line}")
+    if out is not None:
+        _write(out, [vars(one) for one in found], table)
+
+
+def _asked(sums: "object") -> list[tuple[str, str, int]]:
+    import numpy as np
+
+    unit = int(np.abs(np.asarray(sums)).argmax())
+    return [(attack, knowledge, unit) for attack in ("A1", "A3", "A4") for knowledge in ("N1", "N2", "N3")] + [
+        ("A2", "N2", unit)
+    ]
+
+
+def _series(file: Path, column: list[str] | None) -> "pd.DataFrame":
+    import pandas as pd
+
+    from synthdp.table import io
+
+    frame = io.read(file)
+    if column:
+        from synthdp.cli.private import read_columns
+
+        return pd.concat(read_columns(file, column), axis=1)
+    return frame.select_dtypes("number")
+
+
+def _write(out: Path, found: list[dict[str, object]], table: "pd.DataFrame") -> None:
+    import json
+
+    content = {"confidential": CONFIDENTIAL, "leakage": found, "plan": table.to_dict(orient="records")}
+    terminal.write(out, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())

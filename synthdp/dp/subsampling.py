@@ -1,0 +1,66 @@
+"""The accounting of noisy gradient descent on samples: a Poisson-sampled Gaussian, composed, by loss distributions.
+
+Every step takes each record with probability q and adds N(0, (σC)²) to the sum of gradients clipped to C in ℓ2. Under
+add_remove one record moves that sum by C, under replace by 2C, and dp-accounting's pairs of mixtures hold both.
+
+References
+----------
+Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with differential privacy", CCS.
+Koskela, Jälkö, Honkela (2020), AISTATS, and Doroshenko et al. (2022), PoPETs (loss distributions).
+"""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+from synthdp.errors import InputError
+from synthdp.privacy.guarantees import Adjacency, adjacency_of, delta_of, epsilon_of, positive, whole
+
+COARSE, FINE = 1e-3, 1e-4
+WIDEST = 1e4
+
+
+@lru_cache(maxsize=256)
+def epsilon_of_steps(
+    multiplier: float, rate: float, steps: int, delta: float, adjacency: Adjacency, interval: float = FINE
+) -> float:
+    """Return ε at δ of so many steps with noise σ = ``multiplier`` and sampling probability ``rate``."""
+    import dp_accounting
+    from dp_accounting import pld
+
+    adjacency_of(adjacency)
+    if not 0 < rate <= 1:
+        raise InputError(f"rate: must be above 0 and at most 1, found {rate:g}.")
+    relations = dp_accounting.NeighboringRelation
+    relation = relations.REPLACE_ONE if adjacency == "replace" else relations.ADD_OR_REMOVE_ONE
+    accountant: Any = pld.PLDAccountant(relation, value_discretization_interval=interval)
+    step = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(positive(multiplier, "multiplier")))
+    accountant.compose(step, whole(steps, "steps", 1))
+    return float(accountant.get_epsilon(delta_of(delta)))
+
+
+def multiplier_of(epsilon: float, delta: float, *, rate: float, steps: int, adjacency: Adjacency) -> float:
+    """Return the least σ, to one part in 1000 and rounded up, of which so many steps keep (ε, δ).
+
+    A coarse grid of losses finds the place (it errs to more ε), a fine one sharpens it.
+    """
+    target = epsilon_of(epsilon)
+
+    def kept(sigma: float, interval: float) -> bool:
+        return epsilon_of_steps(sigma, rate, steps, delta, adjacency, interval) <= target
+
+    high = 1.0
+    while not kept(high, COARSE):
+        high *= 2
+        if high > WIDEST:
+            raise InputError("steps: no noise keeps this budget; take fewer steps, a smaller rate, or raise epsilon.")
+    low = high / 2
+    while low > 0.05 and kept(low, COARSE):
+        low, high = low / 2, low
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if kept(middle, COARSE) else (middle, high)
+    for closer in (0.99, 0.998):
+        if kept(high * closer, FINE):
+            return high * closer
+    return high
