@@ -21,9 +21,11 @@ from reports.cells import Cell
 from reports.markdown import table_of
 from reports.study import Results, Study
 from synthdp.dp.audited import algorithms, clustered
+from synthdp.dp.descent import noise_factors, rates
+from synthdp.dp.subsampling import multiplier_of
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler
-from synthdp.privacy.mechanisms import Secure
+from synthdp.privacy.mechanisms import Bounds, Secure, local
 from synthdp.privacy.tradeoff.curves import (
     Gaussian,
     Laplace,
@@ -50,6 +52,8 @@ def planted() -> tuple[Case, ...]:
     rootless, variance = _normal(math.sqrt(math.log(1.25 / DELTA)) / EPSILON), _normal(math.sqrt(2.0))
     # the proof of the classical sd needs ε < 1; here its exact δ is 0.59, not 0.4
     large_epsilon = _normal(math.sqrt(2 * math.log(1.25 / 0.4)) / 6.0)
+    # σ = √2Δ/ε as for Laplace noise: the source claims δ = 0.002 where it is 0.0396
+    mixed = _normal(math.sqrt(2) / EPSILON)
     return (
         Case("sensitivity 1 for a table under replacement", _cells, table, moved, Laplace(EPSILON)),
         Case("sensitivity of deletion for a mean under replacement", _mean, 0.0, 1.0, Laplace(EPSILON)),
@@ -67,7 +71,47 @@ def planted() -> tuple[Case, ...]:
         Case("sparse vector without noise on the answers", _sparse(0.0, 1), silent, loud, pure(EPSILON)),
         Case("sparse vector whose noise does not grow with c", _sparse(2.0, 4), silent, loud, pure(EPSILON)),
         Case("rounded to the data's own grid", _grid, 0.0, 0.5, Laplace(EPSILON)),
+        Case("noise by local sensitivity", _local, _middle(0), _middle(1), approximate(EPSILON, DELTA), DELTA),
+        Case("mixed noise as claimed in its source", mixed, 0.0, 1.0, approximate(EPSILON, 0.002), 0.002, cost=0.1),
+        Case("aggregate whose answers are not clipped", _unclipped, inlier, 40 * outlier, pure(EPSILON)),
+        Case("descent with the noise of its last step alone", _last_step, 1.0, -1.0, pure(EPSILON)),
+        Case("descent whose whole path is released", _path, 1.0, -1.0, pure(EPSILON)),
+        Case(
+            "DP-SGD, noise for deletion, not replacement", _sampled, -1.0, 1.0, approximate(EPSILON, DELTA), DELTA, 0.1
+        ),
     )
+
+
+def _middle(shift: int) -> Floats:
+    # Counterexample 5.2.1 of Biswal (2024): both medians are 0, the local sensitivities 1 and 0
+    return np.repeat([0.0, 1.0], [6 + shift, 5 - shift])
+
+
+def _local(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    return np.median(data) + local.median(data, Bounds(0, 1)) / EPSILON * rng.laplace(size=runs)
+
+
+def _unclipped(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    blocks = np.asarray(data, dtype=float).reshape(-1, 2).mean(axis=1)
+    return blocks.mean() + rng.laplace(0, 1 / (len(blocks) * EPSILON), runs)
+
+
+ETA = rates(10, 0.125, 0.5)
+# all records but one are at θ, so that their gradients are 0; this one, at 1 or −1, is taken at every step
+
+
+def _last_step(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    return -data * ETA.sum() + rng.laplace(0, 2 * ETA[-1] / EPSILON, runs)
+
+
+def _path(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    gammas = 2 * noise_factors(ETA) / EPSILON
+    return -np.cumsum(ETA * (data + gammas * rng.laplace(size=(runs, len(ETA)))), axis=1)
+
+
+def _sampled(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    sd = multiplier_of(EPSILON, DELTA, rate=0.9, steps=1, adjacency="add_remove")
+    return data * (rng.random(runs) < 0.9) + rng.normal(0, sd, runs)
 
 
 def _rows(data: Any, runs: int) -> Floats:

@@ -50,18 +50,13 @@ def leakage(
     frame = _series(file, column)
     fitted = fit_var(frame, structure=structure)  # type: ignore[arg-type]
     step = Bounds(*ends).width / frame.shape[1]
+    # A2 with what is seen of the first period is heuristic, and left out
+    unit = int(abs(fitted.transition.sum(axis=0)).argmax())
+    asked = [(attack, knowledge) for attack in ("A1", "A3", "A4") for knowledge in ("N1", "N2", "N3")] + [("A2", "N2")]
+    price = {"epsilon": epsilon, "delta": delta, "sensitivity": step, "unit": unit}
     found = [
-        var_leakage(
-            fitted.transition,
-            fitted.noise,
-            epsilon=epsilon,
-            delta=delta,
-            sensitivity=step,
-            attack=attack,
-            knowledge=knowledge,
-            unit=unit,
-        )
-        for attack, knowledge, unit in _asked(fitted.transition.sum(axis=0))
+        var_leakage(fitted.transition, fitted.noise, attack=attack, knowledge=knowledge, **price)  # type: ignore[arg-type]
+        for attack, knowledge in asked
     ]
     terminal.say(CONFIDENTIAL)
     terminal.show(
@@ -76,15 +71,6 @@ def leakage(
         terminal.show(f"  {line}")
     if out is not None:
         _write(out, [vars(one) for one in found], table)
-
-
-def _asked(sums: "object") -> list[tuple[str, str, int]]:
-    import numpy as np
-
-    unit = int(np.abs(np.asarray(sums)).argmax())
-    return [(attack, knowledge, unit) for attack in ("A1", "A3", "A4") for knowledge in ("N1", "N2", "N3")] + [
-        ("A2", "N2", unit)
-    ]
 
 
 def _series(file: Path, column: list[str] | None) -> "pd.DataFrame":

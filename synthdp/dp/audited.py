@@ -1,16 +1,20 @@
-"""Cases for the auditor: whole algorithms, k-means and AdaSSP, on neighbouring files that are hard for them.
+"""Cases for the auditor: whole algorithms on neighbouring files that are hard for them.
 
 Mechanisms have theirs in `synthdp.privacy.audit.cases`. What an algorithm adds is that it releases several times and
 chooses what to ask next by what it was told, so that the sum of its parts is what has to be audited.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from synthdp.dp.aggregation import aggregate
 from synthdp.dp.gram_noise import Calibration
 from synthdp.dp.kmeans import kmeans
+from synthdp.dp.learning import gradient_descent, sgd
 from synthdp.dp.regression import adassp
+from synthdp.dp.smoothed import smooth_median
 from synthdp.privacy.audit.cases import Case
 from synthdp.privacy.audit.runs import Sampler, repeated
 from synthdp.privacy.guarantees import Adjacency
@@ -71,6 +75,70 @@ def regressed(source: Source | None, *, calibration: Calibration, adjacency: Adj
     return repeated(once)
 
 
+def released(source: Source | None, release: Callable[..., Any], **asked: Any) -> Sampler:
+    """Return a release of one number or of coefficients, ``release(data, …)``, with noise from the source."""
+
+    def once(data: Any, rng: np.random.Generator) -> Any:
+        found = release(data, **asked, epsilon=EPSILON, source=source if source is not None else Simulated(rng))
+        return found.estimate if hasattr(found, "estimate") else list(found.theta)
+
+    return repeated(once)
+
+
+def _lowest_of(block: Any) -> float:
+    return float(np.min(block))
+
+
+def beyond_global(source: Source | None = None) -> tuple[Case, ...]:
+    """Return the cases of smooth sensitivity, sample and aggregate, and learning in steps."""
+    within = {"bounds": (-1.0, 1.0)}
+    columns = {"bounds": [(-1.0, 1.0)]}
+    # one record is the median between two halves, or joins one of them
+    halves = np.repeat([-0.2, 0.2], OTHERS // 2)
+    between, joined = np.append(halves, 0.0), np.append(halves, 0.2)
+    ones = np.ones(8)
+    lowest, none_low = np.append(ones, -1.0), np.append(ones, 1.0)
+    # with so few records, most lots fall on the one that differs
+    first, second = np.asarray([0.0, -1.0]), np.asarray([0.0, 1.0])
+    promise, approximately = pure(EPSILON), approximate(EPSILON, DELTA)
+
+    def learnt(fit: Callable[..., Any], **asked: Any) -> Sampler:
+        return released(source, lambda data, **price: fit("mean", [data], **price), **columns, **asked)
+
+    return (
+        Case(
+            "smooth median",
+            released(source, smooth_median, **within, delta=DELTA),
+            between,
+            joined,
+            approximately,
+            DELTA,
+            cost=COST,
+        ),
+        Case(
+            "aggregate",
+            released(source, aggregate, **within, estimator=_lowest_of, blocks=4),
+            lowest,
+            none_low,
+            promise,
+            cost=COST,
+        ),
+        Case("gradient descent, last iterate", learnt(gradient_descent, steps=2), first, second, promise, cost=COST),
+        *(
+            Case(
+                f"DP-SGD, {adjacency}",
+                learnt(sgd, delta=DELTA, steps=2, batch=0.7, adjacency=adjacency, size=2),
+                other,
+                second,
+                approximately,
+                DELTA,
+                cost=COST,
+            )
+            for adjacency, other in (("replace", first), ("add_remove", np.append(second, 0.0)))
+        ),
+    )
+
+
 def algorithms(source: Source | None = None) -> tuple[Case, ...]:
     """Return the cases; noise comes from ``source``, seeded numpy noise from the auditor's generator when absent."""
     # one record crosses from one cluster to the other, as far as the bounds allow
@@ -101,4 +169,5 @@ def algorithms(source: Source | None = None) -> tuple[Case, ...]:
             for calibration in calibrations
             for adjacency, first in added
         ),
+        *beyond_global(source),
     )

@@ -6,8 +6,8 @@ of Y has mean s² + 2b², and variance 4b⁴(5n − 3)/(n(n − 1)) + 8b²s²/(n
 References
 ----------
 Biswal (2024, PhD thesis, U. Ottawa), section 5.6. Its (5.25) takes the sum of squares for the square of a sum and calls
-the second moment the mean squared error: 11846 at n = 20, Λ = 10, ε = 1, s² = 10, where 10498 is the variance and
-50498 the mean squared error; (5.26) rests on it.
+the second moment the mean squared error: 11846 for 20 records, Λ = 10 and ε = 1, where the variance is 10498 and the
+mean squared error 50498; (5.26) rests on it.
 """
 
 from typing import NamedTuple

@@ -1,5 +1,6 @@
 """Several audits judged at once, and every mechanism of the package on neighbours that are hard for it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from synthdp.privacy.mechanisms import (
     ReportNoisyMax,
     Sensitivity,
     Simulated,
+    SmoothNoise,
     Source,
     SparseVector,
     Transition,
@@ -172,6 +174,8 @@ def shipped(source: Source | None = None) -> tuple[Case, ...]:
         single("PermuteAndFlip", PermuteAndFlip.calibrated(changed, epsilon=EPSILON), *scores),
         single("ReportNoisyMax", ReportNoisyMax.calibrated(changed, epsilon=EPSILON), *scores),
         _sparse(SparseVector.calibrated(changed, epsilon=EPSILON, cutoff=2), source),
+        _smooth(SmoothNoise.calibrated("laplace", epsilon=EPSILON, delta=DELTA), source),
+        _smooth(SmoothNoise.calibrated("gaussian", epsilon=EPSILON, delta=DELTA), source),
     )
     if source is not None and source.name == "secure":
         return safe
@@ -180,7 +184,20 @@ def shipped(source: Source | None = None) -> tuple[Case, ...]:
         batch("gamma (l2 noise)", gamma(Sensitivity(1.0, "l2", "replace"), epsilon=EPSILON), *vectors),
         batch("KNorm, l1 ball", KNorm(Sensitivity(1.0, "l1", "replace"), EPSILON, "l1"), *vectors),
         batch("KNorm, linf ball", KNorm(Sensitivity(1.0, "linf", "replace"), EPSILON, "linf"), *vectors),
+        _smooth(SmoothNoise.calibrated("heavy_tail", epsilon=EPSILON), source),
     )
+
+
+def _smooth(mechanism: SmoothNoise, source: Source | None) -> Case:
+    # answers as far apart as the smaller bound allows, and bounds as unequal as neighbours can have
+    bounds = Bounds(-1e4, 1e4)
+    first, second = (0.0, math.exp(mechanism.beta)), (1.0, 1.0)
+
+    def once(data: Any, rng: np.random.Generator) -> Any:
+        return mechanism.release(*data, bounds=bounds, source=source if source is not None else Simulated(rng))
+
+    name = f"SmoothNoise, {mechanism.law}"
+    return Case(name, repeated(once), first, second, promised(mechanism.event()), mechanism.delta, cost=4)
 
 
 def _sparse(mechanism: SparseVector, source: Source | None) -> Case:
