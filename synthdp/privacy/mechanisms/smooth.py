@@ -48,7 +48,7 @@ from synthdp.privacy.events import Approximate, Event, NonPrivate, Pure
 from synthdp.privacy.guarantees import delta_of, epsilon_of, positive
 from synthdp.privacy.mechanisms import local
 from synthdp.privacy.mechanisms.mechanism import Source
-from synthdp.privacy.mechanisms.sensitivity import Bounds, required
+from synthdp.privacy.mechanisms.sensitivity import Bounds, Origin, required
 from synthdp.table.microdata import Floats
 
 Law = Literal["laplace", "heavy_tail", "gaussian"]
@@ -168,13 +168,18 @@ class SmoothNoise:
     beta: float
     reach: float
     tail: float = TAIL
-    origin: str = "config"
+    origin: Origin = "config"
 
     name: ClassVar[str] = "smooth noise"
 
     @classmethod
-    def calibrated(cls, law: Law, *, epsilon: float, delta: float = 0.0, tail: float = TAIL) -> Self:
-        """Return the noise that is (ε, δ)-DP for any statistic of one number with a β-smooth bound."""
+    def calibrated(
+        cls, law: Law, *, epsilon: float, delta: float = 0.0, tail: float = TAIL, origin: Origin = "config"
+    ) -> Self:
+        """Return the noise that is (ε, δ)-DP for any statistic of one number with a β-smooth bound.
+
+        ``origin`` is that of the bounds which S was found with; from the data, nothing is claimed.
+        """
         if law not in get_args(Law):
             raise InputError(f"noise: must be laplace, heavy_tail or gaussian, found {law!r}.")
         half = epsilon_of(epsilon) * COUNTED / 2
@@ -184,7 +189,7 @@ class SmoothNoise:
             if not tail > 1:
                 raise InputError(f"tail: must be above 1, found {tail:g}.")
             shift, stretch = slopes(tail)
-            return cls(law, epsilon, 0.0, half / stretch, half / shift, tail)
+            return cls(law, epsilon, 0.0, half / stretch, half / shift, tail, origin)
         if delta == 0:
             raise InputError(f"delta: smooth {law} noise needs one above 0; without it the heavy tail remains.")
         left = delta_of(delta) * math.exp(-half)
@@ -196,7 +201,7 @@ class SmoothNoise:
         beta = half
         if stretch_delta(law, half, half) > left:
             beta = bisected(lambda at: stretch_delta(law, half, at) > left, high=half)[0]
-        return cls(law, epsilon, delta, beta, reach)
+        return cls(law, epsilon, delta, beta, reach, TAIL, origin)
 
     @property
     def factor(self) -> float:

@@ -175,7 +175,7 @@ def test_the_noise_has_its_law(law, delta):
 
 
 def test_bounds_from_the_data_claim_nothing():
-    noise = SmoothNoise("laplace", 1.0, 1e-6, 0.05, 0.5, origin="data")
+    noise = SmoothNoise.calibrated("laplace", epsilon=1.0, delta=1e-6, origin="data")
     assert isinstance(noise.event(), NonPrivate)
     found = dp.smooth_median(
         np.arange(50.0), bounds="data", epsilon=1, delta=1e-6, source=Simulated(np.random.default_rng(1))
