@@ -60,6 +60,10 @@ def aggregate(
         Also release an interval for the mean of the statistic over blocks of this size, for a fifth of the price. It
         says nothing of the bias of small blocks.
 
+    Notes
+    -----
+    The noisy mean is not moved into the bounds, which would bias it.
+
     Examples
     --------
     >>> from synthdp.privacy.mechanisms import Simulated
@@ -98,9 +102,7 @@ def aggregate(
         *(["the interval is for that mean"] if interval else ["no interval was paid for"]),
         *mostly_noise(noise_sd, limits.width, "bounds"),
     ]
-    ends = limits.low, limits.high
-    found = (None if value is None else float(np.clip(value, *ends)) for value in (estimate, low, high))
-    return request.number(f"mean of {count} blocks", notes, *found)
+    return request.number(f"mean of {count} blocks", notes, estimate, low, high)
 
 
 def _dealt(size: int, blocks: int, *, replacing: bool, rng: np.random.Generator) -> Codes:
