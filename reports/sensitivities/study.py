@@ -185,4 +185,4 @@ its ε on its interval, and still has the least error in {wins} of {len(medians)
 
 
 SEED = 20283
-STUDY = replicated("sensitivities", 300, one_replication, summarise, page, seed=SEED, draw=draw, delta=DELTA)
+STUDY = replicated("sensitivities", 60, one_replication, summarise, page, seed=SEED, draw=draw, delta=DELTA)

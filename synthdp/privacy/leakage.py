@@ -66,7 +66,7 @@ class Leakage:
     found
         ε' at ``delta``.
     delta
-        The δ it is for.
+        The δ it is for; with both releases seen, the larger one in the exact form, and what the proof gives in others.
     mu
         μ of the Gaussian release it amounts to; None for the source's formulas.
     caution
@@ -145,7 +145,7 @@ def var_leakage(
         return Leakage(attack, knowledge, form, found, slack, None, said)
     sds = [step * math.sqrt(log) / each for log, each in zip(logs, both_epsilon, strict=True)]
     mu = series.mu(step, sds, attack, knowledge, unit)
-    slack = min(1 - 1e-9, {"N1": both_delta[0], "N2": both_delta[1], "N3": sum(both_delta)}[knowledge])
+    slack = {"N1": both_delta[0], "N2": both_delta[1], "N3": max(both_delta)}[knowledge]
     # what moves nothing is not learnt
     found = epsilon_of_mu(mu, slack) if mu > 0 else 0.0
     return Leakage(attack, knowledge, form, found, slack, mu, caution)
