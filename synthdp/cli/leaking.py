@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from synthdp.cli import terminal
+from synthdp.cli.reading import read_columns
 from synthdp.cli.terminal import option
 from synthdp.errors import InputError
 
@@ -74,16 +75,13 @@ def leakage(
 
 
 def _series(file: Path, column: list[str] | None) -> "pd.DataFrame":
-    import pandas as pd
-
-    from synthdp.table import io
-
-    frame = io.read(file)
     if column:
-        from synthdp.cli.private import read_columns
+        import pandas as pd
 
         return pd.concat(read_columns(file, column), axis=1)
-    return frame.select_dtypes("number")
+    from synthdp.table import io
+
+    return io.read(file).select_dtypes("number")
 
 
 def _write(out: Path, found: list[dict[str, object]], table: "pd.DataFrame") -> None:

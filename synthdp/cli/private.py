@@ -4,7 +4,7 @@ Only typer is imported here, so that ``--help`` answers at once.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +14,12 @@ import typer
 from synthdp.cli import leaking, terminal
 from synthdp.cli.command import guarded
 from synthdp.cli.paying import account_lines, conclude, open_ledger
+from synthdp.cli.reading import read_columns
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
 from synthdp.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 app = typer.Typer(
     name="dp",
@@ -268,22 +269,6 @@ def show_ledger(
 
 
 app.command(name="leakage", epilog=leaking.EXAMPLE)(guarded(leaking.leakage))
-
-
-def read_columns(file: Path, names: Sequence[str]) -> "list[pd.Series]":
-    """Return columns of the confidential table, or say that one is not there, and which is spelt nearly so."""
-    from synthdp.table import io
-
-    frame = io.read(file)
-    for name in names:
-        if name not in frame.columns:
-            import difflib
-
-            near = difflib.get_close_matches(name, [str(column) for column in frame.columns], 1)
-            raise InputError(
-                f"--column {name}: {file.name} has no such column{f'; did you mean {near[0]}?' if near else '.'}"
-            )
-    return [frame[name] for name in names]
 
 
 def pair(text: str | None) -> Any:

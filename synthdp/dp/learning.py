@@ -1,8 +1,8 @@
 """Private learning: `sgd` (DP-SGD, accounted for), and `gradient_descent` with adaptive Laplace noise beside it.
 
 Take `sgd`. `gradient_descent` is pure ε-DP and proven for the last iterate only, with the noise of the worst case on it
-(see `descent`); in reports/gradient its error is ten to thousands of times as large. For a mean or a linear regression,
-`mean`, `ols` and `adassp` need no steps at all.
+(see `descent`); in reports/gradient its error is hundreds to thousands of times as large. For a mean or a linear
+regression, `mean`, `ols` and `adassp` need no steps at all.
 
 Rows are scaled from declared bounds into the unit ball, an intercept is added (not for the mean), and coefficients are
 brought back to the columns' own units.

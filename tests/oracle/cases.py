@@ -344,6 +344,16 @@ def _statistics() -> dict[str, Any]:
             paid = {"x_norm": 1.0, "y_bound": 1.0, "epsilon": 1.0, "delta": 1e-5, "calibration": calibration}
             made = fit(unit, y / 20_000, **paid, source=inside.simulated(7))
             found[f"{name} {calibration}"] = _plain(made)
+    paid = {"epsilon": 1.0, "source": inside.simulated(7)}
+    columns = {"bounds": [(0, 20_000), (18, 90)], **paid}
+    for law in ("laplace", "gaussian", "heavy_tail"):
+        delta = 0.0 if law == "heavy_tail" else 1e-6
+        found[f"smooth_median {law}"] = _plain(dp.smooth_median(age, bounds=(18, 90), noise=law, delta=delta, **paid))
+    for way in (False, True):
+        asked = {"blocks": 10, "bounds": (18, 90), "interval": way, **paid}
+        found[f"aggregate {way}"] = _plain(dp.aggregate(age, np.median, **asked))
+    found["sgd"] = _plain(dp.sgd("ridge", [y, age], steps=20, delta=1e-5, **columns))
+    found["gradient_descent"] = _plain(dp.gradient_descent("ridge", [y, age], steps=20, **columns))
     return found
 
 
@@ -378,6 +388,9 @@ def _ledger() -> dict[str, Any]:
         terms = [sorted(term) for term in written.pop("terms")]
         written.pop("notes")
         found[name] = {"exit": said["exit"], "written": written, "terms": terms}
+    series = ("--column", "age", "--column", "kids", "--bounds", "0,100", "--epsilon", "0.5", "--delta", "1e-6")
+    found["leakage"] = synthdp("dp", "leakage", "survey.csv", *series, "--releases", "6", "--out", "leakage.json")
+    found["leakage"]["written"] = json.loads(Path("leakage.json").read_text())
     found["ledger"] = synthdp("dp", "ledger", "survey.csv", *book)
     found["too much"] = synthdp("dp", "mean", "survey.csv", *age, "--epsilon", "50", *book)
     return found
