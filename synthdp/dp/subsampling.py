@@ -16,8 +16,8 @@ from typing import Any
 from synthdp.errors import InputError
 from synthdp.privacy.guarantees import Adjacency, adjacency_of, delta_of, epsilon_of, positive, whole
 
-INTERVAL = 1e-3
-"""The widest grid of losses, a five-hundredth of a small ε: the distribution errs to more ε, by parts in a thousand."""
+INTERVAL, FINEST = 1e-3, 1e-5
+"""The grid of losses is a five-hundredth of a small ε: the distribution errs to more ε, by parts in a thousand."""
 WIDEST = 1e4
 
 
@@ -43,15 +43,17 @@ def epsilon_of_steps(
 def multiplier_of(epsilon: float, delta: float, *, rate: float, steps: int, adjacency: Adjacency) -> float:
     """Return the least σ, to one part in 1000 and rounded up, of which so many steps keep (ε, δ)."""
     target = epsilon_of(epsilon)
+    interval = min(INTERVAL, max(target / 500, FINEST))
 
     def kept(sigma: float) -> bool:
-        return epsilon_of_steps(sigma, rate, steps, delta, adjacency, min(INTERVAL, target / 500)) <= target
+        return epsilon_of_steps(sigma, rate, steps, delta, adjacency, interval) <= target
 
-    high = 1.0
-    while not kept(high):
-        high *= 2
+    # for a small ε about so much is needed, and distributions of wide noise are quick
+    high = max(1.0, rate * math.sqrt(steps) / target)
+    while high > WIDEST or not kept(high):
         if high > WIDEST:
             raise InputError("steps: no noise keeps this budget; take fewer steps, a smaller rate, or raise epsilon.")
+        high *= 2
     low = high / 2
     while low > 0.05 and kept(low):
         low, high = low / 2, low
