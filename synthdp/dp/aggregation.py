@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
+import pandas as pd
 
 from synthdp.dp.declarations import Bounded, Limits
 from synthdp.dp.moments import mean_of_known_size
@@ -84,7 +85,8 @@ def aggregate(
     # under add_remove the number of records is confidential: blocks without any count as the middle
     if budget.replacing and count > size:
         raise InputError(f"blocks: must be at most the number of records, found {count} blocks of {size} records.")
-    source = request.source(f"mean of {count} blocks", records)
+    # a frame may have a column called name, whose values are no name
+    source = request.source(f"mean of {count} blocks", records if isinstance(records, pd.Series) else None)
     places = _dealt(size, count, replacing=budget.replacing, rng=bootstrap_generator(source))
     answers, failed = _answers(records, estimator, places, count, limits)
     request.confidential = failed

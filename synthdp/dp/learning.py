@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Required, Unpack
 
 import numpy as np
+import pandas as pd
 
 from synthdp.dp.declarations import Limits
 from synthdp.dp.descent import descend, last_scale, noise_factors, rates
@@ -49,7 +50,7 @@ class Learnt(Coefficients):
 @priced(Price)
 def gradient_descent(
     loss: Name,
-    records: Sequence[Any],
+    records: Sequence[Any] | pd.DataFrame,
     *,
     bounds: Sequence[Limits],
     steps: int = 100,
@@ -66,7 +67,7 @@ def gradient_descent(
     loss
         ``mean``, ``ridge`` or ``logistic`` (a response of two values, at its bounds).
     records
-        Columns of the same records; the response comes first, except for the mean.
+        Columns of the same records, or a DataFrame of them; the response comes first, except for the mean.
     bounds
         Lowest and highest possible value of each column, known without the data.
     epsilon
@@ -106,7 +107,7 @@ def gradient_descent(
 @priced(SgdPrice)
 def sgd(
     loss: Name,
-    records: Sequence[Any],
+    records: Sequence[Any] | pd.DataFrame,
     *,
     bounds: Sequence[Limits],
     steps: int = 200,
@@ -205,11 +206,15 @@ class _Task(NamedTuple):
         )
 
 
-def _read(request: Request, loss: Name, records: Sequence[Any], bounds: Sequence[Limits], penalty: float) -> _Task:
+def _read(
+    request: Request, loss: Name, records: Sequence[Any] | pd.DataFrame, bounds: Sequence[Limits], penalty: float
+) -> _Task:
     """Return the records inside the unit ball, with the loss on them."""
     norm = 1.0 if loss == "mean" else math.sqrt(2)
     chosen = loss_of(loss, penalty=penalty, norm=norm)
     least = 1 if loss == "mean" else 2
+    if isinstance(records, pd.DataFrame):
+        records = [records[name] for name in records.columns]
     if len(records) < least:
         raise InputError(f"records: {loss} needs {least} columns or more, found {len(records)}.")
     names = [str(getattr(column, "name", None) or f"column {k + 1}") for k, column in enumerate(records)]

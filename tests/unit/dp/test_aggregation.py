@@ -120,6 +120,15 @@ def test_the_ledger_is_charged_once():
     assert book.charges == [("mean of 5 blocks", 1)]
 
 
+def test_the_ledger_never_reads_a_column_called_name():
+    book = Book()
+    frame = pd.DataFrame({"name": [f"person {k}" for k in range(30)], "x": np.arange(30.0)})
+    asked = {"blocks": 5, "bounds": (0, 30), "epsilon": 1, "source": source(1), "ledger": book}
+    dp.aggregate(frame, lambda block: block["x"].mean(), **asked)
+    dp.aggregate(frame["x"], np.mean, **asked)
+    assert [what for what, _ in book.charges] == ["mean of 5 blocks", "mean of 5 blocks of x"]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -146,6 +146,14 @@ def test_logistic_and_mean_come_back_in_their_own_units(table):
     assert mean.coefficients == pytest.approx(table[["y", "x"]].mean().to_numpy(), abs=0.4)
 
 
+def test_a_frame_is_its_columns(table):
+    price = {"bounds": [(-4, 4), (-4, 4)], "epsilon": 3, "delta": 1e-6}
+    both = dp.sgd("mean", table[["x", "z"]], **price, source=source(4))
+    apart = dp.sgd("mean", [table["x"], table["z"]], **price, source=source(4))
+    assert both.names == ("x", "z")
+    assert both.coefficients.tolist() == apart.coefficients.tolist()
+
+
 def test_add_remove_divides_by_a_declared_size(table):
     asked = {"bounds": [(-4, 4)], "epsilon": 3, "delta": 1e-6, "adjacency": "add_remove", "size": 4000}
     found = dp.sgd("mean", [table["x"]], **asked, source=source(4))
