@@ -21,7 +21,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from synthdp.dp.declarations import Bounded, Limits
+from synthdp.dp.declarations import Bounded, Limits, bounded
 from synthdp.dp.moments import mean_of_known_size
 from synthdp.dp.noise import Noise, bootstrap_generator
 from synthdp.dp.request import NoisePrice, Released, Request, mostly_noise, priced
@@ -79,7 +79,9 @@ def aggregate(
         raise InputError("estimator: must be a function of a block of records.")
     if isinstance(bounds, str):
         raise InputError('bounds: must be declared; the answers of blocks cannot give them, found "data".')
-    limits = Bounds(*(float(end) for end in bounds))
+    # only the bounds are read off it: answers there are not yet
+    within = bounded(np.zeros(2), bounds, request.budget, name="answers")
+    limits = Bounds(within.low, within.high)
     size, count = len(records), whole(blocks, "blocks", 2)
     budget = request.budget
     # under add_remove the number of records is confidential: blocks without any count as the middle
