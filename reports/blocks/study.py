@@ -47,13 +47,13 @@ def by_ranges(x: Floats, blocks: int, source: Simulated) -> float:
 
 def one_run(r: int, *, seed: int) -> dict[tuple[str, int, str], float]:
     """Return the errors of every method on fresh data."""
-    found = {}
+    found: dict[tuple[str, int, str], float] = {}
     for data, truth in DATA.items():
         rng = Streams(seed).generator("data", data, r)
         x = rng.uniform(0, HIGH, N) if data == "uniform" else np.minimum(rng.exponential(10, N), HIGH)
         for blocks in BLOCKS:
             source = Simulated(Streams(seed).generator("noise", data, blocks, r))
-            asked = {"bounds": (0, HIGH), "epsilon": EPSILON, "source": source}
+            asked: dict[str, Any] = {"bounds": (0, HIGH), "epsilon": EPSILON, "source": source}
             estimates = (
                 by_ranges(x, blocks, source),
                 dp.aggregate(x, np.median, blocks=blocks, **asked).estimate,

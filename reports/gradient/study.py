@@ -14,6 +14,7 @@ from reports.markdown import table_of
 from reports.study import Results, replicated
 from synthdp import dp
 from synthdp.dp.descent import convergence_bound, descend, noise_factors, rates
+from synthdp.dp.losses import Name
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Floats
@@ -21,7 +22,7 @@ from synthdp.table.microdata import Floats
 KAPPAS, STEPS, RECORDS = (0.0, 1.0, 1.5), 200, 50
 FIRST_RATE, POWER, DIAMETER = 0.125, 0.5, 2.0
 SIZES, EPSILONS, DELTA = (1000, 10_000), (0.5, 2.0), 1e-6
-LOSSES = ("mean", "ridge", "logistic")
+LOSSES: tuple[Name, ...] = ("mean", "ridge", "logistic")
 WAYS = ("gradient_descent", "sgd", "direct")
 PATHS = 50
 TRUTH = {"mean": np.array([0.5]), "ridge": np.array([1.0, 2.0]), "logistic": np.array([0.0, 1.0])}
@@ -91,7 +92,7 @@ def one_replication(r: int, *, seed: int) -> list[float]:
             for epsilon in EPSILONS:
                 source = Simulated(Streams(seed).generator("noise", name, n, str(epsilon), r))
                 price: dict[str, Any] = {"epsilon": epsilon, "source": source}
-                rate = {"rate": 4.0} if name == "logistic" else {}
+                rate: dict[str, Any] = {"rate": 4.0} if name == "logistic" else {}
                 fits = (
                     dp.gradient_descent(name, columns, bounds=bounds, **price).coefficients,
                     dp.sgd(name, columns, bounds=bounds, delta=DELTA, steps=300, **rate, **price).coefficients,

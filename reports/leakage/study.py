@@ -40,6 +40,14 @@ def coded_first(rho: float) -> float:
     return float(round(1 / np.sqrt(1 + (1 + rho) / 4 * np.log(1.25 / 0.05)), 4))
 
 
+def along(a: float, other: float) -> dict[str, float]:
+    """Return a row of Figure 6.4 or 6.5: A = [[a, 1/2], [0, other]], by ρ, as coded and exactly."""
+    transition, rhos = ((a, 0.5), (0.0, other)), (-1, 0, 1)
+    coded = {f"ρ = {rho:g}": found(transition, rho, CODE, "A2", "N1", "printed") for rho in rhos}
+    exact = {f"exact, ρ = {rho:g}": found(transition, rho, TEXT, "A2", "N1", "exact") for rho in rhos}
+    return {"a": a, "Δg": round(1 / (2 * a), 3), **coded, **exact}
+
+
 def measured() -> Results:
     """Return every figure in numbers."""
     first = [
@@ -65,18 +73,7 @@ def measured() -> Results:
         ]
         for a in (SECOND, THIRD)
     )
-    fourth, fifth = (
-        [
-            {"a": a, "Δg": round(1 / (2 * a), 3)}
-            | {f"ρ = {rho:g}": found(((a, 0.5), (0, other(a))), rho, CODE, "A2", "N1", "printed") for rho in (-1, 0, 1)}
-            | {
-                f"exact, ρ = {rho:g}": found(((a, 0.5), (0, other(a))), rho, TEXT, "A2", "N1", "exact")
-                for rho in (-1, 0, 1)
-            }
-            for a in A
-        ]
-        for other in (lambda a: a, lambda a: 1 - a)
-    )
+    fourth, fifth = ([along(a, a if equal else 1 - a) for a in A] for equal in (True, False))
     months = plan(12, epsilon=1.0, delta=1e-6, sensitivity=1.0).round(4).to_dict(orient="records")
     return {"6.1": first, "6.2": second, "6.3": third, "6.4": fourth, "6.5": fifth, "plan": months}
 

@@ -6,6 +6,7 @@ at least b, and the source claims δ = e^{ε/2 − ε/(2|ln b|)}.
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def one_replication(r: int, *, seed: int) -> Floats:
             x = sample(name, n, Streams(seed).generator("data", name, n, r))
             for e, epsilon in enumerate(PRICES):
                 source = Simulated(Streams(seed).generator("noise", name, n, e, r))
-                asked = {"bounds": (0, HIGH), "epsilon": epsilon, "source": source}
+                asked: dict[str, Any] = {"bounds": (0, HIGH), "epsilon": epsilon, "source": source}
                 estimates = [
                     dp.smooth_median(x, **asked, delta=DELTA).estimate,
                     dp.smooth_median(x, **asked, delta=DELTA, noise="gaussian").estimate,

@@ -50,7 +50,7 @@ def leakage(
         raise InputError(f"--bounds: must be two numbers, LOW,HIGH, found {len(ends)}.")
     frame = _series(file, column)
     fitted = fit_var(frame, structure=structure)  # type: ignore[arg-type]
-    step = Bounds(*ends).width / frame.shape[1]
+    step = Bounds(ends[0], ends[1]).width / frame.shape[1]
     # A2 with what is seen of the first period is heuristic, and left out
     unit = int(abs(fitted.transition.sum(axis=0)).argmax())
     asked = [(attack, knowledge) for attack in ("A1", "A3", "A4") for knowledge in ("N1", "N2", "N3")] + [("A2", "N2")]
