@@ -9,9 +9,18 @@ T3    mean squares on many records                            tests/unit/synthes
 T6    Laplace and Gaussian at other settings, by quadrature   tests/unit/privacy/test_mechanisms.py
 T7    randomised response at other settings                   tests/unit/privacy/test_responses.py
 T8    Laplace–normal at other settings                        tests/unit/dp/test_dp_statistics.py
+T9    the sum of two Laplace noises                           tests/statistical/test_sensitivity_studies.py
 T10   zCDP conversions, both ways, two methods                tests/unit/privacy/test_accounting.py
+T11   smooth medians, and a local mechanism that fails        tests/unit/privacy/test_smooth.py
+T12   weighted sensitivity                                    tests/statistical/test_sensitivity_studies.py
+T13   mixed noise, as claimed and as it is                    tests/statistical/test_sensitivity_studies.py
+T14   blocks                                                  the same, and tests/unit/dp/test_aggregation.py
 T15   the law of bounded draws                                tests/unit/privacy/test_mechanisms.py
-T17   the shipped interval of ``dp.mean``                     tests/statistical/test_dp_coverage.py
+T16   the variance of noisy records, without the noise's part tests/statistical/test_sensitivity_studies.py
+T17   the shipped interval of ``dp.mean``                     tests/statistical/test_dp_coverage.py, the same
+T18   leakage of series                                       tests/unit/privacy/test_leakage.py
+T19   descent with adaptive noise                             tests/unit/dp/test_learning.py
+T20   local sensitivities                                     tests/unit/privacy/test_smooth.py
 ====  ======================================================  =====================================================
 """
 
@@ -168,16 +177,6 @@ def test_T8_laplace_normal_density_integral_variance_and_fourth_moment():
     assert stats.laplace.pdf(0, scale=3 / math.sqrt(2)) == pytest.approx(0.235702, abs=5e-7)
 
 
-def test_T9_the_sum_of_two_laplace_noises_has_log_ratio_below_1():
-    """Refutes Example 4.5.7, by convolution and not from the printed density."""
-    density = lambda q: integrate.quad(  # noqa: E731
-        lambda z: stats.laplace.pdf(z) * stats.laplace.pdf(q - z), -60, 60, points=sorted({0.0, q}), limit=400
-    )[0]
-    for q in (0.0, 0.5, 1.0, 4.0, 12.0):
-        assert density(q) == pytest.approx((1 + abs(q)) * math.exp(-abs(q)) / 4, rel=1e-8)
-        assert abs(math.log(density(q) / density(q - 1))) < 1
-
-
 def test_T10_groups_zcdp_and_the_table_of_variances():
     assert closed_forms.group(1.0, 1e-5, 2) == pytest.approx((2, 3.7183e-5), rel=1e-4)
     assert closed_forms.group(1.0, 1e-5, 5) == pytest.approx((5, 8.5791e-4), rel=1e-4)
@@ -235,25 +234,6 @@ def test_T16_noise_on_records_has_n_times_the_variance_of_the_mean():
         assert before**2 == pytest.approx(n * after**2)
     # 659 ages, Λ = 110: 6.06 and 0.236
     assert (before, after) == pytest.approx((6.06, 0.236), abs=5e-3)
-
-
-def test_T16_variance_of_noisy_records_bias_and_spread():
-    """n = 20, Λ = 10, ε = 1: variance 10498 and squared error 50498, for which (5.25) prints 11846.
-
-    The digest does not say which data; its two figures are those of any with s² = 6.83, and of no others.
-    """
-    n, b, runs = 20, 10.0, 60_000
-    x = np.linspace(0, 10, n)
-    x = 5 + (x - 5) * math.sqrt(6.83 / x.var(ddof=1))
-    spread = 4 * b**4 * (5 * n - 3) / (n * (n - 1)) + 8 * b**2 * x.var(ddof=1) / (n - 1)
-    assert spread == pytest.approx(10498, abs=0.5)
-    assert spread + (2 * b**2) ** 2 == pytest.approx(50498, abs=0.5)
-    noisy = x + np.random.default_rng(16).laplace(scale=b, size=(runs, n))
-    found = noisy.var(axis=1, ddof=1)
-    assert found.mean() - x.var(ddof=1) == pytest.approx(2 * b**2, abs=4 * found.std() / math.sqrt(runs))
-    error = math.sqrt(((found - found.mean()) ** 2).var() / runs)
-    assert found.var() == pytest.approx(spread, abs=4 * error)
-    assert found.var() < 11846 - 4 * error
 
 
 def test_T16_median_noise_on_records_wins_at_the_true_sensitivity():

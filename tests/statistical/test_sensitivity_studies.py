@@ -18,7 +18,7 @@ from synthdp import dp
 from synthdp.dp.noise import laplace_normal_pdf
 from synthdp.dp.noisy_records import noise_variance, variance_of_noisy
 from synthdp.errors import InputError
-from synthdp.privacy.mechanisms import Bounds, Laplace, Simulated, sensitivity
+from synthdp.privacy.mechanisms import Simulated
 
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -157,14 +157,6 @@ def test_T14_committed_blocks_are_as_predicted_and_the_first_way_is_blind():
         assert rows["uniform", size, "ranges"]["mse"] < rows["uniform", size, "aggregate"]["mse"]
         assert abs(rows["skewed", size, "ranges"]["bias"]) > 30
         assert abs(rows["skewed", size, "aggregate"]["bias"]) < 4
-
-
-def test_T16_noise_before_and_after_for_the_mean():
-    within = Bounds(0, 110)
-    before = Laplace.calibrated(sensitivity.identity(within), epsilon=1.0).sd / math.sqrt(659)
-    after = Laplace.calibrated(sensitivity.mean(within, 659, "replace"), epsilon=1.0).sd
-    assert (before, after) == (pytest.approx(6.06, abs=5e-3), pytest.approx(0.236, abs=5e-4))
-    assert (before / after) ** 2 == pytest.approx(659)
 
 
 def test_T16_variance_of_noisy_records():
