@@ -38,7 +38,7 @@ def leakage(
 ) -> None:
     """Say what a published mean tells of other periods, and plan many."""
     from synthdp.privacy.guarantees import delta_of, epsilon_of
-    from synthdp.privacy.leakage import var_leakage
+    from synthdp.privacy.leakage import fit_leakage
     from synthdp.privacy.mechanisms import Bounds
     from synthdp.privacy.planning import plan
     from synthdp.privacy.series import fit_var
@@ -52,11 +52,11 @@ def leakage(
     fitted = fit_var(frame, structure=structure)  # type: ignore[arg-type]
     step = Bounds(ends[0], ends[1]).width / frame.shape[1]
     # A2 with what is seen of the first period is heuristic, and left out
-    unit = int(abs(fitted.transition.sum(axis=0)).argmax())
+    unit = int(abs(fitted.matrices[0].sum(axis=0)).argmax()) if fitted.matrices else 0
     asked = [(attack, knowledge) for attack in ("A1", "A3", "A4") for knowledge in ("N1", "N2", "N3")] + [("A2", "N2")]
     price = {"epsilon": epsilon, "delta": delta, "sensitivity": step, "unit": unit}
     found = [
-        var_leakage(fitted.transition, fitted.noise, attack=attack, knowledge=knowledge, **price)  # type: ignore[arg-type]
+        fit_leakage(fitted, attack=attack, knowledge=knowledge, **price)  # type: ignore[arg-type]
         for attack, knowledge in asked
     ]
     terminal.say(CONFIDENTIAL)

@@ -44,6 +44,7 @@ import numpy.typing as npt
 from synthdp.errors import InputError
 from synthdp.privacy.accounting.closed_forms import epsilon_of_mu
 from synthdp.privacy.guarantees import delta_of, epsilon_of, positive
+from synthdp.privacy.series import Fit
 from synthdp.table.microdata import Floats
 
 Attack = Literal["A1", "A2", "A3", "A4"]
@@ -126,7 +127,57 @@ def var_leakage(
     >>> round(var_leakage([[1, 0], [1, 0]], np.eye(2), **half, form="printed").found, 4)
     1.5714
     """
-    series = _Series.of(transition, noise)
+    return _leakage(
+        _Series.of(transition, noise),
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=sensitivity,
+        attack=attack,
+        knowledge=knowledge,
+        form=form,
+        unit=unit,
+        constant=constant,
+    )
+
+
+def fit_leakage(
+    fit: Fit,
+    *,
+    epsilon: Two,
+    delta: Two,
+    sensitivity: float,
+    attack: Attack,
+    knowledge: Knowledge,
+    form: Form = "exact",
+    unit: int = 0,
+    constant: float = STRICT,
+) -> Leakage:
+    """Return the same for a series that was fitted; for a ``common`` fit in O(n) for n units."""
+    return _leakage(
+        _Series.of(*fit.matrices) if fit.matrices else _Series.common(fit),
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=sensitivity,
+        attack=attack,
+        knowledge=knowledge,
+        form=form,
+        unit=unit,
+        constant=constant,
+    )
+
+
+def _leakage(
+    series: "_Series",
+    *,
+    epsilon: Two,
+    delta: Two,
+    sensitivity: float,
+    attack: Attack,
+    knowledge: Knowledge,
+    form: Form,
+    unit: int,
+    constant: float,
+) -> Leakage:
     both_epsilon = [epsilon_of(each) for each in _two(epsilon, "epsilon")]
     both_delta = [delta_of(each) for each in _two(delta, "delta")]
     step = positive(sensitivity, "sensitivity")
@@ -153,10 +204,12 @@ def var_leakage(
 
 @dataclass(frozen=True, repr=False)
 class _Series:
-    """A and Σ, checked."""
+    """What of a series matters for means: sums of columns of A and of its inverse, and the variances behind them."""
 
-    transition: Floats
-    noise: Floats
+    sums: Floats
+    variance: float
+    inverse: Floats | None
+    inverse_variance: float = 0.0
 
     @classmethod
     def of(cls, transition: npt.ArrayLike, noise: npt.ArrayLike) -> "_Series":
@@ -167,25 +220,28 @@ class _Series:
             raise InputError(f"noise: must be a matrix of finite numbers of {len(a)} rows and columns.")
         if not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance)[0] < -1e-9 * covariance.max():
             raise InputError("noise: must be a covariance matrix, symmetric and without negative eigenvalues.")
-        return cls(a, covariance)
+        found = cls(a.sum(axis=0), max(float(covariance.sum()), 0.0), None)
+        if np.linalg.cond(a) > 1e12:
+            return found
+        rows = np.asarray(np.linalg.inv(a).sum(axis=0))
+        return cls(found.sums, found.variance, rows, max(float(rows @ covariance @ rows), 0.0))
+
+    @classmethod
+    def common(cls, fit: Fit) -> "_Series":
+        a, ones, variance = fit.persistence, np.ones(fit.units), max(fit.total_variance, 0.0)
+        return cls(a * ones, variance, ones / a, variance / a**2) if a else cls(0 * ones, variance, None)
 
     @property
     def n(self) -> int:
-        return len(self.transition)
-
-    def backwards(self) -> Floats:
-        """Return the column sums of the inverse of A, or refuse a matrix that has none."""
-        if np.linalg.cond(self.transition) > 1e12:
-            raise InputError("transition: is singular, so the second period does not tell the first; A2 needs N2.")
-        return np.asarray(np.linalg.inv(self.transition).sum(axis=0))
+        return len(self.sums)
 
     def moved(self, attack: Attack, unit: int) -> tuple[Floats, float]:
         """Return by how much each unit moves the other period's mean, in Δ, and the variance 1'Σ1 that hides it."""
-        if attack == "A2":
-            rows = self.backwards()
-            return rows[[unit]], max(float(rows @ self.noise @ rows), 0.0)
-        sums = self.transition.sum(axis=0)
-        return (sums if attack == "A3" else sums[[unit]]), max(float(self.noise.sum()), 0.0)
+        if attack != "A2":
+            return (self.sums if attack == "A3" else self.sums[[unit]]), self.variance
+        if self.inverse is None:
+            raise InputError("transition: is singular, so the second period does not tell the first; A2 needs N2.")
+        return self.inverse[[unit]], self.inverse_variance
 
     def mu(self, step: float, sds: list[float], attack: Attack, knowledge: Knowledge, unit: int) -> float:
         seen = [float(knowledge in (period, "N3")) for period in ("N1", "N2")]

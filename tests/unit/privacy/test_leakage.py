@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 
 from synthdp.errors import InputError
 from synthdp.privacy.accounting.closed_forms import delta_of_mu
-from synthdp.privacy.leakage import farthest, total_dependence, var_leakage
+from synthdp.privacy.leakage import farthest, fit_leakage, total_dependence, var_leakage
 from synthdp.privacy.planning import plan
 from synthdp.privacy.series import fit_var, persistence
 
@@ -160,6 +161,24 @@ def test_a_common_fit_takes_more_units_than_periods():
     assert fitted.transition[0, 0] == pytest.approx(0.7, abs=0.2)
     assert fitted.noise[0, 1] == pytest.approx(0.3 * fitted.noise[0, 0], rel=0.9)
     assert fitted.noise.shape == (60, 60)
+    # what is computed without matrices is what they give
+    for attack, knowledge in itertools.product(("A1", "A2", "A3", "A4"), ("N1", "N2", "N3")):
+        asked = {**TEXT, "attack": attack, "knowledge": knowledge, "unit": 7}
+        mine = fit_leakage(fitted, **asked)
+        assert mine.mu == pytest.approx(var_leakage(fitted.transition, fitted.noise, **asked).mu)
+    full = fit_var(series(0.7 * np.eye(3), 200))
+    asked = {**TEXT, "attack": "A3", "knowledge": "N3"}
+    assert fit_leakage(full, **asked) == var_leakage(full.transition, full.noise, **asked)
+
+
+def test_ten_thousand_units_take_no_matrix():
+    x = np.random.default_rng(2).normal(size=(24, 10_000)).cumsum(axis=0) * 0.1 + np.random.default_rng(3).normal(
+        size=(24, 1)
+    )
+    fitted = fit_var(pd.DataFrame(x), structure="common")
+    began = time.process_time()
+    assert fit_leakage(fitted, **TEXT, attack="A3", knowledge="N3").found > 0
+    assert time.process_time() - began < 1
 
 
 def test_a_plan_keeps_the_budget_and_puts_the_least_noise_first():
@@ -205,6 +224,7 @@ def test_wrong_settings_are_refused(changed, words):
         (series(np.eye(3), 7), "full", "series: 8 periods are needed for 3 units, found 7; use structure common"),
         (series(np.eye(3), 3), "common", "series: 4 periods are needed for 3 units, found 3"),
         (series(np.eye(2), 20).assign(u1=1.0), "full", "series: some units are constant or move together exactly"),
+        (series(np.eye(2), 20) * 0, "common", "series: all units are constant; there is nothing to fit"),
         (series(np.eye(2), 20).assign(u1="a"), "full", "series.u1: must be numbers"),
         (series(np.eye(2), 20).assign(u1=np.nan), "full", "series.u1: 20 values are missing"),
         (pd.DataFrame(), "full", "series: must be a table"),
