@@ -127,8 +127,8 @@ figures are those of ε = 1/2: what they show below 1 is above 1 by the formula.
 
 {table_of(results["6.1"])}
 
-*text* divides the variance of a mean of n by n; with n² it is the fourth column. All exact values are smaller: the
-classical calibration has room to spare, which the exact form gives to whoever asks how much is learnt.
+*text* divides the variance of a mean of n by n; with n² it is the fourth column. The exact values are smaller than the
+formula's: the classical calibration, made for ε below 1, has room to spare.
 
 ## Figures 6.2 and 6.3: the second value from the first mean (A2)
 
