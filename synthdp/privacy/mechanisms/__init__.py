@@ -22,6 +22,7 @@ from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import sensitivity
 from synthdp.privacy.mechanisms.additive import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from synthdp.privacy.mechanisms.mechanism import Mechanism, Secure, Simulated, Source
+from synthdp.privacy.mechanisms.optimal import CountResponse, optimal_count
 from synthdp.privacy.mechanisms.responses import Kary, Transition, binary
 from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax, SparseVector
 from synthdp.privacy.mechanisms.sensitivity import Bounds, Clipped, Sensitivity
@@ -32,6 +33,7 @@ __all__ = [
     "BoundedLaplace",
     "Bounds",
     "Clipped",
+    "CountResponse",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
@@ -50,5 +52,6 @@ __all__ = [
     "Transition",
     "binary",
     "gamma",
+    "optimal_count",
     "sensitivity",
 ]
