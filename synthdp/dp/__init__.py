@@ -13,6 +13,8 @@ Examples
 
 from synthdp.dp.counting import count, histogram
 from synthdp.dp.counting import total as sum
+from synthdp.dp.density import Density, density
+from synthdp.dp.functions import OnlineRelease, ReleasedFunction, release_function
 from synthdp.dp.kmeans import Clusters, kmeans
 from synthdp.dp.least_squares import cov, ols
 from synthdp.dp.moments import mean, variance
@@ -20,18 +22,24 @@ from synthdp.dp.preparing import Preparation, declared, paid_bounds, prepare
 from synthdp.dp.quantiles import median, quantile
 from synthdp.dp.regression import Coefficients, Fit, adassp, ssp
 from synthdp.dp.request import Released, ReleasedTable
+from synthdp.dp.svm import Classifier, svm
 
 __all__ = [
+    "Classifier",
     "Clusters",
     "Coefficients",
+    "Density",
     "Fit",
+    "OnlineRelease",
     "Preparation",
     "Released",
+    "ReleasedFunction",
     "ReleasedTable",
     "adassp",
     "count",
     "cov",
     "declared",
+    "density",
     "histogram",
     "kmeans",
     "mean",
@@ -40,7 +48,9 @@ __all__ = [
     "paid_bounds",
     "prepare",
     "quantile",
+    "release_function",
     "ssp",
     "sum",
+    "svm",
     "variance",
 ]

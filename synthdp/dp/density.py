@@ -1,7 +1,7 @@
 """A private density estimate: a curve instead of a histogram, with the pointwise band of its noise.
 
-The estimate is the mean of normal kernels over the records, on a public grid. Its bandwidth is declared, or follows from
-the number of records, h = ¼·width·n^(−1/(4+d)): one that is read off the data would void the promise. Noise:
+The estimate is the mean of normal kernels over the records, on a public grid. Its bandwidth is declared, or follows
+from the number of records, h = ¼·width·n^(−1/(4+d)): one that is read off the data would void the promise. Noise:
 
 ``gaussian``  a Gaussian process as smooth as the estimate (needs δ > 0)
 ``sobolev``   a rough one, of covariance e^{−g|x−y|} (needs δ > 0)
@@ -25,11 +25,12 @@ import numpy as np
 import pandas as pd
 
 from synthdp.dp.declarations import Bounded, Budget, Limits
-from synthdp.dp.fourier import SHAPES, Circle, Coefficients, Shape, estimated
+from synthdp.dp.fourier import MARGIN, SHAPES, Circle, Coefficients, Shape, estimated
 from synthdp.dp.functions import Basis, along, mechanism_of, reach, spread
 from synthdp.dp.kernels import (
     KERNELS,
     Kernel,
+    damping,
     gaussian_gram,
     gaussian_sensitivity,
     least_decay,
@@ -37,6 +38,7 @@ from synthdp.dp.kernels import (
     sobolev_sensitivity,
 )
 from synthdp.dp.least_squares import named
+from synthdp.dp.noise import projected
 from synthdp.dp.request import NoisePrice, Priced, Request, priced
 from synthdp.errors import InputError
 from synthdp.privacy.guarantees import positive
@@ -102,13 +104,12 @@ class Density(Priced):
 
     @property
     def weights(self) -> Floats:
-        """The probability of every cell: negative densities set to 0, the rest scaled; even where nothing is left."""
-        mass = np.maximum(self.estimate, 0.0)
+        """The probability of every cell: the nearest law to the noisy one, which may be negative here and there."""
+        mass = self.estimate
         for axis, edges in enumerate(self.edges):
             mass = np.moveaxis(np.moveaxis(mass, axis, -1) * np.diff(edges), -1, axis)
-        if not mass.sum() > 0:
-            mass = np.ones_like(mass)
-        return np.asarray(mass / mass.sum())
+        found = projected(mass.ravel(), 1.0)
+        return np.asarray(found.reshape(mass.shape) / found.sum())
 
     def sample(self, size: int, *, rng: np.random.Generator) -> pd.DataFrame:
         """Return synthetic records: cells by their probabilities, values evenly within them; costs nothing more."""
@@ -203,8 +204,8 @@ def density(
     budget = request.budget
     if not budget.replacing:
         raise InputError(
-            "density: takes adjacency replace only, as bandwidth and noise follow from the number of records, which must "
-            "be public."
+            "density: takes adjacency replace only, as bandwidth and noise follow from the number of records, which "
+            "must be public."
         )
     called = named(names, _names(columns))
     inside = [request.column(columns[0], limits[0])] if len(columns) == 1 else request.columns(columns, limits, called)
@@ -256,7 +257,29 @@ def from_size(n: int, columns: int) -> float:
     >>> round(from_size(100, 1), 4)
     0.0995
     """
-    return QUARTER * float(n) ** (-1 / (4 + columns))
+    return max(QUARTER * float(n) ** (-1 / (4 + columns)), least_bandwidth(columns))
+
+
+def least_bandwidth(columns: int) -> float:
+    """Return the least bandwidth, as a share of the bounds' width, that the public table resolves."""
+    return NARROWEST / (NODES[columns] - 1)
+
+
+def expected_noise(
+    n: int, widths: Sequence[float], budget: Budget, bandwidth: Sequence[float] | None, kernel: Kernel | None = None
+) -> float:
+    """Return about what sd the noise of a density will have where an even density is 1: from public numbers alone."""
+    units = _bandwidths(bandwidth, n, widths)
+    chosen = kernel or ("fourier" if budget.pure else "gaussian")
+    if chosen == "fourier":
+        circle = Circle.of(units, None)
+        damped = math.prod(
+            (damping(m, h / (1 + 2 * MARGIN * h)) ** 2).sum() / (1 + 2 * MARGIN * h) ** 2
+            for m, h in zip(circle.frequencies, units, strict=True)
+        )
+        return Coefficients.of(budget, n, circle, "laplace", 1.0).sd * math.sqrt(damped)
+    moved = sobolev_sensitivity(n, units, least_decay(units)) if chosen == "sobolev" else gaussian_sensitivity(n, units)
+    return mechanism_of(budget, moved, "density").sd
 
 
 def _smooth(
@@ -344,11 +367,11 @@ def _check(kernel: Kernel, decay: float | None, frequencies: int | None, noise: 
 def _bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
     d = len(widths)
     if bandwidth is None:
-        return [max(from_size(n, d), NARROWEST / (NODES[d] - 1))] * d
+        return [from_size(n, d)] * d
     if isinstance(bandwidth, str):
         raise InputError(
-            f"bandwidth: must be a number known without the data, or be left out, found {bandwidth!r}; one that is read "
-            "off the data would void ε."
+            f"bandwidth: must be a number known without the data, or be left out, found {bandwidth!r}; one that is "
+            "read off the data would void ε."
         )
     given = [bandwidth] * d if np.ndim(bandwidth) == 0 else list(bandwidth)
     if len(given) != d:
@@ -356,8 +379,7 @@ def _bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
     found = []
     for value, width in zip(given, widths, strict=True):
         unit = positive(value, "bandwidth") / width
-        least = NARROWEST / (NODES[d] - 1)
-        if unit < least:
+        if unit < (least := least_bandwidth(d)) * (1 - 1e-9):
             raise InputError(f"bandwidth: must be at least {least * width:.3g} for these bounds, found {value:g}.")
         found.append(unit)
     return found
@@ -367,7 +389,11 @@ def _grid(grid: Any, inside: Sequence[Bounded]) -> tuple[list[Floats], list[Floa
     """Return edges and points of the cells of each column."""
     d = len(inside)
     given = CELLS[d] if grid is None else grid
-    each = [given] * d if np.ndim(given) == 0 else ([given] if d == 1 else list(given))
+    if not hasattr(given, "__len__"):
+        each = [given] * d
+    else:
+        # of one column, its points may be given as they are
+        each = [given] if d == 1 and np.ndim(given[0]) == 0 else list(given)
     if len(each) != d:
         raise InputError(f"grid: must be one for each of {d} columns, found {len(each)}.")
     edges, points = [], []
@@ -396,5 +422,6 @@ def _noisy(sd: Floats) -> list[str]:
     if (worst := float(np.median(sd))) <= 1:
         return []
     return [
-        f"the noise has sd {worst:.3g} where an even density is 1: this result is mostly noise; raise ε, or the bandwidth"
+        f"the noise has sd {worst:.3g} where an even density is 1: this result is mostly noise; raise ε, or the "
+        "bandwidth"
     ]

@@ -13,7 +13,7 @@ nothing else.
 
 References
 ----------
-Hall (2012, PhD thesis, CMU), Propositions 3.2.1–3.2.3 and section 3.2.5. Misprints there: in (3.5) Δ/α stands inside the
+Hall (2012, PhD thesis, CMU), Propositions 3.2.1–3.2.3 and section 3.2.5. Misprints: in (3.5) Δ/α stands inside the
 root; the noise's covariance lacks a square; the online rule drops the mean f and the scale of the noise, and so would
 answer every question after the first without looking at the data. Its constant √(2 ln(2/β)) is proved for α ≤ 1 only
 (at α = 8, β = .1 its δ is .14); the analytic one holds for every ε and is smaller.
@@ -182,9 +182,9 @@ def spread(backs: Sequence[Floats], sd: float) -> Floats:
 class OnlineRelease:
     """A function that is asked for point by point, as often as one likes, at one price.
 
-    Each new point adds at most one coordinate of f to those that were released; a point whose coordinate is known (asked
-    before, or so near the others that the kernel cannot tell) costs no noise and no privacy. Answers follow the law of
-    one release at all points together.
+    Each new point adds at most one coordinate of f to those that were released; a point whose coordinate is known
+    (asked before, or so near the others that the kernel cannot tell) is answered from them. Answers follow the law of
+    one release at all points together, so any number of them costs the one price.
 
     Parameters
     ----------

@@ -213,9 +213,9 @@ def _solved(n: int, epsilon: float, rule: Rule, costs: Floats, prior: Floats, ca
 def _exact(solved: Floats, epsilon: float) -> CountResponse:
     """Return a response that keeps ε to the last digit, as close to the solver's as it takes.
 
-    Shares are first raised to the least matrix above them whose columns keep e^ε. Its rows no longer sum to one value T;
-    what each lacks to T is answered by geometric noise of ε/2, which is private as long as the lack itself changes by
-    no more than e^(ε/2) from row to row: hence a little is added to all.
+    Shares are first raised to the least matrix above them whose columns keep e^ε. Its rows no longer sum to one value;
+    what each lacks to the largest is answered by geometric noise of ε/2, which is private as long as the lack itself
+    changes by no more than e^(ε/2) from row to row: hence a little is added to all.
     """
     size = len(solved)
     raised = np.maximum(solved, 0.0)
