@@ -21,6 +21,8 @@ from reports.cells import Cell
 from reports.markdown import table_of
 from reports.study import Results, Study
 from synthdp.dp.audited import algorithms, clustered
+from synthdp.dp.kernels import fourier_basis, gaussian_sensitivity
+from synthdp.privacy.accounting.closed_forms import analytic_ratio
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler
 from synthdp.privacy.mechanisms import Secure
@@ -46,7 +48,7 @@ def planted() -> tuple[Case, ...]:
     table, moved = np.asarray([3.0, 5.0]), np.asarray([4.0, 4.0])
     flat, tilted = np.zeros(12), np.where(np.arange(12) == 0, 1.0, -1.0)
     silent, loud = np.zeros(8), np.where(np.arange(8) < 6, -1.0, 1.0)
-    classical = classical_gaussian(EPSILON, DELTA)
+    classical, slack = classical_gaussian(EPSILON, DELTA), approximate(EPSILON, DELTA)
     rootless, variance = _normal(math.sqrt(math.log(1.25 / DELTA)) / EPSILON), _normal(math.sqrt(2.0))
     # the proof of the classical sd needs ε < 1; here its exact δ is 0.59, not 0.4
     large_epsilon = _normal(math.sqrt(2 * math.log(1.25 / 0.4)) / 6.0)
@@ -67,6 +69,24 @@ def planted() -> tuple[Case, ...]:
         Case("sparse vector without noise on the answers", _sparse(0.0, 1), silent, loud, pure(EPSILON)),
         Case("sparse vector whose noise does not grow with c", _sparse(2.0, 4), silent, loud, pure(EPSILON)),
         Case("rounded to the data's own grid", _grid, 0.0, 0.5, Laplace(EPSILON)),
+        Case(
+            "density whose bandwidth is read off the data",
+            _own_bandwidth,
+            inlier,
+            outlier,
+            approximate(1.0, DELTA),
+            DELTA,
+        ),
+        Case(
+            "density with a Δ of one kernel, not of two",
+            _one_kernel,
+            0.0,
+            1.0,
+            approximate(1.0, DELTA),
+            DELTA,
+            cost=0.1,
+        ),
+        Case("Fourier coefficients by the inverse of the scale, as printed", _inverse, 0.0, 0.5, pure(EPSILON)),
     )
 
 
@@ -132,6 +152,25 @@ def _grid(data: Any, runs: int, rng: np.random.Generator) -> Any:
     return data + 0.3 * (data > 0) + np.round(4 * rng.laplace(0, 0.8 / EPSILON, runs)) / 4
 
 
+def _own_bandwidth(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    # one record far away widens the bandwidth of all others; the noise is that of a bandwidth fixed beforehand
+    h = 1.06 * data.std() * len(data) ** -0.2
+    peak = float(np.exp(-((0.5 - data) ** 2) / (2 * h**2)).mean()) / (math.sqrt(2 * math.pi) * h)
+    return peak + gaussian_sensitivity(len(data), [h]) * analytic_ratio(1.0, DELTA) * rng.standard_normal(runs)
+
+
+def _one_kernel(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    # the two values move in opposite directions, so that their distance moves by √2 times what either does
+    values = np.asarray([1 - data, data])
+    return values + analytic_ratio(1.0, DELTA) * rng.standard_normal((runs, 2))
+
+
+def _inverse(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    # n α/(2m + 1) is the rate of Laplace noise, not its scale; one frequency of 10 records, all but one at 0
+    basis = fourier_basis(np.asarray([data]), 1)[0, 1:] / 10
+    return basis + rng.laplace(0, 3 / (10 * EPSILON), (runs, 2)) / 3
+
+
 def misused() -> tuple[Case, ...]:
     """Return an algorithm that is wrong on purpose: k-means whose noise is for deletion, on files that replace."""
     sides = np.repeat([-0.5, 0.5], 30)
@@ -194,7 +233,8 @@ Regenerate: `python -m reports audits`.
 
 Several releases each, of which the auditor sees the outcome only: sizes and centres of the last round, or θ and the
 ridge. What is spent inside stays there in part, so *at_least* is below what is promised, and far below it where there
-are three rounds and for AdaSSP: their audits would find a gross mistake only.
+are three rounds and for AdaSSP: their audits would find a gross mistake only. Densities, functions and the support vector
+machine are asked at the points where one record tells most.
 
 {table_of(results["algorithms"])}
 

@@ -235,8 +235,8 @@ def edwards() -> npt.NDArray[np.int64]:
 
     References
     ----------
-    Christiansen, Giese (1991), Edwards (2000, "Introduction to graphical modelling"), as used by Charest (2012, JPC
-    2(2)) and Hall (2012, PhD thesis, CMU), Figure 2.3. The counts agree with the n, p and q printed there.
+    Edwards (2000), "Introduction to graphical modelling", Springer. Hall (2012, PhD thesis, CMU), Figure 2.3, uses it
+    after Charest (2012) and prints n = 70, p = 64 and q = 22 only, with which these counts agree.
 
     Examples
     --------

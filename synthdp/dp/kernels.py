@@ -27,6 +27,7 @@ is the inverse of the scale, without constants.
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -118,7 +119,8 @@ def wrapped_kernel(x: Floats, centre: float, bandwidth: float, frequencies: int 
 
 def fourier_l1(n: int, frequencies: int, columns: int = 1) -> float:
     """Return 2((2m+1)^d − 1)/n, which is 4m/n for one column."""
-    return 2 * ((2 * frequencies + 1) ** columns - 1) / n
+    coefficients: int = (2 * frequencies + 1) ** columns - 1
+    return 2 * coefficients / n
 
 
 def fourier_l2(n: int, frequencies: int, columns: int = 1) -> float:
@@ -130,10 +132,15 @@ def fourier_l2(n: int, frequencies: int, columns: int = 1) -> float:
     [2.8284, 3.5355, 4.1548, 5.188, 7.155]
     """
     m = frequencies
+    return math.sqrt(float(2 * m + 1) ** (columns - 1) * _farthest(m)) / n
+
+
+@cache
+def _farthest(m: int) -> float:
+    """Return the square of how far apart two points of the curve of cosines and sines can be, from above."""
     grid = GRID * math.ceil(m / 256)
     # Σ_j cos 2πjx on the whole grid at once: one transform of m ones
     ones = np.zeros(grid // 2 + 1)
     ones[1 : m + 1] = 0.5
     gap = 4 * m - 4 * np.fft.irfft(ones, grid) * grid
-    largest = float(gap.max()) / math.cos(math.pi * m / grid)
-    return math.sqrt((2 * m + 1) ** (columns - 1) * largest) / n
+    return float(gap.max()) / math.cos(math.pi * m / grid)
