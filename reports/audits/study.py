@@ -48,7 +48,7 @@ def planted() -> tuple[Case, ...]:
     table, moved = np.asarray([3.0, 5.0]), np.asarray([4.0, 4.0])
     flat, tilted = np.zeros(12), np.where(np.arange(12) == 0, 1.0, -1.0)
     silent, loud = np.zeros(8), np.where(np.arange(8) < 6, -1.0, 1.0)
-    classical, slack = classical_gaussian(EPSILON, DELTA), approximate(EPSILON, DELTA)
+    classical = classical_gaussian(EPSILON, DELTA)
     rootless, variance = _normal(math.sqrt(math.log(1.25 / DELTA)) / EPSILON), _normal(math.sqrt(2.0))
     # the proof of the classical sd needs ε < 1; here its exact δ is 0.59, not 0.4
     large_epsilon = _normal(math.sqrt(2 * math.log(1.25 / 0.4)) / 6.0)
@@ -233,8 +233,8 @@ Regenerate: `python -m reports audits`.
 
 Several releases each, of which the auditor sees the outcome only: sizes and centres of the last round, or θ and the
 ridge. What is spent inside stays there in part, so *at_least* is below what is promised, and far below it where there
-are three rounds and for AdaSSP: their audits would find a gross mistake only. Densities, functions and the support vector
-machine are asked at the points where one record tells most.
+are three rounds and for AdaSSP: their audits would find a gross mistake only. Densities, functions and the support
+vector machine are asked at the points where one record tells most.
 
 {table_of(results["algorithms"])}
 
