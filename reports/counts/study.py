@@ -118,9 +118,8 @@ for the ε-DP answer to a count of 0 to n with the least risk, here the largest 
 {table_of(results["bodies"], ("epsilon", "area:.6f", "tanh(ε/2):.6f", "corner:.6f"))}
 
 *Right* (his Figure 2.2): *minimax* is the best answer at n = 70, *clamped* geometric noise moved into 0..70, *limit*
-its error
-without ends, 1/sinh ε, *laplace* 1/ε. The best answer gains little over noise of whole numbers, and both are below
-1/ε: for a count nothing is lost by taking `dp.count`.
+its error without ends, 1/sinh ε, *laplace* 1/ε. The best answer gains up to 4% over noise of whole numbers at ε = 0.25
+and nothing from ε = 1, and both are below 1/ε: for a count of many records little is lost by taking `dp.count`.
 
 {table_of(results["seventy"], ("epsilon", "minimax:.6f", "clamped:.6f", "limit:.6f", "laplace:.6f", "seconds"))}
 

@@ -22,7 +22,7 @@ from reports.study import Results, Study
 from synthdp.seeding import Streams
 from synthdp.table.microdata import Codes, Floats
 
-N, CELLS, OCCUPIED, GAMMA = 10_000, 200, 30, 0.05
+N, CELLS, OCCUPIED, GAMMA = 40_000, 200, 30, 0.05
 ALPHAS = (0.1, 0.5, 1.0)
 RUNS, ORDERS = 2000, 20_000
 NOT_DP = "NOT DP"
@@ -73,9 +73,7 @@ def draw(results: Results, out: Path) -> None:
     axes, figure = figures.panels(1, 3, (12, 4))
     counts, alpha = table(), ALPHAS[0]
     shown = 80
-    for ax, (method, title) in zip(
-        axes, (("every cell", "noise on every cell (DP)"), ("A", "random privacy, NOT DP")), strict=False
-    ):
+    for ax, (method, title) in zip(axes, (("every cell", "DP"), ("A", "A, NOT DP")), strict=False):
         rng = np.random.default_rng(1)
         shares = np.maximum(_drawn(method, counts, alpha, rng), 0)
         drawn = rng.multinomial(N, shares / shares.sum())
@@ -83,7 +81,7 @@ def draw(results: Results, out: Path) -> None:
         ax.step(np.arange(shown), counts[:shown], where="mid", color="black", linewidth=0.9)
         ax.set_yscale("symlog", linthresh=10)
         ax.set(xlabel=f"cell (the first {shown} of {CELLS})", ylabel="records")
-        ax.set_title(f"{title}, α = {alpha:g}: drawn, and true (line)", fontsize=9, loc="left")
+        ax.set_title(f"{title}, α = {alpha:g}: drawn, true (line)", fontsize=9, loc="left")
     for k, method in enumerate(("every cell", *METHODS)):
         rows = [row for row in results["rows"] if row["method"] == method]
         quantiles = np.array([row["quantiles"] for row in rows])

@@ -257,7 +257,8 @@ def from_size(n: int, columns: int) -> float:
     >>> round(from_size(100, 1), 4)
     0.0995
     """
-    return max(QUARTER * float(n) ** (-1 / (4 + columns)), least_bandwidth(columns))
+    wide: float = QUARTER * float(n) ** (-1 / (4 + columns))
+    return max(wide, least_bandwidth(columns))
 
 
 def least_bandwidth(columns: int) -> float:
@@ -273,11 +274,12 @@ def expected_noise(
     chosen = kernel or ("fourier" if budget.pure else "gaussian")
     if chosen == "fourier":
         circle = Circle.of(units, None)
+        lengths = [1 + 2 * MARGIN * h for h in units]
         damped = math.prod(
-            (damping(m, h / (1 + 2 * MARGIN * h)) ** 2).sum() / (1 + 2 * MARGIN * h) ** 2
-            for m, h in zip(circle.frequencies, units, strict=True)
+            float((damping(m, h / length) ** 2).sum())
+            for m, h, length in zip(circle.frequencies, units, lengths, strict=True)
         )
-        return Coefficients.of(budget, n, circle, "laplace", 1.0).sd * math.sqrt(damped)
+        return Coefficients.of(budget, n, circle, "laplace", 1.0).sd * math.sqrt(damped - 1) / math.prod(lengths)
     moved = sobolev_sensitivity(n, units, least_decay(units)) if chosen == "sobolev" else gaussian_sensitivity(n, units)
     return mechanism_of(budget, moved, "density").sd
 
@@ -388,7 +390,7 @@ def _bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
 def _grid(grid: Any, inside: Sequence[Bounded]) -> tuple[list[Floats], list[Floats]]:
     """Return edges and points of the cells of each column."""
     d = len(inside)
-    given = CELLS[d] if grid is None else grid
+    given: Any = CELLS[d] if grid is None else grid
     if not hasattr(given, "__len__"):
         each = [given] * d
     else:

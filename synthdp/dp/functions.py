@@ -248,10 +248,10 @@ class OnlineRelease:
 
     def _answer(self, point: Floats) -> float:
         itself = float(self._kernel(point, point)[0, 0])
-        known = np.zeros(0)
+        known: Floats = np.zeros(0)
         if self._points:
             between = self._kernel(np.concatenate(self._points), point)[:, 0]
-            known = np.linalg.solve(self._root, between)
+            known = np.asarray(np.linalg.solve(self._root, between), dtype=np.float64)
         left = itself - float(known @ known)
         if left > FLAT * itself:
             root = math.sqrt(left)

@@ -132,7 +132,8 @@ def fourier_l2(n: int, frequencies: int, columns: int = 1) -> float:
     [2.8284, 3.5355, 4.1548, 5.188, 7.155]
     """
     m = frequencies
-    return math.sqrt(float(2 * m + 1) ** (columns - 1) * _farthest(m)) / n
+    others: int = (2 * m + 1) ** (columns - 1)
+    return math.sqrt(others * _farthest(m)) / n
 
 
 @cache

@@ -358,8 +358,8 @@ class Request:
         sampling_sd: float | None = None,
     ) -> Released:
         """Return an estimate and its limits as what is released, with the price and what must be said beside it."""
-        parts = {"noise_sd": noise_sd, "sampling_sd": sampling_sd}
-        return Released(statistic, self.budget, tuple(notes), self.reason, **self._numbers(found), **parts)
+        numbers = self._numbers(found) | {"noise_sd": noise_sd, "sampling_sd": sampling_sd}
+        return Released(statistic, self.budget, tuple(notes), self.reason, **numbers)
 
     def table(
         self,

@@ -233,6 +233,7 @@ def _features(
 
 
 def _columns(x: Any) -> list[Any]:
+    columns: list[Any]
     if isinstance(x, pd.DataFrame):
         columns = [x.iloc[:, j] for j in range(x.shape[1])]
     elif isinstance(x, np.ndarray):

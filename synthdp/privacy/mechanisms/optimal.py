@@ -91,7 +91,7 @@ def losses(loss: Loss, n: int) -> Floats:
     if isinstance(loss, str):
         if loss not in ("absolute", "squared"):
             raise InputError(f"loss: must be absolute, squared or a matrix, found {loss!r}.")
-        distance = np.abs(np.subtract.outer(np.arange(n + 1.0), np.arange(n + 1.0)))
+        distance: Floats = np.abs(np.subtract.outer(np.arange(n + 1.0), np.arange(n + 1.0)))
         return distance if loss == "absolute" else distance**2
     matrix = np.asarray(loss, dtype=np.float64)
     if matrix.shape != (n + 1, n + 1) or not np.isfinite(matrix).all() or (matrix < 0).any():
@@ -182,7 +182,7 @@ def _solved(n: int, epsilon: float, rule: Rule, costs: Floats, prior: Floats, ca
     )
     true = np.repeat(np.arange(size), size)
     sums: Any = sparse.csr_array((unit.ravel(), (true, place.ravel())), (size, last + 1))
-    expected = sparse.csr_array(((costs * unit).ravel(), (true, place.ravel())), (size, last))
+    expected: Any = sparse.csr_array(((costs * unit).ravel(), (true, place.ravel())), (size, last))
     risks: Any = sparse.hstack([expected, np.full((size, 1), -1.0)])
     objective = np.zeros(last + 1)
     upper, equal, aims = [private], [sums], [np.ones(size)]
