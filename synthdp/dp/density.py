@@ -38,7 +38,7 @@ from synthdp.dp.kernels import (
     sobolev_sensitivity,
 )
 from synthdp.dp.least_squares import named
-from synthdp.dp.noise import projected
+from synthdp.dp.noise import nearest_law
 from synthdp.dp.request import NoisePrice, Priced, Request, priced
 from synthdp.errors import InputError
 from synthdp.privacy.guarantees import positive
@@ -108,8 +108,7 @@ class Density(Priced):
         mass = self.estimate
         for axis, edges in enumerate(self.edges):
             mass = np.moveaxis(np.moveaxis(mass, axis, -1) * np.diff(edges), -1, axis)
-        found = projected(mass.ravel(), 1.0)
-        return np.asarray(found.reshape(mass.shape) / found.sum())
+        return nearest_law(mass)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> pd.DataFrame:
         """Return synthetic records: cells by their probabilities, values evenly within them; costs nothing more."""

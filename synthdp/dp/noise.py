@@ -67,6 +67,9 @@ def _halves(w: Floats, sd: float, scale: float) -> tuple[Floats, Floats]:
     return np.asarray(left), np.asarray(right)
 
 
+BELIEVABLE = 0.5, 1.5
+
+
 @dataclass(frozen=True)
 class Noise:
     """Laplace or Gaussian noise on every number of a release.
@@ -135,3 +138,13 @@ def projected(counts: Floats, total: float) -> Floats:
     ranks = np.arange(1, len(ordered) + 1)
     last = int(np.flatnonzero(ordered - excess / ranks > 0)[-1])
     return np.asarray(np.maximum(counts - excess[last] / (last + 1), 0.0), dtype=np.float64)
+
+
+def nearest_law(mass: Floats) -> Floats:
+    """Return probabilities near noisy masses, some of which may be negative; even where nothing is left of them.
+
+    They keep their own sum while they are made non-negative, as a part of the law may lie beyond the bounds; the sum is
+    then set to 1.
+    """
+    found = projected(mass.ravel(), float(np.clip(mass.sum(), *BELIEVABLE))).reshape(mass.shape)
+    return np.asarray(found / found.sum())

@@ -18,7 +18,7 @@ from pydantic import Field, FiniteFloat
 from synthdp.dp.declarations import Budget
 from synthdp.dp.density import density, expected_noise, from_size, least_bandwidth
 from synthdp.dp.kernels import Kernel
-from synthdp.dp.noise import projected
+from synthdp.dp.noise import nearest_law
 from synthdp.privacy.events import Approximate, Event, Pure
 from synthdp.privacy.mechanisms import Source
 from synthdp.synthesis.plan import Plan
@@ -109,7 +109,7 @@ class DpKde(Private):
         for axis, part in enumerate(held):
             weights *= part.reshape([-1 if k == axis else 1 for k in range(weights.ndim)])
         # setting negative weights to 0 alone would leave half of the noise wherever nobody is
-        flat = projected(weights.ravel(), 1.0)
+        flat = nearest_law(weights).ravel()
         event: Event = Approximate(self.epsilon, self.delta) if self.delta else Pure(self.epsilon)
         return (lambda rng: domain.unflat(rows(flat, n, rng=rng))), event
 
