@@ -175,11 +175,11 @@ def algorithms(source: Source | None = None) -> tuple[Case, ...]:
             for calibration in calibrations
             for adjacency, first in added
         ),
-        *_functions(source),
     )
 
 
-def _functions(source: Source | None) -> tuple[Case, ...]:
+def functions(source: Source | None = None) -> tuple[Case, ...]:
+    """Return the cases of private functions: densities, curves and the support vector machine."""
     # all others in the middle, where neither point hears of them; one record moves from the one to the other
     middle = np.full(9, 0.5)
     here, there = np.append(middle, PLACES[0]), np.append(middle, PLACES[1])
