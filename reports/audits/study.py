@@ -181,7 +181,7 @@ def misused() -> tuple[Case, ...]:
 
 SECURE_SHARE = 10
 PLANTED_SHARE = 10
-FUNCTIONS_SHARE = 5
+FUNCTIONS_SHARE = 40
 
 
 TABLES = {

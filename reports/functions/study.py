@@ -12,7 +12,7 @@ from reports.functions.orbitope import gauges, moments
 from reports.functions.page import draw, page
 from reports.study import Results, Study
 from synthdp.dp.density import Density, density
-from synthdp.dp.kernels import fourier_l1, gaussian_sensitivity, sobolev_sensitivity
+from synthdp.dp.kernels import Kernel, fourier_l1, gaussian_sensitivity, sobolev_sensitivity
 from synthdp.dp.svm import svm
 from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
@@ -20,7 +20,7 @@ from synthdp.table.microdata import Floats
 
 RUNS = 1000
 SIZES = (100, 1000, 10_000)
-KERNELS = ("gaussian", "sobolev", "fourier")
+KERNELS: tuple[Kernel, ...] = ("gaussian", "sobolev", "fourier")
 DELTAS = {"gaussian": 1e-6, "sobolev": 1e-6, "fourier": 0.0}
 GRID = 40
 MANY = 10**6
@@ -34,7 +34,8 @@ def mixture(n: int, rng: np.random.Generator) -> Floats:
 
 def mixture_density(x: Floats) -> Floats:
     """Return its density (but for the 10⁻⁴ that is clipped)."""
-    return sum(np.exp(-((x - at) ** 2) / (2 * 0.08**2)) for at in (0.3, 0.7)) / (2 * 0.08 * math.sqrt(2 * math.pi))
+    peaks = [np.exp(-((x - at) ** 2) / (2 * 0.08**2)) for at in (0.3, 0.7)]
+    return np.asarray(np.sum(peaks, axis=0) / (2 * 0.08 * math.sqrt(2 * math.pi)))
 
 
 def smoothed(values: Floats, x: Floats, h: float) -> Floats:
@@ -49,7 +50,7 @@ def covered(kernel: Any, n: int, runs: int, *, seed: int) -> Results:
     truncated, which costs next to nothing (``truncation``).
     """
     rng = Streams(seed).generator(kernel, n)
-    price = {"bounds": (0, 1), "kernel": kernel, "grid": GRID}
+    price: dict[str, Any] = {"bounds": (0, 1), "kernel": kernel, "grid": GRID}
     inside, whole, true, noise, truncation = [], [], [], [], 0.0
     for _ in range(runs):
         values = mixture(n, rng)
@@ -80,7 +81,7 @@ def timed(kernel: Any, columns: int, n: int, *, seed: int) -> Results:
     rng = Streams(seed).generator("timed", kernel, columns)
     values = [mixture(n, rng) for _ in range(columns)]
     began = time.perf_counter()
-    price = {"epsilon": 1.0, "delta": DELTAS[kernel], "source": Simulated(rng)}
+    price: dict[str, Any] = {"epsilon": 1.0, "delta": DELTAS[kernel], "source": Simulated(rng)}
     found = density(values, bounds=[(0, 1)] * columns, kernel=kernel, **price)
     return {
         "cells": found.estimate.size,
@@ -93,7 +94,13 @@ def pictured(*, seed: int) -> Results:
     """Return the curves of Figures 3.1 to 3.3."""
     rng = Streams(seed).generator("pictures")
     values = mixture(100, rng)
-    price = {"bounds": (0, 1), "bandwidth": 0.1, "epsilon": 1.0, "delta": 0.1, "grid": np.linspace(0, 1, 1000)}
+    price: dict[str, Any] = {
+        "bounds": (0, 1),
+        "bandwidth": 0.1,
+        "epsilon": 1.0,
+        "delta": 0.1,
+        "grid": np.linspace(0, 1, 1000),
+    }
     curves: dict[str, Density] = {
         kernel: density(values, **price, kernel=kernel, source=Simulated(rng)) for kernel in KERNELS
     }
@@ -147,7 +154,7 @@ def classified(*, seed: int) -> Results:
     at = np.linspace(0, 1, 60)
     grid = np.stack([axis.ravel() for axis in np.meshgrid(at, at, indexing="ij")], axis=1)
     near = np.min(np.linalg.norm(grid[:, None] - x[None, ::5], axis=2), axis=1) < 0.04
-    price = {"bounds": [(0, 1)] * 2, "bandwidth": 0.25, "regularisation": 0.01, "delta": 1e-5}
+    price: dict[str, Any] = {"bounds": [(0, 1)] * 2, "bandwidth": 0.25, "regularisation": 0.01, "delta": 1e-5}
     plain = svm(x, y, **price, epsilon=1e6, source=Simulated(rng))
     fresh, truth = _two_classes(5000, rng)
     maps = {"no noise": plain}
@@ -192,12 +199,19 @@ def moved(*, seed: int) -> Results:
     }
 
 
-PARTS = {"covered": covered, "timed": timed, "pictured": pictured, "classified": classified, "moved": moved}
+PARTS: dict[str, Any] = {
+    "covered": covered,
+    "timed": timed,
+    "pictured": pictured,
+    "classified": classified,
+    "moved": moved,
+}
 
 
 def worked(part: str, *, seed: int, **cell: Any) -> Results:
     """Return what one part finds."""
-    return PARTS[part](**cell, seed=seed)
+    found: Results = PARTS[part](**cell, seed=seed)
+    return found
 
 
 def cells(count: int | None) -> list[Cell]:

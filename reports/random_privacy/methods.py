@@ -25,7 +25,7 @@ def proportion(count: int, n: int, alpha: float, *, gamma: float, rng: np.random
 
 def exact_a(counts: Codes, gamma: float) -> Booleans:
     """Return which cells histogram A tells as they are: the empty ones, if cells are few enough, 2d ≤ γn."""
-    return (counts == 0) & (2 * len(counts) <= gamma * counts.sum())
+    return np.asarray((counts == 0) & (2 * len(counts) <= gamma * counts.sum()))
 
 
 def exact_b(counts: Codes, gamma: float) -> Booleans:
@@ -82,4 +82,4 @@ def broken_share(
 
 def _noisy(counts: Codes, bare: Booleans, alpha: float, rng: np.random.Generator) -> Floats:
     n = counts.sum()
-    return np.where(bare, counts / n, counts / n + rng.laplace(0, 2 / (n * alpha), len(counts)))
+    return np.asarray(np.where(bare, counts / n, counts / n + rng.laplace(0, 2 / (n * alpha), len(counts))))

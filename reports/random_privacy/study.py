@@ -39,7 +39,7 @@ def table() -> Codes:
 
 def released(method: str, alpha: float, runs: int, *, seed: int) -> dict[str, Any]:
     """Return the errors of one histogram, and how often DP fails for any ε when records change places."""
-    counts, rng = table(), Streams(seed).generator(method, alpha)
+    counts, rng = table(), Streams(seed).generator(method, str(alpha))
     errors = np.array([np.abs(_drawn(method, counts, alpha, rng) - counts / N).sum() for _ in range(runs)])
     bare = METHODS[method][1](counts, GAMMA) if method in METHODS else np.zeros(CELLS, dtype=bool)
     found = {

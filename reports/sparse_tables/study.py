@@ -51,7 +51,7 @@ def cells(count: int | None) -> list[Cell]:
 def tried(table: str, epsilon: float, trials: int, *, seed: int) -> dict[str, Any]:
     """Return the ℓ1 errors of both tables, drawn and computed."""
     counts = TABLES[table]()
-    source = Simulated(Streams(seed).generator(table, epsilon))
+    source = Simulated(Streams(seed).generator(table, str(epsilon)))
     noise = Laplace.calibrated(sensitivity.table("replace"), epsilon=epsilon)
     threshold = DpSparseHistogram(epsilon=epsilon).threshold_for(len(counts))
     errors: dict[str, list[Floats]] = {"clipped": [], "sparse": []}

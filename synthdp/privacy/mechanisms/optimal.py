@@ -183,7 +183,7 @@ def _solved(n: int, epsilon: float, rule: Rule, costs: Floats, prior: Floats, ca
     true = np.repeat(np.arange(size), size)
     sums: Any = sparse.csr_array((unit.ravel(), (true, place.ravel())), (size, last + 1))
     expected: Any = sparse.csr_array(((costs * unit).ravel(), (true, place.ravel())), (size, last))
-    risks: Any = sparse.hstack([expected, np.full((size, 1), -1.0)])
+    risks: Any = sparse.hstack([expected, sparse.csr_array(np.full((size, 1), -1.0))])
     objective = np.zeros(last + 1)
     upper, equal, aims = [private], [sums], [np.ones(size)]
     if rule == "bayes":
