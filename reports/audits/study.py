@@ -247,7 +247,7 @@ refuted:
 ## Private functions: {refuted["functions"]} of {len(results["functions"])} refuted
 
 Densities, functions and the support vector machine, asked at the points where one record tells most; one call each, so
-fewer runs. With so few, *at_least* is far below a promise with δ.
+few runs: this audit would find a gross mistake only. Laws of the noise and sensitivities have tests of their own.
 
 {table_of(results["functions"])}
 
