@@ -48,6 +48,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "dp_sparse_histogram": "synthdp.synthesis.private.histograms:DpSparseHistogram",
         "dp_exponential": "synthdp.synthesis.private.histograms:DpExponential",
         "dp_margins": "synthdp.synthesis.private.columnwise:DpMargins",
+        "dp_kde": "synthdp.synthesis.private.curve:DpKde",
         "dp_mst": "synthdp.synthesis.private.mst:DpMst",
         "local_noise": "synthdp.synthesis.private.columnwise:LocalNoise",
         "k_anonymity": "synthdp.synthesis.maskings:KAnonymity",

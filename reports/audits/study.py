@@ -23,6 +23,9 @@ from reports.study import Results, Study
 from synthdp.dp.audited import algorithms, clustered
 from synthdp.dp.descent import noise_factors, rates
 from synthdp.dp.subsampling import multiplier_of
+from synthdp.dp.audited import algorithms, clustered, functions
+from synthdp.dp.kernels import fourier_basis, gaussian_sensitivity
+from synthdp.privacy.accounting.closed_forms import analytic_ratio
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler
 from synthdp.privacy.mechanisms import Bounds, Secure, local
@@ -79,6 +82,24 @@ def planted() -> tuple[Case, ...]:
         Case(
             "DP-SGD, noise for deletion, not replacement", _sampled, -1.0, 1.0, approximate(EPSILON, DELTA), DELTA, 0.1
         ),
+        Case(
+            "density whose bandwidth is read off the data",
+            _own_bandwidth,
+            inlier,
+            outlier,
+            approximate(1.0, DELTA),
+            DELTA,
+        ),
+        Case(
+            "density with a Δ of one kernel, not of two",
+            _one_kernel,
+            0.0,
+            1.0,
+            approximate(1.0, DELTA),
+            DELTA,
+            cost=0.1,
+        ),
+        Case("Fourier coefficients by the inverse of the scale, as printed", _inverse, 0.0, 0.5, pure(EPSILON)),
     )
 
 
@@ -176,6 +197,25 @@ def _grid(data: Any, runs: int, rng: np.random.Generator) -> Any:
     return data + 0.3 * (data > 0) + np.round(4 * rng.laplace(0, 0.8 / EPSILON, runs)) / 4
 
 
+def _own_bandwidth(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    # one record far away widens the bandwidth of all others; the noise is that of a bandwidth fixed beforehand
+    h = 1.06 * data.std() * len(data) ** -0.2
+    peak = float(np.exp(-((0.5 - data) ** 2) / (2 * h**2)).mean()) / (math.sqrt(2 * math.pi) * h)
+    return peak + gaussian_sensitivity(len(data), [h]) * analytic_ratio(1.0, DELTA) * rng.standard_normal(runs)
+
+
+def _one_kernel(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    # the two values move in opposite directions, so that their distance moves by √2 times what either does
+    values = np.asarray([1 - data, data])
+    return values + analytic_ratio(1.0, DELTA) * rng.standard_normal((runs, 2))
+
+
+def _inverse(data: Any, runs: int, rng: np.random.Generator) -> Any:
+    # n α/(2m + 1) is the rate of Laplace noise, not its scale; one frequency of 10 records, all but one at 0
+    basis = fourier_basis(np.asarray([data]), 1)[0, 1:] / 10
+    return basis + rng.laplace(0, 3 / (10 * EPSILON), (runs, 2)) / 3
+
+
 def misused() -> tuple[Case, ...]:
     """Return an algorithm that is wrong on purpose: k-means whose noise is for deletion, on files that replace."""
     sides = np.repeat([-0.5, 0.5], 30)
@@ -186,6 +226,7 @@ def misused() -> tuple[Case, ...]:
 
 SECURE_SHARE = 10
 PLANTED_SHARE = 10
+FUNCTIONS_SHARE = 40
 
 
 TABLES = {
@@ -193,6 +234,7 @@ TABLES = {
     "secure": lambda: shipped(Secure()),
     "planted": lambda: planted(),
     "algorithms": algorithms,
+    "functions": functions,
     "misused": misused,
 }
 
@@ -247,6 +289,13 @@ refuted:
 
 {table_of(results["misused"])}
 
+## Private functions: {refuted["functions"]} of {len(results["functions"])} refuted
+
+Densities, functions and the support vector machine, asked at the points where one record tells most; one call each, so
+few runs: this audit would find a gross mistake only. Laws of the noise and sensitivities have tests of their own.
+
+{table_of(results["functions"])}
+
 ## Wrong on purpose: {refuted["planted"]} of {len(results["planted"])} refuted, all should be
 
 {table_of(results["planted"])}
@@ -260,6 +309,7 @@ def cells(count: int | None) -> Iterator[Cell]:
     yield {"part": "secure", "runs": runs // SECURE_SHARE}
     yield {"part": "planted", "runs": runs // PLANTED_SHARE}
     yield {"part": "algorithms", "runs": runs}
+    yield {"part": "functions", "runs": runs // FUNCTIONS_SHARE}
     yield {"part": "misused", "runs": runs // PLANTED_SHARE}
 
 

@@ -8,10 +8,10 @@ from synthdp.cli import terminal
 from synthdp.errors import InputError
 
 if TYPE_CHECKING:
-    from synthdp.dp import Clusters, Coefficients, Released, ReleasedTable
+    from synthdp.dp import Clusters, Coefficients, Density, Released, ReleasedTable
     from synthdp.privacy.ledger import Account, Entry, Ledger
 
-    Result = Released | ReleasedTable | Clusters | Coefficients
+    Result = Released | ReleasedTable | Clusters | Coefficients | Density
 
 UNCHARGED = "not charged to any ledger; --ledger FILE keeps track of what was spent."
 
@@ -78,9 +78,13 @@ def _write(result: "Result", out: Path) -> None:
     import json
 
     interval = {"no_interval": result.without_interval} if result.without_interval else {"level": result.level}
+    terms = result.table().reset_index()
+    for name in ("noise_sd", "sampling_sd"):
+        if name not in terms and (sd := getattr(result, name, None)) is not None:
+            terms[name] = sd
     content = {
         "statistic": result.statistic,
-        "terms": result.table().reset_index().to_dict(orient="records"),
+        "terms": terms.to_dict(orient="records"),
         **interval,
         "epsilon": result.epsilon,
         "delta": result.delta,

@@ -31,6 +31,7 @@ Examples:
   synthdp dp mean survey.csv --column age --bounds 18,90 --epsilon 0.5
   synthdp dp quantile survey.csv --column income --probability 0.9 --bounds 0,200000 --epsilon 1
   synthdp dp histogram survey.csv --column region --levels north,south --epsilon 0.2
+  synthdp dp density survey.csv --column income --bounds 0,200000 --epsilon 1 --delta 1e-6
   synthdp dp ols survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 --epsilon 1
   synthdp dp adassp survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 --epsilon 1 --delta 1e-6
   synthdp dp kmeans survey.csv --column age --bounds 18,90 --column income --bounds 0,200000 --clusters 3 --epsilon 1
@@ -46,6 +47,12 @@ Examples:
       --epsilon 1 --delta 1e-6
   synthdp dp adassp survey.csv --column income --bounds 0,200000 --column age --bounds 18,90 \\
       --epsilon 1 --delta 1e-6 --calibration joint --ledger survey.ledger --cap 3 --cap-delta 1e-5""",
+    "density": """\b
+Examples:
+  synthdp dp density survey.csv --column income --bounds 0,200000 --epsilon 1 --delta 1e-6
+  synthdp dp density survey.csv --column income --bounds 0,200000 --epsilon 1 --bandwidth 8000 --out curve.json
+  synthdp dp density survey.csv --column age --bounds 18,90 --column income --bounds 0,200000 \\
+      --epsilon 1 --delta 1e-6 --cells 40 --ledger survey.ledger --cap 3 --cap-delta 1e-5""",
     "kmeans": """\b
 Examples:
   synthdp dp kmeans survey.csv --column age --bounds 18,90 --column income --bounds 0,200000 \\
@@ -78,6 +85,16 @@ CalibrationName = Annotated[
 ]
 ClusterCount = Annotated[int, option("K", "How many clusters.")]
 Rounds = Annotated[int, typer.Option(metavar="T", help="Rounds of Lloyd's algorithm, which share ε.")]
+Bandwidths = Annotated[
+    list[float] | None,
+    option("H", "Bandwidth of each column, in its unit, chosen without the data. [default: from how many records]"),
+]
+KernelName = Annotated[
+    str | None,
+    option("NAME", "gaussian or sobolev (delta above 0), or fourier. [default: gaussian, or fourier for delta 0]"),
+]
+CellCount = Annotated[int | None, option("N", "Cells between the bounds of each column.")]
+Decay = Annotated[float | None, option("G", "Of the sobolev kernel. [default: the one of least noise]")]
 Release = Callable[..., Any]
 
 
@@ -191,10 +208,12 @@ def _of_columns(statistic: str, file: Path, column: list[str], bounds: list[str]
             raise InputError(f"--bounds: give one LOW,HIGH for each of {len(column)} columns, found {len(limits)}.")
         given = {"names": column, **price, **common}
         twice = [name for name in column if column.count(name) > 1]
-        if twice and statistic in ("adassp", "kmeans"):
+        if twice and statistic in ("adassp", "density", "kmeans"):
             raise InputError(f"--column {twice[0]}: is given twice.")
         if statistic == "cov":
             return dp.cov(values, bounds=limits, **given)
+        if statistic == "density":
+            return dp.density(values, bounds=limits, **given)
         if statistic == "kmeans":
             return dp.kmeans(values, bounds=limits, **given)
         (y, *x), (bounds_y, *bounds_x) = values, limits
@@ -219,6 +238,23 @@ def cov(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None
 def ols(file: File, column: Columns, epsilon: Epsilon, bounds: ManyBounds = None, delta: Delta = 0.0) -> Release:
     """Regress the first column on the others."""
     return _of_columns("ols", file, column, bounds, epsilon=epsilon, delta=delta)
+
+
+@_statistic
+def density(
+    file: File,
+    column: AnyColumns,
+    epsilon: Epsilon,
+    bounds: ManyBounds = None,
+    delta: Delta = 0.0,
+    bandwidth: Bandwidths = None,
+    kernel: KernelName = None,
+    cells: CellCount = None,
+    decay: Decay = None,
+) -> Release:
+    """Release the density of one to three columns, with the band of its noise."""
+    more = {"bandwidth": bandwidth or None, "kernel": kernel, "grid": cells, "decay": decay}
+    return _of_columns("density", file, column, bounds, epsilon=epsilon, delta=delta, **more)
 
 
 def _without_interval(make: Callable[..., Release]) -> Callable[..., Release]:

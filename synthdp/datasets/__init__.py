@@ -1,6 +1,6 @@
 """Data to try things on: real voters, a simulated registry, and small designs whose truth is known."""
 
-from synthdp.datasets.bundled import anes96, registry
+from synthdp.datasets.bundled import anes96, edwards, registry
 from synthdp.datasets.known_truth import (
     ANALYSES,
     right_model,
@@ -14,6 +14,7 @@ from synthdp.datasets.known_truth import (
 __all__ = [
     "ANALYSES",
     "anes96",
+    "edwards",
     "registry",
     "right_model",
     "right_model_truth",

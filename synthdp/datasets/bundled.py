@@ -222,3 +222,26 @@ def _is(frame: pd.DataFrame, name: str, level: str) -> Floats:
 
 def _column(frame: pd.DataFrame, name: str) -> Floats:
     return frame[name].to_numpy(np.float64)
+
+
+EDWARDS = (16, 11, 7, 4, 4, 4, 4, 3, 3, 2, *[1] * 12)
+
+
+def edwards() -> npt.NDArray[np.int64]:
+    """Return the counts of the barley mildew table of Edwards: 70 records in 64 cells of six binary columns.
+
+    The 22 occupied cells come first, from the fullest; which cell has which count is not kept. It is a table on which
+    sparse histograms are compared.
+
+    References
+    ----------
+    Edwards (2000), "Introduction to graphical modelling", Springer. Hall (2012, PhD thesis, CMU), Figure 2.3, uses it
+    after Charest (2012) and prints n = 70, p = 64 and q = 22 only, with which these counts agree.
+
+    Examples
+    --------
+    >>> counts = edwards()
+    >>> len(counts), int(counts.sum()), int((counts > 0).sum())
+    (64, 70, 22)
+    """
+    return np.array([*EDWARDS, *[0] * (64 - len(EDWARDS))], dtype=np.int64)

@@ -14,6 +14,8 @@ Examples
 from synthdp.dp.aggregation import aggregate
 from synthdp.dp.counting import count, histogram
 from synthdp.dp.counting import total as sum
+from synthdp.dp.density import Density, density
+from synthdp.dp.functions import OnlineRelease, ReleasedFunction, release_function
 from synthdp.dp.kmeans import Clusters, kmeans
 from synthdp.dp.learning import gradient_descent, sgd
 from synthdp.dp.least_squares import cov, ols
@@ -24,13 +26,18 @@ from synthdp.dp.quantiles import median, quantile
 from synthdp.dp.regression import Coefficients, Fit, adassp, ssp
 from synthdp.dp.request import Released, ReleasedTable
 from synthdp.dp.smoothed import smooth_median
+from synthdp.dp.svm import Classifier, svm
 
 __all__ = [
+    "Classifier",
     "Clusters",
     "Coefficients",
+    "Density",
     "Fit",
+    "OnlineRelease",
     "Preparation",
     "Released",
+    "ReleasedFunction",
     "ReleasedTable",
     "adassp",
     "aggregate",
@@ -38,6 +45,7 @@ __all__ = [
     "cov",
     "declared",
     "gradient_descent",
+    "density",
     "histogram",
     "kmeans",
     "mean",
@@ -48,8 +56,10 @@ __all__ = [
     "quantile",
     "sgd",
     "smooth_median",
+    "release_function",
     "ssp",
     "sum",
+    "svm",
     "variance",
     "variance_of_noisy",
 ]

@@ -95,8 +95,9 @@ def aggregate(
     column = Bounded(answers, limits.low, limits.high, None, failed)
     low: float | None = None
     high: float | None = None
+    sampling_sd: float | None = None
     if interval:
-        estimate, low, high, noise_sd = mean_of_known_size(column, budget, None, source)
+        estimate, low, high, noise_sd, sampling_sd = mean_of_known_size(column, budget, None, source)
     else:
         noise = Noise.of(budget, limits.width / count)
         estimate, noise_sd = float(noise.add(np.array([answers.mean()]), source)[0]), noise.sd
@@ -106,7 +107,8 @@ def aggregate(
         *(["the interval is for that mean"] if interval else ["no interval was paid for"]),
         *mostly_noise(noise_sd, limits.width, "bounds"),
     ]
-    return request.number(f"mean of {count} blocks", notes, estimate, low, high)
+    parts = {"noise_sd": noise_sd, "sampling_sd": sampling_sd}
+    return request.number(f"mean of {count} blocks", notes, estimate, low, high, **parts)
 
 
 def _dealt(size: int, blocks: int, *, replacing: bool, rng: np.random.Generator) -> Codes:

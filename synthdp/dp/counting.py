@@ -57,7 +57,8 @@ def count(values: Any, *, equals: object = None, **price: Unpack[IntervalPrice])
     estimate = max(int(noisy[0]), 0)
     notes = _noisy(math.sqrt(2) / budget.epsilon, budget, len(column), estimate, "possible counts")
     limits = (float(max(int(noisy[0]) + moved, 0)) for moved in (-reach, reach))
-    return request.number("count", [IN_THE_FILE, *notes], float(estimate), *limits)
+    noise_sd = _discrete_sd(1 / budget.epsilon)
+    return request.number("count", [IN_THE_FILE, *notes], float(estimate), *limits, noise_sd=noise_sd, sampling_sd=0.0)
 
 
 @priced(NoisePrice)
@@ -74,7 +75,8 @@ def total(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice]) ->
     estimate = float(noise.add(np.array([math.fsum(column.values)]), source)[0])
     half = noise.quantile((1 + budget.level) / 2, sd=0.0)
     notes = _noisy(noise.sd, budget, column.width * len(column), estimate, "possible sums")
-    return request.number("sum", [IN_THE_FILE, *notes], estimate, estimate - half, estimate + half)
+    limits = estimate - half, estimate + half
+    return request.number("sum", [IN_THE_FILE, *notes], estimate, *limits, noise_sd=noise.sd, sampling_sd=0.0)
 
 
 @priced(IntervalPrice)
@@ -104,15 +106,17 @@ def histogram(
     """
     request = Request(**price)
     budget = request.budget
-    names, counts, said = _cells(values, edges, levels)
+    names, counts, apart = _cells(values, edges, levels)
     scale = (2 if budget.replacing else 1) / budget.epsilon
     noisy = request.source("histogram", values).discrete_laplace(counts, scale=scale)
     reach = discrete_laplace_reach(scale, budget.level)
     mean_cell = max(float(noisy.sum()), 0.0) / len(names)
     notes = below_noise(scale * math.sqrt(2), mean_cell, A_MEAN_CELL)
     cells = (np.maximum(noisy + moved, 0).astype(float) for moved in (0, -reach, reach))
-    request.confidential = said
-    return request.table("histogram", [IN_THE_FILE, "each interval is valid on its own", *notes], names, *cells)
+    request.confidential = apart
+    said = [IN_THE_FILE, "each interval is valid on its own", *notes]
+    parts = {"noise_sd": np.full(len(names), _discrete_sd(scale)), "sampling_sd": np.zeros(len(names))}
+    return request.table("histogram", said, names, *cells, **parts)
 
 
 def _noisy(noise_sd: float, budget: Budget, width: float, estimate: float, what: str) -> tuple[str, ...]:
@@ -122,6 +126,11 @@ def _noisy(noise_sd: float, budget: Budget, width: float, estimate: float, what:
     if abs(estimate) > 2 * noise_sd:
         return ()
     return (f"the noise has sd {noise_sd:.3g} and the result is within two of 0: it may be mostly noise; raise ε",)
+
+
+def _discrete_sd(scale: float) -> float:
+    """Return the standard deviation of discrete Laplace noise, 1/(√2 sinh(1/2·scale))."""
+    return math.sqrt(2) * math.exp(-1 / (2 * scale)) / -math.expm1(-1 / scale)
 
 
 def discrete_laplace_reach(scale: float, level: float) -> int:

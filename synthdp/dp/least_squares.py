@@ -124,6 +124,7 @@ def cov(
     again[:, 0, 0] = n
     again[:, 0, 1:] = again[:, 1:, 0] = n * drawn_means
     again[:, 1:, 1:] = scatter + n * drawn_means[:, :, None] * drawn_means[:, None, :]
+    sampled = _covariance(again, np.full(DRAWS, max(float(n), 2.0))) - centre
     again += products.redraw_noise(DRAWS, rng=rng)
     errors = _covariance(again, np.maximum(again[:, 0, 0], 2.0)) - centre
     half = np.array([column.width / 2 for column in inside])
@@ -133,7 +134,8 @@ def cov(
     noisy = mostly_noise(products.noise.sd / products.n, 1.0, "scaled products")
     pairs = [f"{names[j]}, {names[k]}" for j, k in zip(*upper, strict=True)]
     found = ((units * matrix)[upper] for matrix in (estimate, estimate - high, estimate - low))
-    return request.table("covariance", ["parametric bootstrap, normal model", *noisy], pairs, *found)
+    scatter_of = {name: (units * sd)[upper] for name, sd in _apart(errors, sampled).items()}
+    return request.table("covariance", ["parametric bootstrap, normal model", *noisy], pairs, *found, **scatter_of)
 
 
 @priced(NoisePrice)
@@ -170,9 +172,9 @@ def ols(
     inside = request.columns([y, *x], [bounds_y, *bounds_x], names)
     source = request.source(f"ols of {', '.join(names)}")
     products = release_products([*inside[1:], inside[0]], request.budget, source)
-    fitted, errors, floored = _solve(products, bootstrap_generator(source))
+    fitted, errors, sampled, floored = _solve(products, bootstrap_generator(source))
     back = _back(inside)
-    estimate, errors = back @ fitted, errors @ back.T
+    estimate, errors, sampled = back @ fitted, errors @ back.T, sampled @ back.T
     estimate[0] += inside[0].middle
     low, high = np.quantile(errors, request.budget.tails, axis=0)
     notes = ["parametric bootstrap, equal error variances; slopes of the columns as clipped to their bounds"]
@@ -181,11 +183,21 @@ def ols(
             f"the noise has sd {products.noise.sd:.3g}, more than the released X'X can bear: "
             "this result is mostly noise; raise ε, or use fewer predictors"
         )
-    return request.table("ols", notes, ["Intercept", *names[1:]], estimate, estimate - high, estimate - low)
+    terms = ["Intercept", *names[1:]]
+    return request.table("ols", notes, terms, estimate, estimate - high, estimate - low, **_apart(errors, sampled))
 
 
-def _solve(products: Products, rng: np.random.Generator) -> tuple[Floats, Floats, bool]:
-    """Return coefficients on the scaled columns, draws of their error, and whether X'X had to be lifted."""
+def _apart(errors: Floats, sampled: Floats) -> dict[str, Floats]:
+    """Return what of the scatter of bootstrapped errors is sampling, and the rest, which is the privacy noise's."""
+    both, sampling = errors.var(axis=0), sampled.var(axis=0)
+    return {"noise_sd": np.sqrt(np.maximum(both - sampling, 0.0)), "sampling_sd": np.sqrt(np.minimum(sampling, both))}
+
+
+def _solve(products: Products, rng: np.random.Generator) -> tuple[Floats, Floats, Floats, bool]:
+    """Return coefficients on the scaled columns, draws of their error and of its part without privacy noise.
+
+    Last: whether X'X had to be lifted.
+    """
     gram, cross = products.matrix[:-1, :-1], products.matrix[:-1, -1]
     floor = products.noise.sd
     lifted = positive_part(gram, floor)
@@ -194,9 +206,11 @@ def _solve(products: Products, rng: np.random.Generator) -> tuple[Floats, Floats
     residual = float(np.clip((products.matrix[-1, -1] - fitted @ (2 * cross - lifted @ fitted)) / df, 1e-12, 1.0))
     noise = products.redraw_noise(DRAWS, rng=rng)
     again = positive_part(lifted + noise[:, :-1, :-1], floor)
-    moved = lifted @ fitted + _normal(residual * lifted, DRAWS, rng) + noise[:, :-1, -1]
+    sampling = _normal(residual * lifted, DRAWS, rng)
+    moved = lifted @ fitted + sampling + noise[:, :-1, -1]
     errors = np.asarray(np.linalg.solve(again, moved[..., None])[..., 0] - fitted, dtype=np.float64)
-    return fitted, errors, bool(np.linalg.eigvalsh(gram)[0] < floor)
+    sampled = np.asarray(np.linalg.solve(lifted, sampling.T).T, dtype=np.float64)
+    return fitted, errors, sampled, bool(np.linalg.eigvalsh(gram)[0] < floor)
 
 
 def _back(inside: Sequence[Bounded]) -> Floats:

@@ -71,9 +71,10 @@ def mean(values: Any, *, bounds: Limits | None, sd: float | None = None, **price
     else:
         found = _mean_of_unknown_size(column, budget, sd, source)
         notes.append("parametric bootstrap")
-    *numbers, noise_sd = found
+    *numbers, noise_sd, sampling_sd = found
     notes += mostly_noise(noise_sd, column.width, "bounds")
-    return request.number("mean", notes, *(float(np.clip(value, column.low, column.high)) for value in numbers))
+    inside = (float(np.clip(value, column.low, column.high)) for value in numbers)
+    return request.number("mean", notes, *inside, noise_sd=noise_sd, sampling_sd=sampling_sd)
 
 
 @priced(NoisePrice)
@@ -108,7 +109,9 @@ def variance(values: Any, *, bounds: Limits | None, **price: Unpack[NoisePrice])
     low, high = _basic(estimate, drawn - centre, budget)
     top = column.width**2 / 4 * n / (n - 1)
     notes = ("parametric bootstrap, normal model", *mostly_noise(noise_sd, column.width**2 / 4, "possible variances"))
-    return request.number("variance", notes, *(float(np.clip(value, 0, top)) for value in (estimate, low, high)))
+    inside = (float(np.clip(value, 0, top)) for value in (estimate, low, high))
+    sampling_sd = centre * math.sqrt(2 / max(n - 1, 1))
+    return request.number("variance", notes, *inside, noise_sd=float(noise_sd), sampling_sd=float(sampling_sd))
 
 
 class _Sums(NamedTuple):
@@ -153,8 +156,8 @@ def _release_sums(column: Bounded, budget: Budget, shares: tuple[float, float, f
 
 def mean_of_known_size(
     column: Bounded, budget: Budget, sd: float | None, source: Source
-) -> tuple[float, float, float, float]:
-    """Return a noisy mean, its limits and the sd of its noise, where the number of values is public."""
+) -> tuple[float, float, float, float, float]:
+    """Return a noisy mean, its limits and the sds of noise and sampling, where the number of values is public."""
     n = len(column)
     noise = Noise.of(budget if sd is not None else budget.part(1 - SHARE), column.width / n)
     estimate = float(noise.add(np.array([math.fsum(column.values) / n]), source)[0])
@@ -162,13 +165,14 @@ def mean_of_known_size(
         spread = Noise.of(budget.part(SHARE), column.width**2 / n)
         noisy = float(spread.add(np.array([np.var(column.values, ddof=1)]), source)[0])
         sd = math.sqrt(np.clip(noisy, 0, column.width**2 / 4))
-    half = noise.quantile((1 + budget.level) / 2, sd=sd / math.sqrt(n))
-    return estimate, estimate - half, estimate + half, noise.sd
+    sampling = sd / math.sqrt(n)
+    half = noise.quantile((1 + budget.level) / 2, sd=sampling)
+    return estimate, estimate - half, estimate + half, noise.sd, float(sampling)
 
 
 def _mean_of_unknown_size(
     column: Bounded, budget: Budget, sd: float | None, source: Source
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float, float, float]:
     unit = column.width / 2
     shares = (SHARE, 1 - 2 * SHARE, SHARE)
     sums = _release_sums(column, budget, shares, source)
@@ -176,7 +180,14 @@ def _mean_of_unknown_size(
     again = sums.redraw(sums.mean(), float(variance), DRAWS, rng=bootstrap_generator(source))
     low, high = _basic(sums.mean(), again.total / again.n - sums.mean(), budget)
     at = column.middle
-    return at + unit * sums.mean(), at + unit * low, at + unit * high, unit * sums.noises[1].sd / sums.surely()
+    sampling = unit * math.sqrt(float(variance) / max(sums.n, 1.0))
+    return (
+        at + unit * sums.mean(),
+        at + unit * low,
+        at + unit * high,
+        unit * sums.noises[1].sd / sums.surely(),
+        sampling,
+    )
 
 
 def _basic(estimate: float, errors: Floats, budget: Budget) -> tuple[float, float]:

@@ -67,6 +67,9 @@ def _halves(w: Floats, sd: float, scale: float) -> tuple[Floats, Floats]:
     return np.asarray(left), np.asarray(right)
 
 
+BELIEVABLE = 0.5, 1.5
+
+
 @dataclass(frozen=True)
 class Noise:
     """Laplace or Gaussian noise on every number of a release.
@@ -117,3 +120,31 @@ class Noise:
 def bootstrap_generator(source: Source) -> np.random.Generator:
     """Return a generator for simulating intervals: post-processing, which needs no safe noise."""
     return np.random.default_rng([int(word) for word in source.words(2)])
+
+
+def projected(counts: Floats, total: float) -> Floats:
+    """Return the non-negative counts with this total that are nearest in ℓ2: max(c − t, 0). O(p log p).
+
+    Setting negative counts to 0 alone leaves half of the noise of every empty cell in the table: E = b/2 per cell for
+    Laplace noise of scale b, which is most of a sparse table. The threshold t takes it away.
+
+    Examples
+    --------
+    >>> projected(np.array([5.0, 1.0, -2.0]), 4.0)
+    array([4., 0., 0.])
+    """
+    ordered = np.sort(counts)[::-1]
+    excess = np.cumsum(ordered) - total
+    ranks = np.arange(1, len(ordered) + 1)
+    last = int(np.flatnonzero(ordered - excess / ranks > 0)[-1])
+    return np.asarray(np.maximum(counts - excess[last] / (last + 1), 0.0), dtype=np.float64)
+
+
+def nearest_law(mass: Floats) -> Floats:
+    """Return probabilities near noisy masses, some of which may be negative; even where nothing is left of them.
+
+    They keep their own sum while they are made non-negative, as a part of the law may lie beyond the bounds; the sum is
+    then set to 1.
+    """
+    found = projected(mass.ravel(), float(np.clip(mass.sum(), *BELIEVABLE))).reshape(mass.shape)
+    return np.asarray(found / found.sum())

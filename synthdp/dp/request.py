@@ -211,6 +211,18 @@ class _Result(Priced):
     def _headline(self) -> str:
         return f"{self.statistic}, {self.level:.0%} interval"
 
+    def _parts(self) -> list[str]:
+        """Return the line that tells the two errors apart, where they are known."""
+        noise, sampling = getattr(self, "noise_sd", None), getattr(self, "sampling_sd", None)
+        if noise is None or sampling is None:
+            return []
+        return [f"  standard deviations: privacy noise {_range(noise)}, sampling {_range(sampling)}"]
+
+
+def _range(numbers: Any) -> str:
+    least, most = (f"{limit:.4g}" for limit in (np.min(numbers), np.max(numbers)))
+    return least if least == most else f"{least} to {most}"
+
 
 @dataclass(frozen=True, repr=False)
 class Released(_Result):
@@ -224,6 +236,10 @@ class Released(_Result):
         The price, and the coverage of the interval; ε and δ are None where nothing formal can be claimed (`event`).
     notes
         What a reader should know; everything in ``repr`` may be published.
+    noise_sd, sampling_sd
+        The standard deviations of the privacy noise and of the estimate that it was added to, as if the records were a
+        sample (0 where the records themselves are described, so that nothing is sampled); None where neither is known.
+        Where the interval is normal its half width is the normal quantile times √(noise_sd² + sampling_sd²).
     confidential
         What the curator should know and must not publish, such as how many values were clipped.
     """
@@ -231,6 +247,8 @@ class Released(_Result):
     estimate: float = field(default=np.nan, kw_only=True)
     low: float | None = field(default=None, kw_only=True)
     high: float | None = field(default=None, kw_only=True)
+    noise_sd: float | None = field(default=None, kw_only=True)
+    sampling_sd: float | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         head = f"{self.statistic}: {self.estimate:.6g}, "
@@ -238,7 +256,7 @@ class Released(_Result):
             head += "no interval"
         else:
             head += f"{self.level:.0%} interval {self.low:.6g} to {self.high:.6g}"
-        return "\n".join([head, *self._tail()])
+        return "\n".join([head, *self._parts(), *self._tail()])
 
     def table(self) -> pd.DataFrame:
         """Return the result as a table of one row."""
@@ -255,11 +273,13 @@ class ReleasedTable(_Result):
     estimate: Floats = field(default_factory=lambda: np.empty(0), kw_only=True)
     low: Floats = field(default_factory=lambda: np.empty(0), kw_only=True)
     high: Floats = field(default_factory=lambda: np.empty(0), kw_only=True)
+    noise_sd: Floats | None = field(default=None, kw_only=True)
+    sampling_sd: Floats | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         head = f"{self.statistic}, {self.level:.0%} intervals"
         body = self.table().to_string(float_format=lambda number: f"{number:.6g}", index_names=False)
-        return "\n".join([head, *(f"  {line}" for line in body.splitlines()), *self._tail()])
+        return "\n".join([head, *(f"  {line}" for line in body.splitlines()), *self._parts(), *self._tail()])
 
     def table(self) -> pd.DataFrame:
         """Return names, estimates and limits as a table."""
@@ -329,13 +349,29 @@ class Request:
             raise InputError(f"{what}: cannot be charged to a ledger: {reason}. Declare the bounds.")
         return cast(Source, Charged(chosen, self._ledger, self.budget, what))
 
-    def number(self, statistic: str, notes: Sequence[str], *found: float | None) -> Released:
+    def number(
+        self,
+        statistic: str,
+        notes: Sequence[str],
+        *found: float | None,
+        noise_sd: float | None = None,
+        sampling_sd: float | None = None,
+    ) -> Released:
         """Return an estimate and its limits as what is released, with the price and what must be said beside it."""
-        return Released(statistic, self.budget, tuple(notes), self.reason, **self._numbers(found))
+        numbers = self._numbers(found) | {"noise_sd": noise_sd, "sampling_sd": sampling_sd}
+        return Released(statistic, self.budget, tuple(notes), self.reason, **numbers)
 
-    def table(self, statistic: str, notes: Sequence[str], names: Sequence[str], *found: Floats) -> ReleasedTable:
+    def table(
+        self,
+        statistic: str,
+        notes: Sequence[str],
+        names: Sequence[str],
+        *found: Floats,
+        noise_sd: Floats | None = None,
+        sampling_sd: Floats | None = None,
+    ) -> ReleasedTable:
         """Return estimates and their limits, one of each for every name."""
-        numbers = self._numbers(found)
+        numbers = self._numbers(found) | {"noise_sd": noise_sd, "sampling_sd": sampling_sd}
         return ReleasedTable(statistic, self.budget, tuple(notes), self.reason, names=tuple(names), **numbers)
 
     def _numbers(self, found: Sequence[Any]) -> dict[str, Any]:

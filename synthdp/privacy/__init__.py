@@ -14,7 +14,12 @@ Examples
 import importlib
 from typing import Any
 
-_HOME = {"Ledger": "ledger", "Secure": "mechanisms", "Simulated": "mechanisms"}
+_HOME = {
+    "Ledger": "ledger",
+    "Secure": "mechanisms",
+    "Simulated": "mechanisms",
+    "divergences": "tradeoff.divergences",
+}
 _ROOMS = {
     "accounting": "accounting.accountants",
     "audit": "audit",

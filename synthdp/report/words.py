@@ -58,6 +58,10 @@ METHODS: Mapping[str, str] = {
         "Noise was added to the distribution of every column, and columns were drawn independently of each other: how "
         f"they are related is lost. {_NOISE_LEFT_OUT}"
     ),
+    "dp_kde": (
+        "A smooth density of the records was released with noise that is a function, too, and all copies were drawn "
+        f"from it. What is narrower than its bandwidth is lost. {_NOISE_LEFT_OUT}"
+    ),
     "dp_mst": (
         "Noise was added to the distribution of every column and to the joint distributions of the pairs that are "
         "most strongly associated, which form a tree; copies were drawn from the tree. Associations that take "

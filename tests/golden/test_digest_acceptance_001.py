@@ -1,6 +1,6 @@
 """Acceptance values of digest 001, section 13: Hall (2012), "New statistical applications for DP", PhD thesis, CMU.
 
-Every value of A1–A6 and A10–A14; a test carries the name of its value. Where more is tested elsewhere:
+A test carries the name of its value, and calls what a user can call. Where more is tested elsewhere:
 
 ====  ======================================================  =====================================================
 A2    the δ that the constant really gives                    tests/unit/privacy/test_tradeoff.py, test_mechanisms.py
@@ -8,101 +8,148 @@ A10   second moment, other dimensions                         tests/unit/privacy
 A11   all three balls, by distribution                        tests/unit/privacy/test_responses.py
 A12   as a mechanism that draws                               tests/unit/privacy/test_responses.py
 A13   the empty cells of the sparse table against all cells   tests/unit/synthesis/test_private_synthesis.py
+A15   the studies of methods that are not private             reports/random_privacy
+A18   A19, A22: the body that nothing is released with        reports/functions
 ====  ======================================================  =====================================================
 """
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from synthdp.privacy.mechanisms import DiscreteLaplace, KNorm, Laplace, Sensitivity, Simulated, gamma, sensitivity
+from reports.functions import orbitope
+from reports.random_privacy import methods as random_methods
+from synthdp.datasets import edwards
+from synthdp.dp import OnlineRelease, release_function
+from synthdp.dp.density import density
+from synthdp.dp.functions import Basis
+from synthdp.dp.kernels import (
+    damping,
+    fourier_basis,
+    fourier_l1,
+    fourier_l2,
+    gaussian_gram,
+    gaussian_sensitivity,
+    sobolev_gram,
+    sobolev_sensitivity,
+    wrapped_kernel,
+)
+from synthdp.dp.svm import minimise
+from synthdp.privacy.accounting.closed_forms import hall_ratio
+from synthdp.privacy.mechanisms import (
+    DiscreteLaplace,
+    KNorm,
+    Laplace,
+    Sensitivity,
+    Simulated,
+    gamma,
+    optimal_count,
+    sensitivity,
+)
 from synthdp.privacy.mechanisms.additive import analytic_ratio, exact_delta
+from synthdp.privacy.mechanisms.optimal import risk_body
 from synthdp.privacy.mechanisms.shaped import gauge
-from synthdp.privacy.tradeoff import Pair
+from synthdp.privacy.tradeoff import Pair, pure
+from synthdp.privacy.tradeoff.figures import area
+from synthdp.privacy.tradeoff.utility import (
+    count_lower_bound,
+    fano_bound,
+    margins_error,
+    sparse_table_bound,
+    sparse_table_error,
+    table_error,
+)
 from synthdp.synthesis.private.histograms import DpSparseHistogram
 
-EDWARDS = np.array([16, 11, 7, 4, 4, 4, 4, 3, 3, 2, *[1] * 12, *[0] * 42])
-"""The counts of the 2⁶ table (barley mildew; Edwards): 22 occupied cells of 64, 70 records."""
+EDWARDS = edwards()
 
 
 def source(seed):
     return Simulated(np.random.default_rng(seed))
 
 
-def hall(beta):
-    """Return c(β) = √(2 ln(2/β)) of Proposition 1.3.3, whose proof needs α ≤ 1."""
-    return math.sqrt(2 * math.log(2 / beta))
-
-
-def clipped_error(t, b):
-    """Return E|max(t + Lap(b), 0) − t|."""
-    return b - b / 2 * np.exp(-t / b)
-
-
-def sparse_error(t, b, tau):
-    """Return E|error| of a count whose noisy value is set to 0 unless it is above τ."""
-    s = tau - t
-    low = 0.5 * np.exp(-s / b) * (s + b) + t * (1 - 0.5 * np.exp(-s / b))
-    high = b - 0.5 * np.exp(np.minimum(s, 0) / b) * (b - s) + t / 2 * np.exp(np.minimum(s, 0) / b)
-    return np.where(s >= 0, low, high)
-
-
 def test_A1_lower_bound_of_a_count():
-    assert math.exp(-2) == pytest.approx(0.135335, abs=5e-7)
+    assert count_lower_bound(1.0) == pytest.approx(0.135335, abs=5e-7)
     for epsilon in (0.1, 0.5, 1.0, 1.9):
         made = Laplace.calibrated(sensitivity.counting("replace"), epsilon=epsilon)
         best = DiscreteLaplace.calibrated(sensitivity.counting("replace"), epsilon=epsilon)
         z = np.arange(-2000, 2001)
         risk = np.abs(z) @ np.exp(-np.abs(z) / best.scale) / np.exp(-np.abs(z) / best.scale).sum()
-        assert math.exp(-2) / epsilon < risk < made.scale
+        assert count_lower_bound(epsilon) < risk < made.scale
 
 
 def test_A2_constants_of_the_gaussian_mechanism():
     printed = {0.1: 2.447747, 0.05: 2.716203, 0.01: 3.255247, 1e-3: 3.898949, 1e-5: 4.940865, 1e-6: 5.386772}
     for beta, value in printed.items():
-        assert hall(beta) == pytest.approx(value, abs=5e-7)
+        assert hall_ratio(1.0, beta) == pytest.approx(value, abs=5e-7)
         # enough noise at α = 1, and more than is needed
-        assert exact_delta(hall(beta), 1.0) <= beta
-        assert analytic_ratio(1.0, beta) < hall(beta)
+        assert exact_delta(hall_ratio(1.0, beta), 1.0) <= beta
+        assert analytic_ratio(1.0, beta) < hall_ratio(1.0, beta)
 
 
 def test_A3_noise_of_a_private_density_estimate():
-    """n = 100, h = 0.1, α = 1, β = 0.1. The digest's formulas, and their sensitivity by the kernel's own norm."""
-    n, h = 100, 0.1
-    largest = math.sqrt(2) / (n * math.sqrt(2 * math.pi * h**2))
-    assert largest == pytest.approx(0.0564190, abs=5e-8)
-    sd = hall(0.1) * largest
+    """n = 100, h = 0.1, α = 1, β = 0.1."""
+    moved = gaussian_sensitivity(100, [0.1])
+    assert moved == pytest.approx(0.0564190, abs=5e-8)
+    sd = hall_ratio(1.0, 0.1) * moved
     assert sd == pytest.approx(0.1380993, abs=5e-8)
-    # the kernel is 1 at 0, so the integrated squared error on [0, 1] is sd²
     assert sd**2 == pytest.approx(0.0190714, abs=5e-8)
+    # what is released has less noise, the same everywhere, and covers the curve without noise as often as it says
+    x = np.random.default_rng(3).uniform(0, 1, 100)
+    price = {"bounds": (0, 1), "bandwidth": 0.1, "epsilon": 1, "delta": 0.1, "grid": 40}
+    runs = [density(x, **price, source=source(seed)) for seed in range(200)]
+    assert np.ptp(runs[0].noise_sd) < 1e-6
+    assert runs[0].noise_sd[0] == pytest.approx(analytic_ratio(1.0, 0.1) * moved, rel=1e-6)
+    assert runs[0].noise_sd[0] < sd
+    plain = np.exp(-((runs[0].axes[0][:, None] - x) ** 2) / 0.02).mean(axis=1) / math.sqrt(0.02 * math.pi)
+    # records are moved to the nearest of 2¹⁴ places
+    errors = np.array([run.estimate for run in runs]) - plain
+    ise = (errors**2).mean(axis=1)
+    assert ise.mean() == pytest.approx(runs[0].noise_sd[0] ** 2, abs=4 * ise.std() / math.sqrt(200) + 1e-5)
+    assert ise.mean() < 0.0190714
+    covered = (np.abs(errors) <= runs[0].half).mean(axis=1)
+    assert covered.mean() == pytest.approx(0.95, abs=4 * covered.std() / math.sqrt(200))
 
-    def moved(x, y):  # ‖(k_x − k_y)‖ in the space of the kernel, by its reproducing property
-        kernel = math.exp(-((x - y) ** 2) / (2 * h**2))
-        return math.sqrt(2 - 2 * kernel) / (n * math.sqrt(2 * math.pi * h**2))
 
-    distances = np.linspace(0, 3, 301)
-    norms = [moved(0.0, d) for d in distances]
-    assert max(norms) == pytest.approx(largest, rel=1e-12)
-    assert all(np.diff(norms) >= 0)
-    # on a grid of points the noise N(0, sd²·Gram) sees no more than that (Proposition 3.2.3)
-    grid = np.linspace(0, 1, 6)
-    gram = np.exp(-((grid[:, None] - grid[None, :]) ** 2) / (2 * h**2))
-    shift = (np.exp(-((grid - 0.1) ** 2) / (2 * h**2)) - np.exp(-((grid - 0.9) ** 2) / (2 * h**2))) / (
-        n * math.sqrt(2 * math.pi * h**2)
-    )
-    assert math.sqrt(shift @ np.linalg.solve(gram, shift)) <= largest
-    assert analytic_ratio(1.0, 0.1) * largest < sd
+@pytest.mark.parametrize(("d", "sd"), [(1, 0.02788), (2, 0.11121), (3, 0.4437)])
+def test_A3_by_dimension(d, sd):
+    assert hall_ratio(1.0, 1e-5) * gaussian_sensitivity(1000, [0.1] * d) == pytest.approx(sd, rel=2e-4)
+
+
+@pytest.mark.parametrize(("decay", "value"), [(1.0, 0.143563), (10.0, 0.066802)])
+def test_A3_sobolev(decay, value):
+    """The largest norm on [0, 1] over a grid of neighbours, by quadrature; the proved bound is just above."""
+    h, n = 0.1, 100
+    grid = np.linspace(0, 1, 4001)
+    weights = np.full(4001, 1 / 4000)
+    weights[[0, -1]] /= 2
+
+    def parts(x):
+        f = np.exp(-((grid - x) ** 2) / (2 * h**2)) / (h * math.sqrt(2 * math.pi))
+        return f, f * (x - grid) / h**2
+
+    def norm(x, y):
+        (f, df), (g, dg) = parts(x), parts(y)
+        f, df = f - g, df - dg
+        return (f[0] ** 2 + f[-1] ** 2) / 2 + weights @ (df**2 + decay**2 * f**2) / (2 * decay)
+
+    places = np.linspace(0, 1, 41)
+    largest = max(norm(x, y) for x in places for y in np.linspace(x, min(x + 0.4, 1), 41))
+    found = sobolev_sensitivity(n, [h], decay)
+    assert math.sqrt(largest) / n == pytest.approx(value, rel=2e-3)
+    assert max(value, math.sqrt(largest) / n) < found < value * 1.001
 
 
 def test_A4_edwards_threshold_and_bound():
     tau = DpSparseHistogram(epsilon=1.0).threshold_for(64)
     assert tau == pytest.approx(8.3178, abs=5e-5)
-    bound = (2 * 22 + 1) * (math.log(64) + 1)
+    bound = sparse_table_bound(22, 64, 1.0)
     assert bound == pytest.approx(232.15, abs=5e-3)
-    unclipped = 64 * Laplace.calibrated(sensitivity.table("replace"), epsilon=1.0).scale
-    assert unclipped == 128
+    unclipped = table_error(EDWARDS, 1.0, clipped=False)
+    assert unclipped == 128 == 64 * Laplace.calibrated(sensitivity.table("replace"), epsilon=1.0).scale
     assert bound > unclipped
     assert (EDWARDS.sum(), (EDWARDS > 0).sum(), len(EDWARDS)) == (70, 22, 64)
 
@@ -118,13 +165,13 @@ def test_A4_edwards_threshold_and_bound():
     ],
 )
 def test_A5_edwards_expected_errors(alpha, tau, clipped, sparse, bound):
-    b = 2 / alpha
     found = DpSparseHistogram(epsilon=alpha).threshold_for(64)
     assert found == pytest.approx(tau, abs=5e-4)
-    assert clipped_error(EDWARDS, b).sum() == pytest.approx(clipped, abs=5e-4)
-    assert sparse_error(EDWARDS, b, found).sum() == pytest.approx(sparse, abs=5e-4)
-    assert 45 / alpha * (math.log(64) + 1) == pytest.approx(bound, rel=1e-4)
-    assert sparse_error(EDWARDS, b, found).sum() < bound
+    assert table_error(EDWARDS, alpha) == pytest.approx(clipped, abs=5e-4)
+    assert sparse_table_error(EDWARDS, alpha) == pytest.approx(sparse, abs=5e-4)
+    assert sparse_table_error(EDWARDS[:22], alpha, cells=64, threshold=found) == pytest.approx(sparse, abs=5e-4)
+    assert sparse_table_bound(22, 64, alpha) == pytest.approx(bound, rel=1e-4)
+    assert sparse_table_error(EDWARDS, alpha) < sparse_table_bound(22, 64, alpha)
 
 
 @pytest.mark.parametrize("t", [0, 1, 7, 16])
@@ -132,8 +179,8 @@ def test_A5_the_errors_are_those_of_the_noise(t):
     b, tau = 2.0, 8.3178
     law = stats.laplace(scale=b)
     for formula, error, ends in (
-        (clipped_error(t, b), lambda z: abs(max(t + z, 0) - t), (-t, 0)),
-        (sparse_error(t, b, tau), lambda z: abs((t + z if t + z > tau else 0) - t), (tau - t, 0)),
+        (table_error([t], 2 / b), lambda z: abs(max(t + z, 0) - t), (-t, 0)),
+        (sparse_table_error([t], 2 / b, threshold=tau), lambda z: abs((t + z if t + z > tau else 0) - t), (tau - t, 0)),
     ):
         value, _ = integrate.quad(lambda z, e=error: e(z) * law.pdf(z), -80, 80, points=sorted(ends), limit=400)
         assert float(formula) == pytest.approx(value, rel=1e-7)
@@ -153,11 +200,64 @@ def test_A5_whole_numbers_as_noise_do_no_worse():
 def test_A6_nltcs_threshold_bound_and_error():
     p, q = 2**16, 3152
     assert DpSparseHistogram(epsilon=1.0).threshold_for(p) == pytest.approx(22.1807, abs=5e-5)
-    assert (2 * q + 1) * (math.log(p) + 1) == pytest.approx(76229.69, abs=5e-3)
-    assert p * Laplace.calibrated(sensitivity.table("replace"), epsilon=1.0).scale == 131072
+    assert sparse_table_bound(q, p, 1.0) == pytest.approx(76229.69, abs=5e-3)
+    assert table_error([], 1.0, cells=p, clipped=False) == 131072
     # the empty cells alone
-    assert (p - q) * clipped_error(0, 2.0) == pytest.approx(62384)
-    assert (p - q) * sparse_error(np.array(0), 2.0, 2 * math.log(p)) == pytest.approx(11.509, abs=5e-4)
+    assert table_error([], 1.0, cells=p - q) == pytest.approx(62384)
+    threshold = DpSparseHistogram(epsilon=1.0).threshold_for(p)
+    assert sparse_table_error([], 1.0, cells=p - q, threshold=threshold) == pytest.approx(11.509, abs=5e-4)
+
+
+MINIMAX = {
+    1: (0.437823, 0.377541, 0.268941, 0.119203),
+    2: (0.798332, 0.657421, 0.459728, 0.216129),
+    5: (1.552826, 1.126084, 0.683710, 0.266230),
+    10: (2.286646, 1.478986, 0.803027, 0.275442),
+    20: (3.003120, 1.743536, 0.845744, 0.275720),
+}
+
+
+@pytest.mark.parametrize("n", MINIMAX)
+def test_A7_minimax_counts(n):
+    for epsilon, value in zip((0.25, 0.5, 1.0, 2.0), MINIMAX[n], strict=True):
+        made = optimal_count(n, epsilon)
+        assert made.risk().max() == pytest.approx(value, abs=6e-7)
+        assert made.epsilon <= epsilon
+        assert optimal_count(n, epsilon, "equalizer").risk() == pytest.approx(np.full(n + 1, value), abs=6e-7)
+
+
+@pytest.mark.slow
+def test_A7_minimax_of_seventy():
+    for epsilon, value in ((0.5, 1.912643), (1.0, 0.850918), (2.0, 0.275721)):
+        made = optimal_count(70, epsilon)
+        assert made.risk().max() == pytest.approx(value, abs=1.1e-6)
+        assert made.risk().max() < min(1 / epsilon, 1 / math.sinh(epsilon) + 1e-9)
+        assert made.epsilon <= epsilon
+        assert count_lower_bound(min(epsilon, 1.99)) < made.risk().max()
+
+
+def test_A8_one_record_and_its_risk_body():
+    for epsilon, value in ((0.05, 0.024995), (0.5, 0.244919), (1.0, 0.462117), (5.0, 0.986614)):
+        assert optimal_count(1, epsilon).risk().max() == pytest.approx(1 / (1 + math.exp(epsilon)), abs=1e-7)
+        x, y = risk_body(epsilon).T
+        enclosed = abs(x @ np.roll(y, 1) - y @ np.roll(x, 1)) / 2
+        assert enclosed == pytest.approx(value, abs=5e-7)
+        # the body is the region of tests, and its mirror image
+        assert enclosed == pytest.approx(2 * area(pure(epsilon)), rel=1e-6)
+        # no rule does better than the corner that a prior points at
+        for prior in ((0.5, 0.5), (0.1, 0.9)):
+            best = optimal_count(1, epsilon, "bayes", prior=prior).risk() @ prior
+            assert best == pytest.approx((risk_body(epsilon) @ prior).min(), abs=1e-7)
+
+
+def test_A9_an_answer_that_does_not_look():
+    """Half the time 0 and half the time n: private at any ε, and n/2 everywhere; the best one tends to it."""
+    for n in (4, 10):
+        ends = np.zeros((n + 1, n + 1))
+        ends[:, [0, n]] = 0.5
+        assert type(optimal_count(n, 1.0)).of(ends).risk().tolist() == [n / 2] * (n + 1)
+        assert optimal_count(n, 1e-4, "equalizer").risk().max() == pytest.approx(n / 2, rel=1e-3)
+        assert optimal_count(n, 1e-4, "equalizer").risk().max() < n / 2
 
 
 def test_A10_radius_of_the_gamma_mechanism():
@@ -199,10 +299,172 @@ def test_A13_an_empty_cell_is_released_with_1_in_2p(p, epsilon):
 def test_A14_margins_with_laplace_noise():
     for k, epsilon in ((3, 1.0), (16, 0.5)):
         scale = Laplace.calibrated(Sensitivity(k, "l1", "replace"), epsilon=epsilon).scale
-        assert k * scale == pytest.approx(k**2 / epsilon)
+        assert k * scale == pytest.approx(margins_error(k, epsilon))
         # whole numbers, ε/k each: k/sinh(ε/k), a little less
         whole = k / math.sinh(epsilon / k)
         z = np.arange(-6000, 6001)
         p = np.exp(-np.abs(z) * epsilon / k)
         assert k * (np.abs(z) @ p) / p.sum() == pytest.approx(whole, rel=1e-9)
-        assert whole < k**2 / epsilon
+        assert whole < margins_error(k, epsilon)
+
+
+def test_A15_occupied_cells_alone_are_noisy_under_random_privacy():
+    """2r/(nα) for r occupied cells of d, where noise on all cells costs 2d/(nα); drawn, not only computed."""
+    counts, alpha = np.array([40, 30, 20, 10, *[0] * 16]), 0.5
+    n, d, r = counts.sum(), len(counts), 4
+    rng = np.random.default_rng(15)
+    errors = {
+        name: [np.abs(release(counts, alpha, rng) - counts / n).sum() for _ in range(4000)]
+        for name, release in (
+            ("random", lambda c, a, g: random_methods.histogram_a(c, a, gamma=0.4, rng=g)),
+            ("private", lambda c, a, g: random_methods.private_histogram(c, a, rng=g)),
+        )
+    }
+    for name, cells in (("random", r), ("private", d)):
+        se = np.std(errors[name]) / math.sqrt(4000)
+        assert np.mean(errors[name]) == pytest.approx(random_methods.expected_error(cells, n, alpha), abs=4 * se)
+    # too few records for the cells: noise on all of them
+    assert (random_methods.histogram_a(counts, alpha, gamma=0.1, rng=rng)[4:] != 0).all()
+
+
+@pytest.mark.parametrize(("n", "ones", "value"), [(3, 1, 0.5), (4, 2, 0.6)])
+def test_A16_how_often_the_last_two_records_differ(n, ones, value):
+    assert random_methods.mismatch(n, ones) == pytest.approx(value)
+    orders = set(itertools.permutations([1] * ones + [0] * (n + 1 - ones)))
+    assert np.mean([order[-2] != order[-1] for order in orders]) == pytest.approx(value)
+
+
+def test_A17_the_wrapped_kernel():
+    assert wrapped_kernel([1.0], 0.2, 0.1)[0] == pytest.approx(0.5399097, abs=5e-8)
+    assert wrapped_kernel([1.0], 0.3, 0.1)[0] == pytest.approx(0.0443185, abs=5e-8)
+    x = np.linspace(0, 1, 21)
+    laps = [stats.norm(0.3 + k, 0.1).pdf(x) for k in range(-4, 5)]
+    assert wrapped_kernel(x, 0.3, 0.1) == pytest.approx(np.sum(laps, axis=0), abs=1e-10)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5])
+def test_A17_how_far_one_record_moves_fourier_coefficients(m):
+    x = np.linspace(0, 1, 601)
+    apart = fourier_basis(x, m) - fourier_basis(np.array([0.0]), m)
+    rotated = max(
+        np.abs(fourier_basis(x + by, m) - fourier_basis(np.array([by]), m)).sum(axis=1).max()
+        for by in np.linspace(0, 1, 121)
+    )
+    illustrated = {1: 4.0, 2: 6.837, 3: 9.639, 5: 15.217}[m]
+    assert rotated == pytest.approx(illustrated, rel=2e-3)
+    assert max(rotated, illustrated) <= fourier_l1(1, m) + 1e-9 == pytest.approx(4 * m)
+    printed = {1: 2.8284, 2: 3.5355, 3: 4.1548, 5: 5.1880}[m]
+    largest = np.sqrt((apart**2).sum(axis=1)).max()
+    assert largest <= fourier_l2(1, m) == pytest.approx(printed, abs=5e-5)
+    assert largest == pytest.approx(printed, rel=1e-4)
+    # two columns: all products, against the bound and the coarser one of the digest
+    grid = np.linspace(0, 1, 31)
+    both = np.einsum("ia,jb->ijab", fourier_basis(grid, m), fourier_basis(grid, m)).reshape(31 * 31, -1)
+    far = np.abs(both[::7, None, :] - both[None, ::5, :]).sum(axis=2).max()
+    assert far <= fourier_l1(1, m, 2) <= ((2 * m + 1) ** 2 - 1) * 4
+    assert np.sqrt(((both[::7, None, :] - both[None, ::5, :]) ** 2).sum(axis=2).max()) <= fourier_l2(1, m, 2)
+
+
+def test_A17_damped_noise():
+    assert fourier_l2(1, 10) == pytest.approx(7.1550, abs=5e-5)
+    assert (damping(10, 0.1)[1:] ** 2).sum() == pytest.approx(1.820948, abs=5e-7)
+
+
+def test_A18_inertia_and_volume_of_the_body():
+    assert orbitope.inertia(2) == pytest.approx([0.125, 0.2])
+    assert 2 * orbitope.inertia(2).sum() == pytest.approx(0.65)
+    assert [orbitope.volume(m) for m in (1, 2)] == pytest.approx([math.pi, 3.2899], abs=5e-5)
+    assert [2 * orbitope.inertia(m).sum() for m in (3, 5, 10, 50)] == pytest.approx(
+        [0.723214, 0.795455, 0.860390, 0.920938], abs=5e-7
+    )
+    # by rejection from the cube
+    rng = np.random.default_rng(18)
+    offered = rng.uniform(-1, 1, (40_000, 4))
+    inside = offered[orbitope.gauges(offered) <= 1]
+    squares = (inside[:, :2] ** 2).sum(axis=1) / 2
+    assert squares.mean() == pytest.approx(0.125, abs=4 * squares.std() / math.sqrt(len(inside)))
+    share = 3.2899 / 16
+    assert len(inside) / 40_000 == pytest.approx(share, abs=4 * math.sqrt(share / 40_000))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5, 10])
+def test_A19_the_gauge_of_two_records_reaches_m_plus_1(m):
+    places = np.append(np.linspace(0, 1, 60), 1 / (m + 1))
+    moved = orbitope.moments(places, m) - orbitope.moments(np.zeros(1), m)
+    assert orbitope.gauges(moved).max() == pytest.approx(m + 1, rel=1e-9)
+
+
+def test_A20_a_support_vector_machine_and_its_neighbours():
+    """All neighbours of small files: the function never moves by more than 1/(λn), and comes near it."""
+    rng = np.random.default_rng(20)
+    farthest = 0.0
+    for lam in (0.5, 0.05):
+        n = 8
+        root = np.linalg.cholesky(gaussian_gram(*[np.linspace(0, 1, 6)] * 2, 0.5) + 1e-9 * np.eye(6))
+        place, sign = rng.integers(0, 6, n), rng.choice([-1.0, 1.0], n)
+        fitted = minimise(root[place], sign, lam, 1e-7)
+        for k in range(6):
+            for label in (-1.0, 1.0):
+                place2, sign2 = np.append(place[:-1], k), np.append(sign[:-1], label)
+                moved = np.linalg.norm(minimise(root[place2], sign2, lam, 1e-7) - fitted)
+                assert moved <= 1 / (lam * n) + 1e-6
+                farthest = max(farthest, moved * lam * n)
+    assert farthest > 0.8
+
+
+@pytest.mark.parametrize("kernel", [gaussian_gram, sobolev_gram])
+def test_A21_gram_inequality(kernel):
+    rng = np.random.default_rng(21)
+    for _ in range(20):
+        centres, eta, x = rng.uniform(0, 1, 4), rng.standard_normal(4), rng.uniform(0, 1, 6)
+        norm = eta @ kernel(centres, centres, 0.3) @ eta
+
+        def square(at, centres=centres, eta=eta):
+            return np.sum((Basis.of(kernel(at, at, 0.3)).into @ (kernel(at, centres, 0.3) @ eta)) ** 2)
+
+        assert square(x) <= norm * (1 + 1e-8)
+        assert square(np.append(x, centres)) == pytest.approx(norm, rel=1e-4)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_A22_inertia_of_a_simplex(d):
+    rng = np.random.default_rng(22)
+    drawn = rng.dirichlet(np.ones(d + 1), 40_000)[:, :d]
+    for products, value in (
+        (drawn[:, 0] ** 2, orbitope.simplex_inertia(d)[0, 0]),
+        (drawn[:, 0] * drawn[:, 1], orbitope.simplex_inertia(d)[0, 1]),
+    ):
+        assert products.mean() == pytest.approx(value, abs=4 * products.std() / 200)
+    assert orbitope.simplex_inertia(3)[0].tolist() == [2 / 20, 1 / 20, 1 / 20]
+
+
+def test_A23_questions_one_by_one_and_at_once():
+    x = np.array([0.1, 0.25, 0.7])
+
+    def f(at):
+        return np.sin(5 * at)
+
+    def kernel(a, b):
+        return gaussian_gram(a, b, 0.3)
+
+    price = {"sensitivity": 0.5, "epsilon": 1.0, "delta": 1e-3}
+    rng = np.random.default_rng(23)
+    one = OnlineRelease(f, kernel, **price, source=Simulated(rng))
+    first = one.at([0.25, 0.1])
+    assert one.at([0.1, 0.7, 0.25])[[2, 0]].tolist() == pytest.approx(first.tolist(), abs=1e-12)
+    runs = 3000
+    online = np.array([OnlineRelease(f, kernel, **price, source=Simulated(rng)).at(x[::-1])[::-1] for _ in range(runs)])
+    batch = np.array(
+        [release_function(f(x), kernel(x, x), **price, source=Simulated(rng)).estimate for _ in range(runs)]
+    )
+    law = one.noise_sd**2 * kernel(x, x)
+    for drawn in (online, batch):
+        assert np.abs(drawn.mean(axis=0) - f(x)).max() < 4 * one.noise_sd / math.sqrt(runs)
+        # the sd of a normal covariance is √((σ_ii σ_jj + σ_ij²)/n), at most √2 σ²
+        assert np.abs(np.cov(drawn.T) - law).max() < 4 * math.sqrt(2 / runs) * one.noise_sd**2
+
+
+def test_fano_bound():
+    # two files of 70 that differ in all records, at ε = 0.001
+    assert fano_bound(10.0, 0.07, 64) == pytest.approx(5 * (1 - (0.07 + math.log(2)) / math.log(64)))
+    assert fano_bound(1.0, 100.0, 2) == 0.0

@@ -22,6 +22,7 @@ from observing import CONFIGS, digest, evaluate, plain, public, run, settings, s
 OTHERS = ("other_1.csv", "other_2.csv", "other_3.csv")
 SHUFFLED = ("shuffled_1.csv", "shuffled_2.csv", "shuffled_3.csv")
 DP = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_margins", "dp_mst", "dp_mst_pure", "local_noise")
+CURVES = ("dp_kde", "dp_kde_gaussian", "dp_kde_sobolev")
 TABLES = ("ipf", "ipf_dealt", "catall")
 MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
 FUNCTIONS = (
@@ -331,6 +332,9 @@ def _statistics() -> dict[str, Any]:
             name: {"table": table(one.table().reset_index()), "said": repr(one), "confidential": one.confidential}
             for name, one in made.items()
         }
+        if adjacency == "replace":
+            curve = dp.density(age, bounds=(18, 90), grid=12, epsilon=1.0, **gaussian, **noise())
+            found[f"density {delta:g}"] = _plain(curve)
         found[f"kmeans {adjacency} {delta:g}"] = _plain(dp.kmeans([age, kids], 2, **two, **both, **noise()))
         bought = dp.paid_bounds([age.to_numpy(float)], within=[(0, 200)], epsilon=1.0, **both, **noise())
         found[f"paid_bounds {adjacency} {delta:g}"] = bought
@@ -381,6 +385,7 @@ def _ledger() -> dict[str, Any]:
         "ols": (*age, "--column", "kids", "--bounds", "0,20", "--epsilon", "0.5", *book),
         "adassp": (*age, *kids, "--epsilon", "0.5", "--delta", "1e-6", *book),
         "kmeans": (*age, *kids, "--clusters", "2", "--epsilon", "0.5", *book),
+        "density": (*age, "--epsilon", "0.5", "--cells", "10", *book),
     }
     for name, options in asked.items():
         said = synthdp("dp", name, "survey.csv", *options, "--out", f"{name}.json")
@@ -482,6 +487,7 @@ CASES: dict[str, Case] = {
     "loglinear": Case(_ran(*TABLES), TABLES),
     "maskings": Case(_ran(*MASKINGS), MASKINGS),
     "private": Case(_private, DP, slow=True),
+    "private_curves": Case(_ran(*CURVES, options=("--study",)), CURVES),
     "pymc_nuts": Case(_ran("pymc_nuts"), ("pymc_nuts",), slow=True),
     "risks": Case(_ran("risks"), ("risks",), slow=True),
     "shadow_all": Case(_ran("shadow_all"), ("shadow_all",)),

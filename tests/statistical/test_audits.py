@@ -7,7 +7,7 @@ import pytest
 
 from reports.audits import study
 from reports.audits.study import misused, planted
-from synthdp.dp.audited import algorithms
+from synthdp.dp.audited import algorithms, functions
 from synthdp.privacy import mechanisms
 from synthdp.privacy.audit import judge
 from synthdp.privacy.audit.cases import shipped
@@ -44,8 +44,15 @@ def test_algorithms_keep_their_promises_and_a_misused_one_does_not():
     assert verdict.broken
 
 
+@pytest.mark.slow
+def test_private_functions_keep_their_promises():
+    assert not [
+        verdict.name for verdict in judge(functions(), runs=3_200, rng=np.random.default_rng(8)) if verdict.broken
+    ]
+
+
 def test_algorithms_are_audited_with_safe_noise_too():
-    for case in algorithms(Secure()):
+    for case in (*algorithms(Secure()), *functions(Secure())):
         one, two = (case.mechanism(data, 2, np.random.default_rng(1)) for data in (case.first, case.second))
         assert np.isfinite([*one, *two]).all()
 
@@ -59,7 +66,9 @@ def test_secure_noise_leaves_out_what_it_refuses():
 def test_the_study_writes_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "SECURE_SHARE", 4)
     monkeypatch.setattr(study, "planted", lambda: planted()[:2])
+    monkeypatch.setattr(study, "FUNCTIONS_SHARE", 1)
     monkeypatch.setitem(study.TABLES, "algorithms", lambda: algorithms()[:1])
+    monkeypatch.setitem(study.TABLES, "functions", lambda: functions()[:1])
     results = study.STUDY.run(out=tmp_path, replications=4000, jobs=1)
     assert len(results["planted"]) == 2
     assert not any(row["refuted"] for row in results["simulated"] + results["secure"])

@@ -146,6 +146,13 @@ def classical_ratio(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta_of(delta))) / epsilon
 
 
+def hall_ratio(epsilon: float, delta: float) -> float:
+    """Return c(δ)/ε = √(2 ln(2/δ))/ε, for ε up to 1: Hall (2012), Proposition 1.3.3, as its proof has it."""
+    if epsilon_of(epsilon) > 1:
+        raise InputError(f"epsilon: the constant √(2 ln(2/δ)) is proved up to 1, found {epsilon:g}; use analytic.")
+    return math.sqrt(2 * math.log(2 / delta_of(delta))) / epsilon
+
+
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     """Return what (ε, δ)-DP for one record says of ``size`` records: (kε, δ·Σ_{j<k} e^{jε})."""
     if size < 1:

@@ -29,6 +29,7 @@ from synthdp.privacy.mechanisms import (
     SparseVector,
     Transition,
     gamma,
+    optimal_count,
     sensitivity,
 )
 from synthdp.privacy.tradeoff.curves import Tradeoff, transition
@@ -165,6 +166,7 @@ def shipped(source: Source | None = None) -> tuple[Case, ...]:
         batch("Kary on 5 levels", Kary.calibrated(5, epsilon=EPSILON), 0, 3),
         batch("Kary with δ", Kary.calibrated(3, epsilon=EPSILON, delta=0.05), 0, 1, 0.05),
         batch("Transition", Transition.of(levels), 0, 1, 0.0, transition(levels)),
+        batch("CountResponse of the least risk", optimal_count(4, EPSILON), 1, 2),
         single("Exponential", Exponential.calibrated(changed, epsilon=EPSILON), *scores),
         single(
             "Exponential, monotonic",

@@ -22,6 +22,7 @@ from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import local, sensitivity, smooth
 from synthdp.privacy.mechanisms.additive import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from synthdp.privacy.mechanisms.mechanism import Mechanism, Secure, Simulated, Source
+from synthdp.privacy.mechanisms.optimal import CountResponse, optimal_count
 from synthdp.privacy.mechanisms.responses import Kary, Transition, binary
 from synthdp.privacy.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax, SparseVector
 from synthdp.privacy.mechanisms.sensitivity import Bounds, Clipped, Sensitivity
@@ -33,6 +34,7 @@ __all__ = [
     "BoundedLaplace",
     "Bounds",
     "Clipped",
+    "CountResponse",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
@@ -53,6 +55,7 @@ __all__ = [
     "binary",
     "gamma",
     "local",
+    "optimal_count",
     "sensitivity",
     "smooth",
 ]

@@ -5,6 +5,7 @@
 ``dp_sparse_histogram``   the same, thresholded; empty cells are never held
 ``dp_exponential``        a table with the right total, by the exponential mechanism
 ``dp_margins``            one noisy margin per column, columns independent
+``dp_kde``                one or two numeric columns from a smooth density with noise
 ``dp_mst``                margins and a tree of two-way tables (McKenna et al. 2021); the only one with associations
                           in domains too large for a table
 ``local_noise``           noise on every value of every record

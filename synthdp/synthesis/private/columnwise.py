@@ -29,6 +29,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from synthdp.dp.noise import projected
 from synthdp.imputation.cells import write
 from synthdp.parallel import Advance
 from synthdp.privacy.events import Composed, Event
@@ -36,7 +37,7 @@ from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Kary, Laplace,
 from synthdp.privacy.mechanisms.mechanism import says_nothing
 from synthdp.seeding import Streams
 from synthdp.synthesis.plan import Plan, Release
-from synthdp.synthesis.private.domain import Axis, Domain, projected, rows, thin
+from synthdp.synthesis.private.domain import Axis, Domain, rows, thin
 from synthdp.synthesis.private.histograms import noise_of_counts, noisy_counts
 from synthdp.synthesis.private.synthesizer import Draw, Private
 from synthdp.table.microdata import Codes, Floats

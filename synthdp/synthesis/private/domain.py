@@ -78,6 +78,14 @@ class Axis:
             found[cells == self.plain + self.spike] = np.nan
         return found
 
+    def centres(self) -> Floats:
+        """Return the mean of the values that each bin of a numeric column holds."""
+        bins = np.arange(self.plain)
+        first = -((-bins * self.steps) // self.plain)
+        last = -((-(bins + 1) * self.steps) // self.plain) - 1
+        low, step = self._grid()
+        return np.asarray(low + step * (first + last) / 2, dtype=np.float64)
+
     def like(self, series: pd.Series) -> pd.Series:
         """Return a series of as many rows whose dtype is the domain's: one missing cell would change the data's own."""
         if self.column.kind is Kind.DATE and pd.api.types.is_datetime64_any_dtype(series.dtype):
@@ -223,24 +231,6 @@ def domain_of(data: Microdata, *, bins: int, bins_by: Mapping[str, int], missing
         spike = column.kind is Kind.SEMICONTINUOUS
         axes.append(Axis(column, min(bins_by.get(column.name, bins), steps), steps, spike, absent))
     return Domain(tuple(axes))
-
-
-def projected(counts: Floats, total: float) -> Floats:
-    """Return the non-negative counts with this total that are nearest in ℓ2: max(c − t, 0). O(p log p).
-
-    Setting negative counts to 0 alone leaves half of the noise of every empty cell in the table: E = b/2 per cell for
-    Laplace noise of scale b, which is most of a sparse table. The threshold t takes it away.
-
-    Examples
-    --------
-    >>> projected(np.array([5.0, 1.0, -2.0]), 4.0)
-    array([4., 0., 0.])
-    """
-    ordered = np.sort(counts)[::-1]
-    excess = np.cumsum(ordered) - total
-    ranks = np.arange(1, len(ordered) + 1)
-    last = int(np.flatnonzero(ordered - excess / ranks > 0)[-1])
-    return np.asarray(np.maximum(counts - excess[last] / (last + 1), 0.0), dtype=np.float64)
 
 
 def thin(sd: float, n: int, cells: int, what: str) -> list[str]:

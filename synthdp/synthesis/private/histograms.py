@@ -44,11 +44,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, FiniteFloat
 
+from synthdp.dp.noise import projected
 from synthdp.errors import Unfinished
 from synthdp.privacy.events import Approximate, Event, Pure
 from synthdp.privacy.mechanisms import DiscreteLaplace, Gaussian, Source, sensitivity
 from synthdp.synthesis.plan import Plan
-from synthdp.synthesis.private.domain import Domain, projected, random_generator, rows, thin
+from synthdp.synthesis.private.domain import Domain, random_generator, rows, thin
 from synthdp.synthesis.private.synthesizer import Draw, Private
 from synthdp.table.microdata import Codes, Floats
 

@@ -40,12 +40,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from synthdp.dp.noise import projected
 from synthdp.privacy.accounting.closed_forms import rho_of_epsilon
 from synthdp.privacy.events import Composed, Event, Repeated, ZeroConcentrated
 from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import DiscreteLaplace, Exponential, Gaussian, Sensitivity, Source, sensitivity
 from synthdp.synthesis.plan import Plan
-from synthdp.synthesis.private.domain import Domain, projected, rows
+from synthdp.synthesis.private.domain import Domain, rows
 from synthdp.synthesis.private.synthesizer import Draw, Private
 from synthdp.synthesis.private.tree import Looks, Margins, fitted, pair_table, score_sensitivity, scores, spanning_tree
 from synthdp.table.microdata import Codes, Floats

@@ -50,12 +50,28 @@ AGE = ("--column", "age", "--bounds", "18,90", "--epsilon", "2")
         ("histogram", "--column", "age", "--edges", "0,30,60,120", "--epsilon", "2"),
         ("cov", *AGE, "--column", "income", "--bounds", "0,200000"),
         ("ols", "--column", "income", "--bounds", "0,200000", *AGE),
+        ("density", *AGE),
+        (
+            "density",
+            *AGE,
+            "--delta",
+            "1e-6",
+            "--kernel",
+            "sobolev",
+            "--decay",
+            "5",
+            "--bandwidth",
+            "6",
+            "--cells",
+            "30",
+        ),
+        ("density", *AGE, "--column", "income", "--bounds", "0,200000", "--delta", "1e-6"),
     ],
 )
 def test_every_statistic_releases_with_safe_noise(survey, args):
     found = invoke(args[0], survey, *args[1:])
     assert found.exit_code == 0, found.stderr
-    assert "95% interval" in found.stdout
+    assert ("95% band" if args[0] == "density" else "95% interval") in found.stdout
     assert "ε = 2" in found.stdout
     assert "not charged to any ledger" in found.stderr
 
@@ -110,12 +126,37 @@ def test_the_commands_give_what_the_python_calls_give(survey, monkeypatch):
     assert invoke("kmeans", survey, *PAIR, "--clusters", "3").stdout.strip() == found.text()
 
 
+def test_a_density_is_charged_and_written_whole(survey, monkeypatch):
+    frame = pd.read_csv(survey)
+    monkeypatch.setattr("synthdp.dp.request.Secure", lambda: Simulated(np.random.default_rng(5)))
+    book, out = survey.with_name("survey.ledger"), survey.with_name("curve.json")
+    terms = ("--delta", "1e-6", "--ledger", book, "--cap", "3", "--cap-delta", "1e-5", "--out", out)
+    found = invoke("density", survey, *AGE, *terms)
+    assert found.exit_code == 0, found.stderr
+    price = {"epsilon": 2.0, "delta": 1e-6, "source": Simulated(np.random.default_rng(5))}
+    curve = dp.density(frame["age"], bounds=(18, 90), **price)
+    assert found.stdout.strip() == repr(curve)
+    content = json.loads(out.read_text(encoding="utf-8"))
+    assert len(content["terms"]) == 256
+    assert set(content["terms"][0]) == {"cell", "age", "density", "low", "high", "noise_sd", "sampling_sd"}
+    (entry,) = Ledger(book, fingerprint(survey)).account().entries
+    assert (entry.what, entry.epsilon, entry.delta) == ("density of age", 2, 1e-6)
+
+
+def test_both_errors_are_written_apart(survey):
+    out = survey.with_name("mean.json")
+    found = invoke("mean", survey, *AGE, "--out", out)
+    assert "standard deviations: privacy noise " in found.stdout
+    (term,) = json.loads(out.read_text(encoding="utf-8"))["terms"]
+    assert term["noise_sd"] > 0 < term["sampling_sd"]
+
+
 def test_help_has_examples():
-    for name in ("adassp", "kmeans"):
+    for name in ("adassp", "density", "kmeans"):
         found = invoke(name, "--help")
         assert found.exit_code == 0
         assert f"synthdp dp {name} survey.csv" in found.stdout
-        assert "--level" not in found.stdout
+        assert ("--level" in found.stdout) == (name == "density")
 
 
 def test_noise_that_is_not_shown_to_be_enough_is_labelled_and_not_charged(survey):
@@ -212,6 +253,12 @@ def test_bad_input_costs_nothing(survey):
             "--bounds: give one LOW,HIGH for each of 2 columns",
         ),
         (("kmeans", *AGE, *AGE[:4], "--clusters", "2"), "--column age: is given twice."),
+        (("density", *AGE, *AGE[:4]), "--column age: is given twice."),
+        (("density", *AGE, "--bandwidth", "0"), "bandwidth: must be a finite number above 0, found 0."),
+        (("density", *AGE, "--kernel", "gaussian"), "delta: the kernel gaussian needs one above 0, such as 1e-6"),
+        (("density", *AGE, "--cells", "1"), "grid: must be a whole number of at least 2 cells, found 1."),
+        (("density", *AGE, "--adjacency", "add_remove"), "density: takes adjacency replace only, as bandwidth and"),
+        (("density", "--column", "sex", "--bounds", "0,1", "--epsilon", "1"), "sex: must be numbers."),
         (("kmeans", *AGE, "--clusters", "0"), "kmeans: needs a column, a cluster and a round, found 1, 0, 5."),
         (("kmeans", *AGE, "--clusters", "2", "--rounds", "0"), "kmeans: needs a column, a cluster and a round"),
         (("kmeans", *AGE, "--column", "agee", "--bounds", "0,1", "--clusters", "2"), "did you mean age?"),

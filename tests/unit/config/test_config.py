@@ -14,8 +14,8 @@ from synthdp.table.schema import Variable
 NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}
 SYNTHESES = (
-    "da_mi, mi, sequential, ipf, catall, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_mst, "
-    "local_noise, k_anonymity, pram, k_pram, k_noise"
+    "da_mi, mi, sequential, ipf, catall, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_kde, "
+    "dp_mst, local_noise, k_anonymity, pram, k_pram, k_noise"
 )
 GAUSSIAN = {"method": "gaussian", "sd": 0.5}
 ANALYSIS = {"name": "a", "model": "ols", "formula": "y ~ x"}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from synthdp.errors import InputError
-from synthdp.privacy.tradeoff import Gaussian, approximate, gallery
+from synthdp.privacy.accounting.closed_forms import hall_ratio
+from synthdp.privacy.tradeoff import Gaussian, approximate, gallery, utility
 
 
 def test_histogram_error_is_that_of_the_noise():
@@ -86,3 +87,36 @@ def test_nonsense_is_refused(make, words):
     with pytest.raises(InputError) as error:
         make()
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: utility.table_error([-1.0], 1.0), "counts: must be finite numbers, none below 0."),
+        (
+            lambda: utility.table_error([1.0, 2.0], 1.0, cells=1),
+            "cells: must be at least the 2 occupied ones, found 1.",
+        ),
+        (
+            lambda: utility.sparse_table_error([1.0], 1.0, threshold=-1),
+            "threshold: must be a finite number of at least",
+        ),
+        (lambda: utility.count_lower_bound(2.0), "epsilon: the lower bound of a count is proved below 2, found 2."),
+        (lambda: utility.fano_bound(1.0, 1.0, 1), "hypotheses: must be a whole number of at least 2, found 1."),
+        (
+            lambda: hall_ratio(1.5, 0.1),
+            "epsilon: the constant √(2 ln(2/δ)) is proved up to 1, found 1.5; use analytic.",
+        ),
+    ],
+)
+def test_what_utility_refuses(call, sentence):
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value).startswith(sentence)
+
+
+def test_cells_that_are_left_out_count_as_empty():
+    full, short = [5, 2, 0, 0, 0], [5, 2]
+    assert utility.table_error(full, 0.7) == pytest.approx(utility.table_error(short, 0.7, cells=5))
+    assert utility.sparse_table_error(full, 0.7) == pytest.approx(utility.sparse_table_error(short, 0.7, cells=5))
+    assert utility.table_error(full, 0.7) < utility.table_error(full, 0.7, clipped=False)

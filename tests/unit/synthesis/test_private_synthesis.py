@@ -13,6 +13,7 @@ from scipy import stats
 
 from synthdp import config as configs
 from synthdp.config.settings import METHODS
+from synthdp.dp.noise import projected
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.pipeline import check, run
@@ -26,7 +27,7 @@ from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Masking, Pram,
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private import histograms as fixed
 from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise, noisy_margins
-from synthdp.synthesis.private.domain import Axis, Domain, projected
+from synthdp.synthesis.private.domain import Axis, Domain
 from synthdp.synthesis.private.histograms import (
     DpExponential,
     DpHistogram,
@@ -40,7 +41,8 @@ from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import Neighbours, tag
 
-PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private)}
+# dp_kde takes numbers only, and no more than two columns: see test_dp_kde.py
+PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private) and name != "dp_kde"}
 MASKINGS = {name: method for name, method in METHODS.items() if issubclass(method, Masking)}
 ALL = {
     "age": Variable(role="replace", key=True, bounds=(18, 90), decimals=0, tolerance=2),

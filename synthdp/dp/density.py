@@ -1,0 +1,428 @@
+"""A private density estimate: a curve instead of a histogram, with the pointwise band of its noise.
+
+The estimate is the mean of normal kernels over the records, on a public grid. Its bandwidth is declared, or follows
+from the number of records, h = ¼·width·n^(−1/(4+d)): one that is read off the data would void the promise. Noise:
+
+``gaussian``  a Gaussian process as smooth as the estimate (needs δ > 0)
+``sobolev``   a rough one, of covariance e^{−g|x−y|} (needs δ > 0)
+``fourier``   noise on the means of cosines and sines (δ = 0: Laplace, or gamma in studies; δ > 0: Gaussian)
+
+Records are first moved to the nearest of 2¹⁴ public points (2¹⁰ for two columns, 2⁸ for three), each on its own, so a
+million of them take no longer than a table of those points.
+
+References
+----------
+Hall (2012, PhD thesis, CMU), sections 3.3.1, 3.3.2 and 4.4.1; see `kernels`, `functions` and `fourier` for the proofs
+and the misprints. Silverman (1986), section 3.4, for the order of the bandwidth.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from synthdp.dp.declarations import Bounded, Budget, Limits
+from synthdp.dp.fourier import MARGIN, SHAPES, Circle, Coefficients, Shape, estimated
+from synthdp.dp.functions import Basis, along, mechanism_of, reach, spread
+from synthdp.dp.kernels import (
+    KERNELS,
+    Kernel,
+    damping,
+    gaussian_gram,
+    gaussian_sensitivity,
+    least_decay,
+    sobolev_gram,
+    sobolev_sensitivity,
+)
+from synthdp.dp.least_squares import named
+from synthdp.dp.noise import nearest_law
+from synthdp.dp.request import NoisePrice, Priced, Request, priced
+from synthdp.errors import InputError
+from synthdp.privacy.guarantees import positive
+from synthdp.privacy.mechanisms import Source
+from synthdp.table.microdata import Floats
+
+NODES = {1: 2**14, 2: 2**10, 3: 2**8}
+CELLS = {1: 256, 2: 48, 3: 16}
+MOST_CELLS = 10**6
+SHOWN = 21
+NARROWEST = 4
+QUARTER = 0.25
+BAND = (
+    "the band is for the same estimate without noise, at each point on its own: it accounts neither for sampling "
+    "(sampling_sd) nor for smoothing, and not for the whole curve at once"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Density(Priced):
+    """A released density on a grid of cells.
+
+    Attributes
+    ----------
+    axes, edges
+        Centres and edges of the cells of each column.
+    estimate, low, high
+        The density at the centres, an axis per column, and its pointwise band; it may be below 0.
+    noise_sd, sampling_sd
+        The sd of the privacy noise, and about that of the estimate itself if the records are a sample.
+    bandwidths, kernel
+        How it was smoothed (in the columns' units), and the space its noise lives in.
+    """
+
+    names: tuple[str, ...]
+    axes: tuple[Floats, ...]
+    edges: tuple[Floats, ...]
+    estimate: Floats
+    noise_sd: Floats
+    sampling_sd: Floats
+    half: Floats
+    kernel: Kernel
+    bandwidths: tuple[float, ...]
+    budget: Budget
+    notes: tuple[str, ...]
+    reason: str | None = None
+    confidential: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def low(self) -> Floats:
+        """Lower end of the band."""
+        return np.asarray(self.estimate - self.half)
+
+    @property
+    def high(self) -> Floats:
+        """Upper end of the band."""
+        return np.asarray(self.estimate + self.half)
+
+    @property
+    def statistic(self) -> str:
+        """What was released."""
+        return f"density of {', '.join(self.names)}"
+
+    @property
+    def weights(self) -> Floats:
+        """The probability of every cell: the nearest law to the noisy one, which may be negative here and there."""
+        mass = self.estimate
+        for axis, edges in enumerate(self.edges):
+            mass = np.moveaxis(np.moveaxis(mass, axis, -1) * np.diff(edges), -1, axis)
+        return nearest_law(mass)
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> pd.DataFrame:
+        """Return synthetic records: cells by their probabilities, values evenly within them; costs nothing more."""
+        cells = rng.choice(self.estimate.size, size, p=self.weights.ravel())
+        places = np.unravel_index(cells, self.estimate.shape)
+        drawn = {
+            name: rng.uniform(edges[where], edges[where + 1])
+            for name, edges, where in zip(self.names, self.edges, places, strict=True)
+        }
+        return pd.DataFrame(drawn)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per cell: its centre, the density, its band, and both standard deviations."""
+        centres = np.meshgrid(*self.axes, indexing="ij")
+        columns = {
+            "density": self.estimate,
+            "low": self.low,
+            "high": self.high,
+            "noise_sd": self.noise_sd,
+            "sampling_sd": self.sampling_sd,
+        }
+        # a column may be called density, too
+        found = {
+            f"{name} " if name in columns else name: at.ravel() for name, at in zip(self.names, centres, strict=True)
+        }
+        found |= {name: values.ravel() for name, values in columns.items()}
+        return pd.DataFrame(found, index=pd.RangeIndex(1, self.estimate.size + 1, name="cell"))
+
+    def __repr__(self) -> str:
+        rows = self.table()
+        step = math.ceil(len(rows) / SHOWN)
+        body = rows.iloc[step // 2 :: step].to_string(float_format=lambda number: f"{number:.6g}", index=False)
+        said = [] if step == 1 else [f"  (every {step}th of {len(rows):,} cells)"]
+        return "\n".join([self._headline(), *(f"  {line}" for line in body.splitlines()), *said, *self._tail()])
+
+    def _headline(self) -> str:
+        wide = ", ".join(f"{h:.4g}" for h in self.bandwidths)
+        return f"{self.statistic}, {self.kernel} kernel, bandwidth {wide}, {self.level:.0%} band"
+
+
+@priced(NoisePrice)
+def density(
+    values: Any,
+    *,
+    bounds: Any,
+    bandwidth: float | Sequence[float] | None = None,
+    kernel: Kernel | None = None,
+    grid: Any = None,
+    decay: float | None = None,
+    frequencies: int | None = None,
+    noise: Shape = "laplace",
+    names: Sequence[str] | None = None,
+    **price: Unpack[NoisePrice],
+) -> Density:
+    """Release the density of one column, or of two or three together, on a grid.
+
+    Parameters
+    ----------
+    values
+        A column of numbers, or a data frame or list of up to three.
+    bounds
+        Lowest and highest possible value, known without the data; a list of pairs for several columns.
+    bandwidth
+        In the column's own unit, one per column, chosen without looking at the data; from the number of records when
+        absent.
+    kernel
+        ``gaussian``, ``sobolev`` or ``fourier``; when absent, the first where δ > 0 and the last where δ = 0.
+    grid
+        How many cells between the bounds (256, 48 or 16 per column), or increasing points inside them, per column.
+    decay
+        For ``sobolev``: g in e^{−g|x−y|}, x and y as shares of the width; the g of least sensitivity when absent.
+    frequencies
+        For ``fourier``: how many frequencies are released of each column; from the bandwidth when absent.
+    noise
+        For ``fourier`` with δ = 0: ``laplace``, or ``gamma``, which has no sampler that is safe for a release.
+
+    Notes
+    -----
+    Cost: O(n + points of the table), then linear algebra on the grid. See reports/functions for coverage and figures.
+
+    Examples
+    --------
+    >>> from synthdp.privacy.mechanisms import Simulated
+    >>> rng = np.random.default_rng(1)
+    >>> incomes = rng.gamma(2, 15_000, 4000)
+    >>> curve = density(incomes, bounds=(0, 150_000), grid=64, epsilon=1, delta=1e-6, source=Simulated(rng))
+    >>> bool(abs(curve.axes[0][curve.estimate.argmax()] - 15_000) < 6000), len(curve.sample(5, rng=rng))
+    (True, 5)
+    """
+    request = Request(**price)
+    columns, limits = _columns(values, bounds)
+    budget = request.budget
+    if not budget.replacing:
+        raise InputError(
+            "density: takes adjacency replace only, as bandwidth and noise follow from the number of records, which "
+            "must be public."
+        )
+    called = named(names, _names(columns))
+    inside = [request.column(columns[0], limits[0])] if len(columns) == 1 else request.columns(columns, limits, called)
+    n, d = len(inside[0]), len(inside)
+    chosen: Kernel = kernel or ("fourier" if budget.pure else "gaussian")
+    _check(chosen, decay, frequencies, noise, budget)
+    widths = [column.width for column in inside]
+    units = _bandwidths(bandwidth, n, widths)
+    edges, centres = _grid(grid, inside)
+    points = [(at - column.low) / column.width for at, column in zip(centres, inside, strict=True)]
+    # what a sum over the table may be off by in double arithmetic, for two files
+    widened = 1 + 2 * n * d * NODES[d] * 2.0**-53
+    source = request.source(f"density of {', '.join(called)}")
+    if chosen == "fourier":
+        circle = Circle.of(units, frequencies)
+        coefficients = Coefficients.of(budget, n, circle, noise, widened)
+        means = along([circle.basis(axis, _nodes(d)).T for axis in range(d)], _mass(inside))
+        estimate, sd, wide = estimated(circle, coefficients, means, points, budget.level, source)
+        said = f"{circle.frequencies[0]} frequencies per column, {noise if budget.pure else 'Gaussian'} noise"
+    else:
+        estimate, sd, said = _smooth(inside, points, units, chosen, decay, widened, budget, source)
+        wide = reach(budget)
+    scale = math.prod(widths)
+    flat = math.prod(1 / (2 * h * math.sqrt(math.pi)) for h in units)
+    sampling = np.sqrt(np.maximum(estimate, 0.0) * np.maximum(flat - np.maximum(estimate, 0.0), 0.0) / n)
+    notes = [BAND, said, *_noisy(sd)]
+    return Density(
+        tuple(called),
+        tuple(centres),
+        tuple(edges),
+        estimate / scale,
+        sd / scale,
+        sampling / scale,
+        wide * sd / scale,
+        chosen,
+        tuple(h * width for h, width in zip(units, widths, strict=True)),
+        budget,
+        tuple(notes),
+        request.reason,
+        confidential=request.confidential,
+    )
+
+
+def from_size(n: int, columns: int) -> float:
+    """Return the bandwidth as a share of the bounds' width that goes with n records: ¼ n^(−1/(4+d)).
+
+    Examples
+    --------
+    >>> round(from_size(100, 1), 4)
+    0.0995
+    """
+    wide: float = QUARTER * float(n) ** (-1 / (4 + columns))
+    return max(wide, least_bandwidth(columns))
+
+
+def least_bandwidth(columns: int) -> float:
+    """Return the least bandwidth, as a share of the bounds' width, that the public table resolves."""
+    return NARROWEST / (NODES[columns] - 1)
+
+
+def expected_noise(
+    n: int, widths: Sequence[float], budget: Budget, bandwidth: Sequence[float] | None, kernel: Kernel | None = None
+) -> float:
+    """Return about what sd the noise of a density will have where an even density is 1: from public numbers alone."""
+    units = _bandwidths(bandwidth, n, widths)
+    chosen = kernel or ("fourier" if budget.pure else "gaussian")
+    if chosen == "fourier":
+        circle = Circle.of(units, None)
+        lengths = [1 + 2 * MARGIN * h for h in units]
+        damped = math.prod(
+            float((damping(m, h / length) ** 2).sum())
+            for m, h, length in zip(circle.frequencies, units, lengths, strict=True)
+        )
+        return Coefficients.of(budget, n, circle, "laplace", 1.0).sd * math.sqrt(damped - 1) / math.prod(lengths)
+    moved = sobolev_sensitivity(n, units, least_decay(units)) if chosen == "sobolev" else gaussian_sensitivity(n, units)
+    return mechanism_of(budget, moved, "density").sd
+
+
+def _smooth(
+    inside: Sequence[Bounded],
+    points: Sequence[Floats],
+    units: Sequence[float],
+    kernel: Kernel,
+    decay: float | None,
+    widened: float,
+    budget: Budget,
+    source: Source,
+) -> tuple[Floats, Floats, str]:
+    """Return estimate and sd of its noise on [0, 1]^d under a Gaussian process, and what to say of it."""
+    n, d = len(inside[0]), len(inside)
+    if kernel == "sobolev":
+        g = least_decay(units) if decay is None else positive(decay, "decay")
+        bases = [Basis.of(sobolev_gram(x, x, g)) for x in points]
+        moved, said = sobolev_sensitivity(n, units, g), f"noise of covariance exp(−{g:g}|x − y|) on shares of the width"
+    else:
+        bases = [Basis.of(gaussian_gram(x, x, h)) for x, h in zip(points, units, strict=True)]
+        moved, said = gaussian_sensitivity(n, units), "noise as smooth as the estimate"
+    mechanism = mechanism_of(budget, moved * widened, f"density: kernel {kernel}")
+    nodes = _nodes(d)
+    # each node's own coordinates first: the map from records to coordinates is then one fixed matrix
+    maps = [
+        basis.into @ (gaussian_gram(x, nodes, h) / (math.sqrt(2 * math.pi) * h))
+        for basis, x, h in zip(bases, points, units, strict=True)
+    ]
+    noisy = mechanism.release(along(maps, _mass(inside)), source=source)
+    backs = [basis.back for basis in bases]
+    return along(backs, noisy), spread(backs, mechanism.sd), said
+
+
+def _nodes(columns: int) -> Floats:
+    return np.linspace(0, 1, NODES[columns])
+
+
+def _mass(inside: Sequence[Bounded]) -> Floats:
+    """Return the share of records at every node of the public table."""
+    size = NODES[len(inside)]
+    cells = np.zeros(len(inside[0]), dtype=np.int64)
+    for column in inside:
+        place = np.rint((column.values - column.low) / column.width * (size - 1)).astype(np.int64)
+        cells = cells * size + np.clip(place, 0, size - 1)
+    counts = np.bincount(cells, minlength=size ** len(inside))
+    return np.asarray(counts.reshape((size,) * len(inside)) / len(cells))
+
+
+def _columns(values: Any, bounds: Any) -> tuple[list[Any], list[Limits]]:
+    if isinstance(values, pd.DataFrame):
+        columns = [values.iloc[:, j] for j in range(values.shape[1])]
+    elif isinstance(values, list | tuple) and len(values) and np.ndim(values[0]) == 1:
+        columns = list(values)
+    else:
+        return [values], [bounds]
+    if not 1 <= len(columns) <= len(NODES):
+        raise InputError(f"density: takes one to three columns, found {len(columns)}; noise grows fast with each.")
+    if len(columns) == 1:
+        flat = isinstance(bounds, str) or bounds is None or np.ndim(bounds) == 1
+        return columns, [bounds if flat else bounds[0]]
+    if isinstance(bounds, str) or bounds is None:
+        bounds = [bounds] * len(columns)
+    return columns, list(bounds)
+
+
+def _names(columns: Sequence[Any]) -> list[str]:
+    given = [getattr(column, "name", None) for column in columns]
+    single = len(columns) == 1
+    return [("value" if single else f"x{k + 1}") if name is None else str(name) for k, name in enumerate(given)]
+
+
+def _check(kernel: Kernel, decay: float | None, frequencies: int | None, noise: str, budget: Budget) -> None:
+    if kernel not in KERNELS:
+        raise InputError(f"kernel: must be one of {', '.join(KERNELS)}, found {kernel!r}.")
+    if noise not in SHAPES:
+        raise InputError(f"noise: must be one of {', '.join(SHAPES)}, found {noise!r}.")
+    if decay is not None and kernel != "sobolev":
+        raise InputError(f"decay: belongs to the kernel sobolev, found with {kernel}.")
+    if (frequencies is not None or noise != "laplace") and kernel != "fourier":
+        raise InputError(f"frequencies and noise: belong to the kernel fourier, found with {kernel}.")
+    if kernel != "fourier" and budget.pure:
+        raise InputError(f"delta: the kernel {kernel} needs one above 0, such as 1e-6; kernel fourier takes 0.")
+
+
+def _bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
+    d = len(widths)
+    if bandwidth is None:
+        return [from_size(n, d)] * d
+    if isinstance(bandwidth, str):
+        raise InputError(
+            f"bandwidth: must be a number known without the data, or be left out, found {bandwidth!r}; one that is "
+            "read off the data would void ε."
+        )
+    given = [bandwidth] * d if np.ndim(bandwidth) == 0 else list(bandwidth)
+    if len(given) != d:
+        raise InputError(f"bandwidth: must be one for each of {d} columns, found {len(given)}.")
+    found = []
+    for value, width in zip(given, widths, strict=True):
+        unit = positive(value, "bandwidth") / width
+        if unit < (least := least_bandwidth(d)) * (1 - 1e-9):
+            raise InputError(f"bandwidth: must be at least {least * width:.3g} for these bounds, found {value:g}.")
+        found.append(unit)
+    return found
+
+
+def _grid(grid: Any, inside: Sequence[Bounded]) -> tuple[list[Floats], list[Floats]]:
+    """Return edges and points of the cells of each column."""
+    d = len(inside)
+    given: Any = CELLS[d] if grid is None else grid
+    if not hasattr(given, "__len__"):
+        each = [given] * d
+    else:
+        # of one column, its points may be given as they are
+        each = [given] if d == 1 and np.ndim(given[0]) == 0 else list(given)
+    if len(each) != d:
+        raise InputError(f"grid: must be one for each of {d} columns, found {len(each)}.")
+    edges, points = [], []
+    for asked, column in zip(each, inside, strict=True):
+        if np.ndim(asked) == 0:
+            if asked != int(asked) or asked < 2:
+                raise InputError(f"grid: must be a whole number of at least 2 cells, found {asked}.")
+            edge = np.linspace(column.low, column.high, int(asked) + 1)
+            at = (edge[1:] + edge[:-1]) / 2
+        else:
+            at = np.asarray(asked, dtype=np.float64)
+            if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
+                raise InputError("grid: must be a number of cells, or two or more increasing finite points.")
+            if at[0] < column.low or at[-1] > column.high:
+                raise InputError(f"grid: must lie within the bounds [{column.low:g}, {column.high:g}].")
+            edge = np.concatenate([[column.low], (at[1:] + at[:-1]) / 2, [column.high]])
+        edges.append(edge)
+        points.append(at)
+    if (cells := math.prod(len(at) for at in points)) > MOST_CELLS:
+        raise InputError(f"grid: at most {MOST_CELLS:,} cells, found {cells:,}.")
+    return edges, points
+
+
+def _noisy(sd: Floats) -> list[str]:
+    # an even density is 1 in these units, whatever the data
+    if (worst := float(np.median(sd))) <= 1:
+        return []
+    return [
+        f"the noise has sd {worst:.3g} where an even density is 1: this result is mostly noise; raise ε, or the "
+        "bandwidth"
+    ]
