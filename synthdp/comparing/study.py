@@ -1,6 +1,6 @@
 """A comparison from beginning to end: methods × seeds, each cell made and measured once, gathered in one map."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -113,19 +113,24 @@ def _records(n: Any, simulator: Any) -> int:
         return DRAWN
     if simulator is None:
         raise InputError("n: is for simulators; a table has as many records as it has.")
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+    if not _whole(n) or n < 1:
         raise InputError("n: must be a whole number of records, at least 1.")
     return int(n)
 
 
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    try:
-        numbers = tuple(range(1, seeds + 1)) if isinstance(seeds, int) else tuple(int(one) for one in seeds)
-    except (TypeError, ValueError):
+    given = range(1, int(seeds) + 1) if _whole(seeds) else seeds
+    many = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    numbers = tuple(given) if many else ()
+    if not numbers or not all(map(_whole, numbers)) or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
         numbers = ()
-    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
+    if not numbers or len(set(numbers)) < len(numbers):
         raise InputError("seeds: must be how many (at least 1), or different whole numbers from 0.")
-    return numbers
+    return tuple(int(one) for one in numbers)
+
+
+def _whole(given: Any) -> bool:
+    return isinstance(given, int | np.integer) and not isinstance(given, bool)
 
 
 def _source(

@@ -63,7 +63,16 @@ def by_target(truth: Mapping[str, Any], analyses: list[str]) -> dict[str, float]
     if unknown or (len(nested) != len(truth) and nested.get(analyses[0]) is not truth):
         wrong = ", ".join(map(str, unknown)) or "terms and analyses side by side"
         raise InputError(f"truth: must name analyses ({', '.join(analyses) or 'there are none'}), found {wrong}.")
-    return {f"{name}: {term}": float(value) for name, terms in nested.items() for term, value in terms.items()}
+    found = {f"{name}: {term}": value for name, terms in nested.items() for term, value in terms.items()}
+    wrong = [target for target, value in found.items() if not _number(value)]
+    if wrong:
+        kind = type(found[wrong[0]]).__name__
+        raise InputError(f"truth: must be numbers, found {kind} for {wrong[0]}.")
+    return {target: float(value) for target, value in found.items()}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def truth_lines(table: pd.DataFrame, truth: Mapping[str, float]) -> list[dict[str, Any]]:

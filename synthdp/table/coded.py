@@ -253,6 +253,22 @@ def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
     return found.mask(missing) if missing.any() else found
 
 
+def whole(found: pd.Series, like: pd.Series) -> pd.Series:
+    """Return whole numbers in the dtype of the original series; in 64 bits if one does not fit, which would wrap around.
+
+    Examples
+    --------
+    >>> ages = pd.Series([20, 90], dtype="int8")
+    >>> whole(pd.Series([18.0, 41.0]), ages).dtype, whole(pd.Series([18.0, 130.0]), ages).tolist()
+    (dtype('int8'), [18, 130])
+    """
+    dtype = getattr(like.dtype, "subtype", like.dtype)
+    held = np.iinfo(np.dtype(getattr(dtype, "numpy_dtype", dtype)))
+    if found.dropna().between(held.min, held.max).all():
+        return found.astype(like.dtype)
+    return found.astype("int64" if isinstance(dtype, np.dtype) else "Int64")
+
+
 def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:
     """Return where the values of a column stand in memory, and what must be kept for them to stay there."""
     if isinstance(series.dtype, np.dtype):
