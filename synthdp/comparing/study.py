@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from synthdp.comparing.asking import asked_of
-from synthdp.comparing.cells import CELLS, Cells, Found, Source, kept
+from synthdp.comparing.cells import CELLS, Cells, Found, Source, kept, place
 from synthdp.comparing.mapping import COLUMNS, MethodMap, table_of
 from synthdp.comparing.methods import Contender, contenders, drawn
 from synthdp.comparing.page import NUMBERS, REPORT, TABLE, write
-from synthdp.comparing.truth import by_target, known_design, truth_lines
+from synthdp.comparing.truth import by_target, known_design, truth_lines, unknown_terms
 from synthdp.config import Config, parse
-from synthdp.errors import InputError, Unfinished
+from synthdp.errors import InputError, SynthdpError, Unfinished
 from synthdp.files import prepare_out
 from synthdp.parallel import each
 from synthdp.progress import Progress, Silent
@@ -94,7 +94,7 @@ def compare(
             told = table_of(truth_lines(lines, targets))
             lines = pd.concat([lines, told], ignore_index=True)
         names = tuple(one.name for one in found)
-        said = (*source.cautions, *_cautions(done, names))
+        said = (*source.cautions, *unknown_terms(lines, targets or {}), *_cautions(done, names))
         made = MethodMap(lines[list(COLUMNS)], names, numbers, said, records)
         if out is not None:
             with progress.stage("report"):
@@ -144,7 +144,12 @@ def _source(
     if simulator is not None:
         if holdout is not None:
             raise InputError("holdout: a simulator draws its own; leave it out.")
-        sample = drawn(simulator, n, Streams(0).generator("simulate", "trial"))
+        try:
+            sample = drawn(simulator, n, Streams(0).generator("simulate", "trial"))
+        except SynthdpError:
+            raise
+        except Exception as error:
+            raise InputError(f"compare: the simulator failed: {place(error)}.") from error
         raise_if(analysis_problems(config, prepare(sample, config).schema.names()))
         return Source(config, simulator=simulator, n=n)
     table = read(config) if frame is None else frame

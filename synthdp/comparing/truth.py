@@ -75,6 +75,13 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
+def unknown_terms(table: pd.DataFrame, truth: Mapping[str, float]) -> list[str]:
+    """Return a caution for every term that the truth names and no analysis has."""
+    estimated = set(table.loc[table["measure"] == "analyses.estimate", "target"])
+    return [f"truth: no analysis estimated {target}; look at how terms are spelt." for target in truth
+            if estimated and target not in estimated]  # fmt: skip
+
+
 def truth_lines(table: pd.DataFrame, truth: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return lines of bias, RMSE, coverage and width over all seeds, of every method and of the original itself.
 

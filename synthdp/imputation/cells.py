@@ -6,8 +6,8 @@ from pandas.tseries.api import guess_datetime_format
 
 from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds
-from synthdp.table.coded import whole
 from synthdp.table.coarsening import period_start
+from synthdp.table.coded import whole
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Floats, decode
 from synthdp.table.schema import Column, Kind

@@ -254,7 +254,7 @@ def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
 
 
 def whole(found: pd.Series, like: pd.Series) -> pd.Series:
-    """Return whole numbers in the dtype of the original series; in 64 bits if one does not fit, which would wrap around.
+    """Return whole numbers in the dtype of the original series; in 64 bits if one does not fit: it would wrap around.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from synthdp.tuning.study import HELD
 RUNNER = CliRunner()
 
 
-def people(n: int = 300) -> pd.DataFrame:
+def people(n: int = 160) -> pd.DataFrame:
     rng = np.random.default_rng(1)
     age = rng.integers(20, 80, n)
     sex = rng.choice(["f", "m"], n)
@@ -156,7 +156,7 @@ def test_a_goal_that_cannot_be_measured() -> None:
 
 @pytest.mark.slow
 def test_in_python_the_answer_shows_and_draws_itself() -> None:
-    tuned = synthdp.tune(people(), settings(), seed=1, budget=30, max_risk={"max_individual": 0.5})
+    tuned = synthdp.tune(people(), settings(), seed=1, budget=12, max_risk={"max_individual": 0.5})
     assert tuned.settings.release.max_individual == 0.5
     assert repr(tuned) == f"Tuned({len(tuned.trials)} trials, usefulness {tuned.chosen.use:.3f})"
     assert "max_individual" in tuned._repr_html_()
@@ -164,8 +164,6 @@ def test_in_python_the_answer_shows_and_draws_itself() -> None:
     for figure in (tuned.plot.front(), tuned.plot.strengths(), tuned.plot.columns()):
         assert figure.data
     assert "bits" in tuned.cautions[0]
-    again = synthdp.tune(people(), settings(), seed=1, budget=30, max_risk={"max_individual": 0.5})
-    assert again.settings == tuned.settings
 
 
 def test_impossible_limits_are_refused_with_the_limit_that_binds(folder: Path) -> None:
