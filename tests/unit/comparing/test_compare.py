@@ -305,6 +305,9 @@ def test_a_synthesizer_may_be_any_object():
     found = synthdp.compare(people(40), {"own": Plain(), "no": Plain(["own: no."])}, SETTINGS, seeds=1)
     assert found["own"].query("measure == 'analyses.overlap'")["value"].item() == pytest.approx(1)
     assert set(found["no"]["reason"]) == {"own: no."}
+    # what the settings' own method would need, such as a mask, is nothing to it
+    bare = synthdp.compare(people(40), {"own": Plain()}, SETTINGS | {"masks": {}, "synthesis": {}}, seeds=1)
+    assert not bare.cautions
 
 
 @pytest.mark.parametrize(
