@@ -142,10 +142,9 @@ def again(rows: list[dict[str, Any]], lines: list[dict[str, Any]], fresh: list[d
             ]
             found.append((name, outcome, f"{number:.3f}", f"{mean:.4f} ± {error:.4f}", *(f"{z:+.1f}" for z in apart)))
     head = ("method", "outcome", "asked", "the same draws today", "`compare` from them", "100 fresh draws from them")
-    return f"""Added later still: the {lines[0]["draws"]} draws of reports/registry, on its own seeds, by the program of today.
-{same} of {len(found)} figures come back as they were, so nothing has changed in the method since; the figures asked for
-are one sample, and its scatter is known now. Distances are in standard errors of the
-difference.
+    return f"""Added later still: the draws of reports/registry made anew, {lines[0]["draws"]} on its own seeds, by the
+program of today. {same} of {len(found)} figures come back as they were: the method is the same, the figures asked for
+are one sample of it, and its scatter is known now. Distances are in standard errors of the difference.
 
 {table(head, found)}
 
