@@ -29,7 +29,7 @@ masks:
   age: {{method: gaussian, sd: 1.0}}
   sex: {{method: shifted_normal, alpha: 1.0}}
   education: {{method: shifted_normal, alpha: 1.0}}
-synthesis: {{copies: 8}}
+synthesis: {{copies: 6}}
 evaluation: {{utility: [], risk: [identity]}}
 release: {json.dumps(OFF.model_dump())}
 """
@@ -67,7 +67,7 @@ def contents(out):
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
     folder = tmp_path_factory.mktemp("registry")
-    io.write(registry(3000, rng=np.random.default_rng(11)), folder / "registry.csv", format="csv")
+    io.write(registry(1500, rng=np.random.default_rng(11)), folder / "registry.csv", format="csv")
     (folder / "config.yaml").write_text(CONFIG)
     return folder / "config.yaml"
 
