@@ -185,7 +185,10 @@ CALLS = {
         lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level="95%"),
         r"level: must be a number between 0",
     ),
-    "a level in percent": (lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level=95), r"level: must lie between 0 and 1"),
+    "a level in percent": (
+        lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level=95),
+        r"^level: must lie between 0 and 1",
+    ),
     "resamples in words": (
         lambda: synthdp.pool([OTHERS] * 2, statistic=len, bootstrap="many"),
         r"bootstrap: must be a whole number of resamples, found str\.",
