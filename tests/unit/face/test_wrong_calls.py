@@ -134,6 +134,10 @@ CALLS = {
         lambda: evaluate(rule="reiter2033"),
         r"rule: no combining rule named 'reiter2033'; did you mean 'reiter2003'\?",
     ),
+    "a rule to pool by that nobody knows": (
+        lambda: synthdp.pool([OTHERS] * 2, **FORMULA, rule="reiter2033"),
+        r"rule: no combining rule named 'reiter2033'; did you mean 'reiter2003'\?$",
+    ),
     "a rule that is a number": (lambda: evaluate(rule=2003), r"rule: must be text, found int\."),
     "a rule that does not fit": (
         lambda: evaluate([OTHERS] * 3, rule="rubin1987", design={"replaced": "some", "proper": True}),
