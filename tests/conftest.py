@@ -21,7 +21,7 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 # workers share two cores, so a deadline would measure the neighbour; a failure must come back when run again
-settings.register_profile("synthdp", deadline=None, derandomize=True)
+settings.register_profile("synthdp", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("synthdp")
 
 

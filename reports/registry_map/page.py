@@ -142,14 +142,15 @@ def again(rows: list[dict[str, Any]], lines: list[dict[str, Any]], fresh: list[d
             ]
             found.append((name, outcome, f"{number:.3f}", f"{mean:.4f} ± {error:.4f}", *(f"{z:+.1f}" for z in apart)))
     head = ("method", "outcome", "asked", "the same draws today", "`compare` from them", "100 fresh draws from them")
+    changed = "" if same == len(found) else " The others are CART's, whose program has changed since."
     return f"""Added later still: the draws of reports/registry made anew, {lines[0]["draws"]} on its own seeds, by the
-program of today. {same} of {len(found)} figures come back as they were: the method is the same, the figures asked for
-are one sample of it, and its scatter is known now. Distances are in standard errors of the difference.
+program of today. {same} of {len(found)} figures come back as they were, so what was asked for is one sample of the same
+method, and its scatter is known now.{changed} Distances are in standard errors of the difference.
 
 {table(head, found)}
 
-A rule that is missed at {NEAR:g} standard errors by two of eight is missed; that both ways agree on 100 draws each says
-that the miss is of the sample, not of `compare`."""
+The rule of {NEAR:g} standard errors stays missed. That both ways agree on 100 draws each says that the miss is one of
+the sample, not of `compare`."""
 
 
 def told(rows: list[dict[str, Any]]) -> str:
