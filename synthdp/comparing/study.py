@@ -118,7 +118,7 @@ def _records(n: Any, simulator: Any) -> int:
     return int(n)
 
 
-def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+def _seeds(seeds: Any) -> tuple[int, ...]:
     given = range(1, int(seeds) + 1) if _whole(seeds) else seeds
     many = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
     numbers = tuple(given) if many else ()

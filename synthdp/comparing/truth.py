@@ -64,10 +64,9 @@ def by_target(truth: Mapping[str, Any], analyses: list[str]) -> dict[str, float]
         wrong = ", ".join(map(str, unknown)) or "terms and analyses side by side"
         raise InputError(f"truth: must name analyses ({', '.join(analyses) or 'there are none'}), found {wrong}.")
     found = {f"{name}: {term}": value for name, terms in nested.items() for term, value in terms.items()}
-    wrong = [target for target, value in found.items() if not _number(value)]
-    if wrong:
-        kind = type(found[wrong[0]]).__name__
-        raise InputError(f"truth: must be numbers, found {kind} for {wrong[0]}.")
+    strange = next((target for target, value in found.items() if not _number(value)), None)
+    if strange is not None:
+        raise InputError(f"truth: must be numbers, found {type(found[strange]).__name__} for {strange}.")
     return {target: float(value) for target, value in found.items()}
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -262,8 +262,8 @@ def whole(found: pd.Series, like: pd.Series) -> pd.Series:
     >>> whole(pd.Series([18.0, 41.0]), ages).dtype, whole(pd.Series([18.0, 130.0]), ages).tolist()
     (dtype('int8'), [18, 130])
     """
-    dtype = getattr(like.dtype, "subtype", like.dtype)
-    held = np.iinfo(np.dtype(getattr(dtype, "numpy_dtype", dtype)))
+    dtype: Any = getattr(like.dtype, "subtype", like.dtype)
+    held = np.iinfo(getattr(dtype, "numpy_dtype", dtype))
     if found.dropna().between(held.min, held.max).all():
         return found.astype(like.dtype)
     return found.astype("int64" if isinstance(dtype, np.dtype) else "Int64")
