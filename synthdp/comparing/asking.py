@@ -114,6 +114,8 @@ def asked_of(
             f"{type(analyses).__name__}."
         )
     for name, fit in (analyses or {}).items():
+        if name in {one.name for one in config.analyses}:
+            raise InputError(f"analyses.{name}: the settings have an analysis of this name; choose another.")
         if not callable(fit):
             raise InputError(
                 f"analyses.{name}: must be a function from a table to a fitted model, found {type(fit).__name__}; "

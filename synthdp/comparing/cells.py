@@ -153,7 +153,7 @@ class Cells:
         except (
             Exception
         ) as error:  # a function of the user's own may raise anything, and its message may quote the data
-            return self._failed(one, seed, _place(error), cautions)
+            return self._failed(one, seed, place(error), cautions)
         return Found(one.name, seed, tuple(lines), seconds, memory, tuple(dict.fromkeys(cautions)))
 
     def _failed(self, one: Contender, seed: int | None, why: str, cautions: list[str]) -> Found:
@@ -161,7 +161,8 @@ class Cells:
         return Found(one.name, seed, lines, cautions=tuple(dict.fromkeys(cautions)), finished=False)
 
 
-def _place(error: Exception) -> str:
+def place(error: Exception) -> str:
+    """Return what went wrong and where, without the error's own message, which may quote the data."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {last.name}, line {last.lineno} of {Path(last.filename).name}"
 

@@ -78,10 +78,8 @@ def laid(scene: Scene, copies: Sequence[pd.DataFrame], *, design: Design | None,
 def made_by(one: Configured, scene: Scene, streams: Streams) -> tuple[Callable[[], Comparison], Making]:
     """Return what a method of this package makes, as far as making it goes, and how to make it again."""
     config = one.config
-    plan = plan_of(config, prepare(scene.frame, config, unread=scene.unread))
+    plan = plan_of(config, prepare(scene.frame, config, unread=scene.unread), one.synthesizer)
     method = one.synthesizer or config.synthesis
-    if one.synthesizer is not None and (problems := one.synthesizer.problems(plan)):
-        raise InputError(*problems)
     made = finish(method, make(method, plan, streams=streams), plan)[0]
     making = making_of(config, plan, 1) if one.synthesizer is None else Making()
     return (lambda: laid(scene, made.copies, design=made.design, aligned=True)), making

@@ -1,6 +1,6 @@
 """A comparison from beginning to end: methods × seeds, each cell made and measured once, gathered in one map."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from synthdp.comparing.asking import asked_of
-from synthdp.comparing.cells import CELLS, Cells, Found, Source, kept
+from synthdp.comparing.cells import CELLS, Cells, Found, Source, kept, place
 from synthdp.comparing.mapping import COLUMNS, MethodMap, table_of
 from synthdp.comparing.methods import Contender, contenders, drawn
 from synthdp.comparing.page import NUMBERS, REPORT, TABLE, write
-from synthdp.comparing.truth import by_target, known_design, truth_lines
+from synthdp.comparing.truth import by_target, known_design, truth_lines, unknown_terms
 from synthdp.config import Config, parse
-from synthdp.errors import InputError, Unfinished
+from synthdp.errors import InputError, SynthdpError, Unfinished
 from synthdp.files import prepare_out
 from synthdp.parallel import each
 from synthdp.progress import Progress, Silent
@@ -94,7 +94,7 @@ def compare(
             told = table_of(truth_lines(lines, targets))
             lines = pd.concat([lines, told], ignore_index=True)
         names = tuple(one.name for one in found)
-        said = (*source.cautions, *_cautions(done, names))
+        said = (*source.cautions, *unknown_terms(lines, targets or {}), *_cautions(done, names))
         made = MethodMap(lines[list(COLUMNS)], names, numbers, said, records)
         if out is not None:
             with progress.stage("report"):
@@ -113,19 +113,24 @@ def _records(n: Any, simulator: Any) -> int:
         return DRAWN
     if simulator is None:
         raise InputError("n: is for simulators; a table has as many records as it has.")
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+    if not _whole(n) or n < 1:
         raise InputError("n: must be a whole number of records, at least 1.")
     return int(n)
 
 
-def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    try:
-        numbers = tuple(range(1, seeds + 1)) if isinstance(seeds, int) else tuple(int(one) for one in seeds)
-    except (TypeError, ValueError):
+def _seeds(seeds: Any) -> tuple[int, ...]:
+    given = range(1, int(seeds) + 1) if _whole(seeds) else seeds
+    many = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    numbers = tuple(given) if many else ()
+    if not numbers or not all(map(_whole, numbers)) or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
         numbers = ()
-    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
+    if not numbers or len(set(numbers)) < len(numbers):
         raise InputError("seeds: must be how many (at least 1), or different whole numbers from 0.")
-    return numbers
+    return tuple(int(one) for one in numbers)
+
+
+def _whole(given: Any) -> bool:
+    return isinstance(given, int | np.integer) and not isinstance(given, bool)
 
 
 def _source(
@@ -139,7 +144,12 @@ def _source(
     if simulator is not None:
         if holdout is not None:
             raise InputError("holdout: a simulator draws its own; leave it out.")
-        sample = drawn(simulator, n, Streams(0).generator("simulate", "trial"))
+        try:
+            sample = drawn(simulator, n, Streams(0).generator("simulate", "trial"))
+        except SynthdpError:
+            raise
+        except Exception as error:
+            raise InputError(f"compare: the simulator failed: {place(error)}.") from error
         raise_if(analysis_problems(config, prepare(sample, config).schema.names()))
         return Source(config, simulator=simulator, n=n)
     table = read(config) if frame is None else frame

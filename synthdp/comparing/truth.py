@@ -63,7 +63,22 @@ def by_target(truth: Mapping[str, Any], analyses: list[str]) -> dict[str, float]
     if unknown or (len(nested) != len(truth) and nested.get(analyses[0]) is not truth):
         wrong = ", ".join(map(str, unknown)) or "terms and analyses side by side"
         raise InputError(f"truth: must name analyses ({', '.join(analyses) or 'there are none'}), found {wrong}.")
-    return {f"{name}: {term}": float(value) for name, terms in nested.items() for term, value in terms.items()}
+    found = {f"{name}: {term}": value for name, terms in nested.items() for term, value in terms.items()}
+    strange = next((target for target, value in found.items() if not _number(value)), None)
+    if strange is not None:
+        raise InputError(f"truth: must be numbers, found {type(found[strange]).__name__} for {strange}.")
+    return {target: float(value) for target, value in found.items()}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def unknown_terms(table: pd.DataFrame, truth: Mapping[str, float]) -> list[str]:
+    """Return a caution for every term that the truth names and no analysis has."""
+    estimated = set(table.loc[table["measure"] == "analyses.estimate", "target"])
+    return [f"truth: no analysis estimated {target}; look at how terms are spelt." for target in truth
+            if estimated and target not in estimated]  # fmt: skip
 
 
 def truth_lines(table: pd.DataFrame, truth: Mapping[str, float]) -> list[dict[str, Any]]:

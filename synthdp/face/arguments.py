@@ -97,6 +97,11 @@ def _unusable(series: pd.Series) -> str:
         return "lists or other containers; give each cell one value"
     if series.dtype.kind == "c":
         return "complex numbers; give the two parts as columns"
+    held = getattr(getattr(series.dtype, "categories", series), "dtype", None)
+    if inferred == "interval" or isinstance(held, pd.IntervalDtype):
+        return "intervals, which no file holds; use .astype(str)"
+    if inferred == "bytes":
+        return "bytes; use .str.decode('utf-8')"
     if inferred == "decimal":
         return "decimals, which would be taken for levels; use .astype(float)"
     return ""

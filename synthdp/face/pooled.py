@@ -109,6 +109,8 @@ def check_pooling(
         raise InputError(f"estimator: must have a method fit, found {type(ways['estimator']).__name__}.")
     if isinstance(level, bool) or not isinstance(level, int | float):
         raise InputError(f"level: must be a number between 0 and 1, found {type(level).__name__}.")
+    if not 0 < level < 1:
+        raise InputError(f"level: must lie between 0 and 1, found {level:g}.")
     if isinstance(bootstrap, bool) or not isinstance(bootstrap, int):
         raise InputError(f"bootstrap: must be a whole number of resamples, found {type(bootstrap).__name__}.")
     if "model" in asked and texts["formula"] is None:

@@ -7,6 +7,7 @@ from pandas.tseries.api import guess_datetime_format
 from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds
 from synthdp.table.coarsening import period_start
+from synthdp.table.coded import whole
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Floats, decode
 from synthdp.table.schema import Column, Kind
@@ -37,8 +38,9 @@ def write(values: Floats, column: Column, like: pd.Series) -> pd.Series:
     numeric = pd.Series(values, index=like.index, name=like.name)
     if pd.api.types.is_numeric_dtype(like.dtype):
         # numpy's whole numbers cannot be missing, as they are in a copy where a column does not apply
-        whole = isinstance(like.dtype, np.dtype) and like.dtype.kind in "iu"
-        return numeric if whole and numeric.hasnans else numeric.astype(like.dtype)
+        if isinstance(like.dtype, np.dtype) and like.dtype.kind in "iu" and numeric.hasnans:
+            return numeric
+        return whole(numeric, like) if pd.api.types.is_integer_dtype(like.dtype) else numeric.astype(like.dtype)
     if _is_text(like):
         places = column.decimals
         text = [None if np.isnan(v) else f"{v:.{places}f}" if places is not None else repr(float(v)) for v in values]
@@ -88,8 +90,7 @@ def released(drawn: Floats, column: Column, link: Link | None, like: pd.Series) 
     if column.kind is Kind.DATE:
         return write(values, column, like)
     numeric = pd.Series(settled(values, column), index=like.index, name=like.name)
-    whole = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype)
-    return numeric.astype(like.dtype) if whole else numeric
+    return whole(numeric, like) if column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype) else numeric
 
 
 def completed(drawn: Floats, column: Column, frame: pd.DataFrame) -> pd.Series:

@@ -171,7 +171,7 @@ def combine(
     3 copies combined by reiter2003
     """
     if sentence := unknown_rule(rule):
-        raise InputError(f"rule: {sentence}.")
+        raise InputError(f"rule: {sentence}" + ("" if sentence.endswith("?") else "."))
     if not estimates:
         raise InputError(f"rule: {rule} needs at least one copy, found none.")
     if not 0 < level < 1:

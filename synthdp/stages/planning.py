@@ -14,7 +14,7 @@ from synthdp.stages.promised import selection_of
 from synthdp.synthesis import constraints
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.making import visible
-from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.plan import Plan, Synthesizer
 from synthdp.table import applies, io, relations, telling
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Role, Schema
@@ -59,8 +59,11 @@ FEWEST_RECORDS = 10
 MOST_TOLD = 6
 
 
-def plan_of(config: Config, data: Microdata) -> Plan:
-    """Return what the synthesizer works on, or list everything that is wrong with it."""
+def plan_of(config: Config, data: Microdata, own: Synthesizer | None = None) -> Plan:
+    """Return what the synthesizer works on, or list everything that is wrong with it.
+
+    ``own`` is a synthesizer in place of the config's, whose wishes then do not count.
+    """
     judged = config.limits.judged()
     selection = "the release gate looked at the data before this file was released" if judged else None
     selection = selection_of(config) or selection
@@ -78,7 +81,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
     )
     if len(data) < FEWEST_RECORDS:
         raise InputError(f"data: at least {FEWEST_RECORDS} records are required to learn from, found {len(data)}.")
-    problems = config.synthesis.problems(plan)
+    problems = (own or config.synthesis).problems(plan)
     problems += [relation.sentence for relation in relations.find(seen) if relations.refused(relation, seen.schema)]
     problems += constraints.problems(seen, config.constraints)
     if config.constraints and config.synthesis.repair:
@@ -89,7 +92,7 @@ def plan_of(config: Config, data: Microdata) -> Plan:
             f"synthesis.repair: may change {', '.join(drawn)} against what applies_when asks; leave out one of the two."
         )
     problems += io.FORMATS[config.release.format_of(config.data.path)].refuses(data.schema.names())
-    problems += rule_problems(config, config.synthesis.design(plan))
+    problems += rule_problems(config, config.synthesis.design(plan)) if own is None else []
     raise_if([*problems, *analysis_problems(config, data.schema.names())])
     return plan
 

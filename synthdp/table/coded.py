@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -251,6 +251,22 @@ def decode(positions: Codes, column: Column, like: pd.Series) -> pd.Series:
     found = pd.Series(levels[positions], index=like.index, name=like.name).astype(like.dtype)
     missing = positions == MISSING
     return found.mask(missing) if missing.any() else found
+
+
+def whole(found: pd.Series, like: pd.Series) -> pd.Series:
+    """Return whole numbers in the dtype of the original series; in 64 bits if one does not fit: it would wrap around.
+
+    Examples
+    --------
+    >>> ages = pd.Series([20, 90], dtype="int8")
+    >>> whole(pd.Series([18.0, 41.0]), ages).dtype, whole(pd.Series([18.0, 130.0]), ages).tolist()
+    (dtype('int8'), [18, 130])
+    """
+    dtype: Any = getattr(like.dtype, "subtype", like.dtype)
+    held = np.iinfo(getattr(dtype, "numpy_dtype", dtype))
+    if found.dropna().between(held.min, held.max).all():
+        return found.astype(like.dtype)
+    return found.astype("int64" if isinstance(dtype, np.dtype) else "Int64")
 
 
 def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:

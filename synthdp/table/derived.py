@@ -14,7 +14,7 @@ import pandas as pd
 from synthdp.arrays import Codes
 from synthdp.errors import InputError
 from synthdp.table import expressions
-from synthdp.table.coded import MISSING, codes, decode, first_row, numbers
+from synthdp.table.coded import MISSING, codes, decode, first_row, numbers, whole
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Schema
 
@@ -135,8 +135,8 @@ def _released(column: Column, frame: pd.DataFrame, like: pd.Series) -> pd.Series
     number = value.astype(np.float64)
     if column.decimals is not None:
         number = number.round(column.decimals)
-    whole = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype) and bool(number.notna().all())
-    return number.astype(like.dtype) if whole else number
+    counted = column.decimals == 0 and pd.api.types.is_integer_dtype(like.dtype) and bool(number.notna().all())
+    return whole(number, like) if counted else number
 
 
 def _positions(column: Column, value: pd.Series) -> Codes:

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from synthdp.imputation.cells import flat
-from synthdp.imputation.model import Association, Task
+from synthdp.imputation.model import Association, Posterior, Task
 from synthdp.masking.categorical import ShiftedNormal, Transition
+from synthdp.masking.evidence import Evidence
 from synthdp.masking.gaussian import Gaussian
 from synthdp.masking.mask import MaskSettings
 from synthdp.seeding import Streams
@@ -152,7 +153,9 @@ def has_nothing_against_the_survey(model: Association) -> None:
 def draws_every_replaced_column(model: Association) -> None:
     """Check shapes, bounds and levels of a draw without evidence."""
     plan = planned()
-    task, drawn = _drawn(model, plan, seed=1)
+    task, evidence = _asked(model, plan)
+    rng = np.random.default_rng(1)
+    drawn = model.fit(task, rng=rng).draw(rng=rng).draw(evidence, rng=rng)
     assert set(task.working) <= set(drawn)
     for name in task.working:
         column, values = plan.data.schema[name], drawn[name]
@@ -167,7 +170,14 @@ def draws_every_replaced_column(model: Association) -> None:
 
 def same_rng_same_draw(model: Association) -> None:
     """Check that a draw depends on the generator, and on nothing else that changes."""
-    first, second, other = (_drawn(model, planned(), seed=seed)[1] for seed in (3, 3, 4))
+    task, evidence = _asked(model, planned())
+    posterior, again = (model.fit(task, rng=np.random.default_rng(3)) for _ in range(2))
+
+    def drawn(fitted: Posterior, seed: int) -> dict[str, Floats]:
+        rng = np.random.default_rng(seed)
+        return fitted.draw(rng=rng).draw(evidence, rng=rng)
+
+    first, second, other = drawn(posterior, 3), drawn(again, 3), drawn(posterior, 4)
     for name in first:
         np.testing.assert_array_equal(first[name], second[name])
     assert not all((first[name] == other[name]).all() for name in first)
@@ -211,11 +221,10 @@ def keeps_what_is_kept(model: Any) -> None:
         assert (a.dtypes == plan.data.frame.dtypes).all()
 
 
-def _drawn(model: Association, plan: Plan, seed: int) -> tuple[Task, dict[str, Floats]]:
+def _asked(model: Association, plan: Plan) -> tuple[Task, dict[str, Evidence]]:
+    """Return what the model is fitted to, and evidence that says nothing."""
     task, masks = prepare(plan, model, 5)
-    rng = np.random.default_rng(seed)
-    evidence = {name: flat(mask.target.column, len(plan.data)) for name, mask in masks.items()}
-    return task, model.fit(task, rng=rng).draw(rng=rng).draw(evidence, rng=rng)
+    return task, {name: flat(mask.target.column, len(plan.data)) for name, mask in masks.items()}
 
 
 def _with(method: type[DaMi] | type[Mi], model: Any, copies: int) -> DaMi | Mi:

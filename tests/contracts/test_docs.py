@@ -109,3 +109,20 @@ def test_the_code_of_the_page_on_python_runs_in_order() -> None:
     assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, page.name, "exec"), space)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_that_is_shown_is_python(page: Path) -> None:
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        compile(block.replace("…", "..."), page.name, "exec")
+
+
+def test_the_parts_that_are_shown_are_those_of_the_example_package() -> None:
+    package = ROOT / "tests" / "example_plugin" / "synthdp_example"
+    source = "\n".join(path.read_text(encoding="utf-8") for path in package.glob("*.py"))
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    shown = [block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "(Association)" in block]
+    shown += [block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "Plain(" in block]
+    assert len(shown) == 2
+    for line in "".join(shown).splitlines():
+        assert line.partition("  #")[0].removesuffix(": ...").strip() in source, line

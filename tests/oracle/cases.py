@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,12 @@ def observe(case: Case, folder: Path) -> dict[str, Any]:
     for path in CONFIGS.glob("*.yaml"):
         shutil.copy(path, folder)
     before, register = Path.cwd(), os.environ.get("SYNTHDP_REGISTER")
+    days = {_today()}
     os.environ["SYNTHDP_REGISTER"] = "none"
     os.chdir(folder)
     try:
         found = case.make()
+        days.add(_today())
     finally:
         os.chdir(before)
         if register is None:
@@ -65,8 +68,14 @@ def observe(case: Case, folder: Path) -> dict[str, Any]:
         else:
             os.environ["SYNTHDP_REGISTER"] = register
     text = json.dumps(simple(found), ensure_ascii=False).replace(f"synthdp {package.__version__}", "synthdp VERSION")
+    for day in days:
+        text = text.replace(day, "TODAY")
     read: dict[str, Any] = json.loads(text)
     return read
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _ran(*configs: str, options: tuple[str, ...] = ()) -> Callable[[], dict[str, Any]]:

@@ -5,6 +5,7 @@ Do so only when behaviour is meant to change, and read the difference first: ``-
 
 import argparse
 import os
+import platform
 import sys
 import tempfile
 import time
@@ -15,6 +16,8 @@ from pathlib import Path
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+if platform.machine() in ("x86_64", "AMD64"):
+    os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")  # as tests/conftest.py
 
 sys.path.insert(0, str(Path(__file__).parent))
 import keeping  # noqa: E402

@@ -17,7 +17,7 @@ from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow
 
-RUNS, RECORDS, IMPUTATIONS, COPIES = 300, 200, 4, 2
+RUNS, RECORDS, IMPUTATIONS, COPIES = 150, 200, 4, 2
 SLOPE = 0.6
 TRUTH = np.array([0.0, SLOPE])
 MODEL = Regression(linear_prior_sd=1e3)

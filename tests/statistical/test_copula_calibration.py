@@ -11,7 +11,7 @@ from scipy import stats
 from reports.copula_sbc import study
 
 REPORT = Path(__file__).parents[2] / "reports" / "copula_sbc" / "results.json"
-REPLICATIONS = 60
+REPLICATIONS = 30
 
 
 @pytest.mark.slow
@@ -21,7 +21,7 @@ def test_ranks_of_the_truth_are_uniform(monkeypatch):
     one = partial(study.one_replication, seed=3, n=40)
     ranks = np.asarray([one(r) for r in range(REPLICATIONS)])
     assert ranks.shape[1] == len(study.names())
-    # five bins of four ranks each: twelve expected in each
+    # five bins of four ranks each: six expected in each
     for name, column in zip(study.names(), ranks.T, strict=True):
         counts = np.bincount(column // 4, minlength=5)
         assert stats.chisquare(counts).pvalue > 0.001, name

@@ -28,12 +28,12 @@ def test_the_committed_intervals_cover():
 @pytest.mark.slow
 def test_a_slice_of_the_study(monkeypatch):
     monkeypatch.setattr(study, "CASES", [("replace", 1.0, 100), ("add_remove", 3.0, 1000)])
-    draws = np.asarray([study.one_replication(r, seed=1) for r in range(40)])
+    draws = np.asarray([study.one_replication(r, seed=1) for r in range(20)])
     rows = pd.DataFrame(study.summarise(draws))
     judged = rows[rows["coverage"].notna()]
-    assert (judged["coverage"] > 0.95 - 4 * np.sqrt(0.95 * 0.05 / (40 * judged["given"]))).all()
+    assert (judged["coverage"] > 0.95 - 4 * np.sqrt(0.95 * 0.05 / (20 * judged["given"]))).all()
     assert rows["before"].min() < 0.5
-    settings = {"replications": 40}
+    settings = {"replications": 20}
     monkeypatch.setattr(study, "EPSILONS", (1.0,))
     monkeypatch.setattr(study, "SIZES", (100,))
     assert "Do the intervals of DP quantiles cover?" in study.page({"rows": rows.to_dict("records")}, settings)

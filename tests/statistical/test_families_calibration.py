@@ -15,7 +15,7 @@ from synthdp.imputation.families.unordered import Multinomial
 
 pytestmark = pytest.mark.slow
 
-REPLICATIONS = 1000
+REPLICATIONS = 500
 POSTERIOR_DRAWS = 9
 SMALLEST_P = 1e-3
 PRIOR = np.array([1.0, 1.2])
@@ -117,4 +117,4 @@ def test_the_family_is_calibrated(name):
 def test_the_family_is_calibrated_with_few_records_and_trajectories(name, monkeypatch):
     """Few records leave levels empty and posteriors skewed, which is where trajectories take over."""
     monkeypatch.setattr(sampling, "MOST_INDEPENDENT_STEPS", 0)
-    assert smallest_p(calibrate(*CASES[name](), seed=32, n=6, replications=200)) > SMALLEST_P
+    assert smallest_p(calibrate(*CASES[name](), seed=32, n=6, replications=100)) > SMALLEST_P

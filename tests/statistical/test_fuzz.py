@@ -91,7 +91,7 @@ def result(function, *args):
     return None
 
 
-@settings(max_examples=2000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1000, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_mutated_config_is_a_config_or_a_sentence(data):
     raw = copy.deepcopy(VALID)

@@ -18,7 +18,7 @@ from synthdp.tagging.groups import Rules, tag
 
 pytestmark = pytest.mark.slow
 
-REPLICATIONS = 80
+REPLICATIONS = 40
 
 
 def shifts(replications: int, *, rule_known: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow
 
-RUNS, RECORDS, COPIES = 400, 400, 5
+RUNS, RECORDS, COPIES = 200, 400, 5
 # logits of y by a and b without an interaction: all pairs are the right model
 SLOPES = np.array([0.8, -0.6])
 

@@ -80,7 +80,7 @@ def build(data):
     return model
 
 
-def plan(n: int = 1_500) -> Plan:
+def plan(n: int = 800) -> Plan:
     variables = {"age": Variable(role="replace", key=True), "sex": Variable(role="replace", levels=("m", "f"))}
     data = resolve(people(n), variables)
     masks = {"age": Gaussian(sd=0.7), "sex": Transition(keep=0.8)}

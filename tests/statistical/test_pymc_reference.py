@@ -203,10 +203,10 @@ class TestCopula:
         ours_r, ours_effects = [], []
         for chain in chains:
             chain.run(200)
-            trace = chain.run(6_000)
+            trace = chain.run(3_000)
             ours_r.append(trace.r[:, pairs[0], pairs[1]])
             ours_effects.append(trace.gamma[:, 0, :])
-        theirs = sampled(self.reference(latent), draws=1500, target=0.9)
+        theirs = sampled(self.reference(latent), draws=800, target=0.9)
         agree(np.stack(ours_r), theirs["r"], "r")
         agree(np.stack(ours_effects), theirs["effect"], "Γ")
 

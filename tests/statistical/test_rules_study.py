@@ -14,7 +14,7 @@ from synthdp.inference.rules import RULES
 
 pytestmark = pytest.mark.slow
 
-SLICE = 60
+SLICE = 30
 
 
 def promised(m: int) -> tuple[float, float]:

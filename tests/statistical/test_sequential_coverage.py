@@ -16,7 +16,7 @@ from synthdp.tagging.groups import tag
 
 pytestmark = pytest.mark.slow
 
-RUNS, RECORDS, COPIES = 400, 250, 5
+RUNS, RECORDS, COPIES = 200, 250, 5
 TRUTH = np.array([0.5, -0.7])
 
 

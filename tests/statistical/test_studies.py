@@ -16,7 +16,7 @@ from reports.tuning import study as tuning
 pytestmark = pytest.mark.slow
 
 REPORTS = Path(__file__).parents[2] / "reports"
-SLICE = 60
+SLICE = 30
 
 
 def committed(study: str) -> dict:
@@ -80,7 +80,7 @@ def test_committed_tuning_is_monotone():
 
 
 def test_kinds_slice_covers():
-    draws = np.asarray([kinds.one_replication(r, seed=98) for r in range(12)])
+    draws = np.asarray([kinds.one_replication(r, seed=98) for r in range(6)])
     rows = pd.DataFrame(kinds.summarise(draws))
     here = rows[rows["scheme"] == "per_copy"]
     assert abs(here["coverage"].mean() - 0.95) < 4 * np.sqrt(0.95 * 0.05 / len(draws))

@@ -43,7 +43,7 @@ def test_rises_are_paired_differences():
 
 @pytest.mark.slow
 def test_a_slice_shows_the_rise():
-    draws = np.asarray([study.one_replication(r, seed=99) for r in range(3)])
+    draws = np.asarray([study.one_replication(r, seed=99) for r in range(2)])
     assert all(row["rise"] > 0 for row in study.rises(draws))
 
 

@@ -45,7 +45,7 @@ def unfit(rule: str, design: Design) -> str | None:
     rubin1987 is for imputed missing data, and nothing was imputed here: intervals come out too wide; use reiter2003.
     """
     if sentence := unknown_rule(rule):
-        return f"{sentence}."
+        return sentence if sentence.endswith("?") else f"{sentence}."
     reason = next(RULES[rule].reasons(design), None)
     if reason is not None:
         advice = rule_for(design)

@@ -29,7 +29,7 @@ masks:
   age: {{method: gaussian, sd: 1.0}}
   sex: {{method: shifted_normal, alpha: 1.0}}
   education: {{method: shifted_normal, alpha: 1.0}}
-synthesis: {{copies: 8}}
+synthesis: {{copies: 6}}
 evaluation: {{utility: [], risk: [identity]}}
 release: {json.dumps(OFF.model_dump())}
 """
@@ -67,7 +67,7 @@ def contents(out):
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
     folder = tmp_path_factory.mktemp("registry")
-    io.write(registry(3000, rng=np.random.default_rng(11)), folder / "registry.csv", format="csv")
+    io.write(registry(1500, rng=np.random.default_rng(11)), folder / "registry.csv", format="csv")
     (folder / "config.yaml").write_text(CONFIG)
     return folder / "config.yaml"
 
@@ -87,14 +87,14 @@ def test_the_number_of_jobs_changes_no_byte(config, undisturbed, tmp_path):
     assert contents(run.out) == undisturbed[0]
 
 
-@pytest.mark.parametrize("moment", range(10))
+@pytest.mark.parametrize("moment", range(4))
 def test_killed_at_a_random_moment(config, undisturbed, tmp_path, moment):
     expected, working, publishing = undisturbed
     share = float(np.random.default_rng([29, moment]).random())
     jobs = 1 + moment % 2
     run = Run(config, tmp_path / "out", jobs=jobs)
     # half of the moments anywhere in the work, half in the short time when public/ is being made
-    if moment < 5:
+    if moment < 2:
         run.wait_for("confidential/manifest.json")
         time.sleep(share * working)
     else:

@@ -259,6 +259,11 @@ def test_the_truth_is_known():
     assert line["value"].item() == pytest.approx(slope)
 
 
+def test_a_term_that_no_analysis_has_is_said():
+    studied = synthdp.compare(lambda rng: people(60), ["mi"], SETTINGS, seeds=np.arange(1, 2), truth={"agee": 1.0})
+    assert studied.cautions[0] == "truth: no analysis estimated pay: agee; look at how terms are spelt."
+
+
 def test_a_design_of_ours_brings_its_analyses_and_its_truth():
     settings = {"variables": {"x": {"role": "replace", "key": True, "tolerance": 0.1}}, "synthesis": {"copies": 2}}
     found = synthdp.compare(synthdp.datasets.right_model, ["mi"], settings, seeds=1, n=100)
@@ -300,6 +305,9 @@ def test_a_synthesizer_may_be_any_object():
     found = synthdp.compare(people(40), {"own": Plain(), "no": Plain(["own: no."])}, SETTINGS, seeds=1)
     assert found["own"].query("measure == 'analyses.overlap'")["value"].item() == pytest.approx(1)
     assert set(found["no"]["reason"]) == {"own: no."}
+    # what the settings' own method would need, such as a mask, is nothing to it
+    bare = synthdp.compare(people(40), {"own": Plain()}, SETTINGS | {"masks": {}, "synthesis": {}}, seeds=1)
+    assert not bare.cautions
 
 
 @pytest.mark.parametrize(
@@ -320,8 +328,12 @@ def test_a_synthesizer_may_be_any_object():
         ({"a": "mi"}, {"seeds": 0}, "seeds: must be how many"),
         ({"a": "mi"}, {"seeds": [1, 1]}, "seeds: must be how many"),
         ({"a": "mi"}, {"seeds": "many"}, "seeds: must be how many"),
+        ({"a": "mi"}, {"seeds": "12"}, "seeds: must be how many"),
+        ({"a": "mi"}, {"seeds": [1.7]}, "seeds: must be how many"),
+        ({"a": "mi"}, {"seeds": True}, "seeds: must be how many"),
         ({"a": "mi"}, {"measures": ["speed"]}, r"measures: must be names of measures or functions .* found 'speed'"),
         ({"a": "mi"}, {"measures": [mean_gap, mean_gap]}, "measures: the name 'mean_gap' is taken"),
+        ({"a": "mi"}, {"analyses": {"pay": len}}, r"analyses\.pay: the settings have an analysis of this name"),
         ({"a": "mi"}, {"analyses": {"b": 3}}, r"analyses\.b: must be a function from a table"),
         ({"a": "mi"}, {"truth": {"x": 1}}, "truth: needs a simulator"),
         ({"a": "mi"}, {"holdout": "x.csv"}, r"x\.csv: no such file"),
@@ -342,6 +354,8 @@ def test_wrong_calls_are_told_in_a_sentence(methods, more, words):
         (lambda rng: 3, {"truth": {"age": 1}}, "compare: the simulator must return a table, found int"),
         (lambda rng: people(), {"truth": {"age": 1}, "holdout": people()}, "holdout: a simulator draws its own"),
         (lambda rng: people(), {"truth": 1}, "truth: must be a mapping"),
+        (lambda rng: people(), {"truth": {"age": "one"}}, "truth: must be numbers, found str for pay: age"),
+        (lambda rng: 1 / 0, {"truth": {"age": 1}}, "the simulator failed: ZeroDivisionError in <lambda>, line"),
         (lambda rng: people(), {"truth": {"other": {"age": 1}}}, r"truth: must name analyses \(pay\), found other"),
     ],
 )

@@ -70,9 +70,9 @@ def test_samples_score_what_simulated_ones_do():
     held = Occupancy(cells, 6)
     rng = np.random.default_rng(3)
     for m in (3, 60, 150, 290):
-        drawn = [twin(original, original.sample(m, random_state=rng), original.columns) for _ in range(150)]
+        drawn = [twin(original, original.sample(m, random_state=rng), original.columns) for _ in range(60)]
         assert abs(np.mean(drawn) - held.sampled(m)) < 4 * stats.sem(drawn)
-    again = [twin(original, original.sample(300, replace=True, random_state=rng), original.columns) for _ in range(150)]
+    again = [twin(original, original.sample(300, replace=True, random_state=rng), original.columns) for _ in range(60)]
     assert abs(np.mean(again) - held.replaced(300)) < 4 * stats.sem(again)
     assert found["bootstrap"] == pytest.approx(held.replaced(300))
     share = found["subsample"]

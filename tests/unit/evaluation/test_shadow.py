@@ -541,7 +541,7 @@ def test_a_target_without_stand_in_is_not_played_for():
 @pytest.mark.slow
 def test_harmless_files_have_a_coin_in_their_interval():
     held = 0
-    for seed in range(40):
+    for seed in range(20):
         data = people(120, 100 + seed, kept=seed % 2 == 0)
 
         def keeps(frame: pd.DataFrame, draw: np.random.Generator) -> list[pd.DataFrame]:
@@ -551,5 +551,5 @@ def test_harmless_files_have_a_coin_in_their_interval():
             beside(data), FrameShadows(keeps if seed % 2 == 0 else nobody, data), rng=rng(seed), fits=60, targets=8
         ).section()
         held += found["low"] <= 0.5 <= found["high"]
-    # 38 of 40 expected; four standard errors below is 32.5
-    assert held >= 33
+    # 19 of 20 expected; four standard errors below is 15.1
+    assert held >= 16

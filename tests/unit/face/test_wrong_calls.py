@@ -134,6 +134,10 @@ CALLS = {
         lambda: evaluate(rule="reiter2033"),
         r"rule: no combining rule named 'reiter2033'; did you mean 'reiter2003'\?",
     ),
+    "a rule to pool by that nobody knows": (
+        lambda: synthdp.pool([OTHERS] * 2, **FORMULA, rule="reiter2033"),
+        r"rule: no combining rule named 'reiter2033'; did you mean 'reiter2003'\?$",
+    ),
     "a rule that is a number": (lambda: evaluate(rule=2003), r"rule: must be text, found int\."),
     "a rule that does not fit": (
         lambda: evaluate([OTHERS] * 3, rule="rubin1987", design={"replaced": "some", "proper": True}),
@@ -185,7 +189,10 @@ CALLS = {
         lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level="95%"),
         r"level: must be a number between 0",
     ),
-    "a level in percent": (lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level=95), r"level: must lie between 0 and 1"),
+    "a level in percent": (
+        lambda: synthdp.pool([OTHERS] * 2, **FORMULA, level=95),
+        r"^level: must lie between 0 and 1",
+    ),
     "resamples in words": (
         lambda: synthdp.pool([OTHERS] * 2, statistic=len, bootstrap="many"),
         r"bootstrap: must be a whole number of resamples, found str\.",

@@ -52,6 +52,18 @@ CALLS = {
         r"frame: column 'more' holds lists or other containers; give each cell one value\.",
     ),
     "lists of Arrow in cells": (lambda: made(FRAME.assign(more=LISTS)), r"frame: column 'more' holds lists"),
+    "intervals, as pandas cuts": (
+        lambda: made(FRAME.assign(y=pd.cut(FRAME["age"], 3))),
+        r"frame: column 'y' holds intervals, which no file holds; use \.astype\(str\)\.",
+    ),
+    "intervals": (
+        lambda: made(FRAME.assign(y=pd.cut(FRAME["age"], 3).astype(object))),
+        r"frame: column 'y' holds intervals, which no file holds; use \.astype\(str\)\.",
+    ),
+    "bytes": (
+        lambda: made(FRAME.assign(y=[b"a", b"b"] * (N // 2))),
+        r"frame: column 'y' holds bytes; use \.str\.decode\('utf-8'\)\.",
+    ),
     "decimals": (
         lambda: made(FRAME.assign(y=[decimal.Decimal(k) for k in range(N)])),
         r"frame: column 'y' holds decimals, which would be taken for levels; use \.astype\(float\)\.",

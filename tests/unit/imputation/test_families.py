@@ -357,7 +357,7 @@ def test_posterior_draws_have_the_moments_of_the_grid(family, d, y, sampler, mon
         monkeypatch.setattr(sampling, "MOST_INDEPENDENT_STEPS", 0)
     fitted = family.fit(design, outcome, prior, rng=rng)
     assert isinstance(fitted.sampler, HamiltonianSampler if sampler == "trajectories" else IndependenceSampler)
-    count = DRAWS if sampler == "independent" else 600
+    count = DRAWS if sampler == "independent" else 250
     draws = np.array([flat(fitted.draw(rng=rng)) for _ in range(count)])
     center, spread = draws.mean(axis=0), draws.std(axis=0)
     axes = [np.linspace(c - 8 * s, c + 8 * s, 101) for c, s in zip(center, spread, strict=True)]
