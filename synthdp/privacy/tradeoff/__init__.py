@@ -10,7 +10,7 @@ line α + β = 1.
 * ``pairs``: pairs of distributions on finitely many outputs, exact by Neyman and Pearson.
 * ``composing``: the tensor product, exact or between two bounds; the central limit theorem with its error band.
 * ``duality``: from f to all (ε, δ(ε)) and back, and the curve that an event promises.
-* ``gallery``: what a mechanism costs in accuracy. ``figures``: regions drawn with plotly.
+* ``utility``: what a mechanism costs in accuracy. ``figures``: regions drawn with plotly. ``gallery``: the pictures.
 
 References
 ----------
