@@ -137,7 +137,7 @@ function buildEditor() {
     const kind = KINDS[part.kind], about = part.mask !== null ? CONTEXT.masks[part.mask]?.about : null;
     const heading = one.kind === "both" ? nameOf(part) : kind.label;
     const [what, help] = explained(kind.label, about ?? kind.help);
-    const group = el("fieldset", {}, el("legend", {}, heading, what), help);
+    const group = el("fieldset", {"aria-label": heading}, el("legend", {}, heading, what), help);
     for (const spec of kind.parameters) {
       const control = setting(`set${part.id}${spec.key}`, spec, (value) => {
         part.values = settled(part.kind, {...part.values, [spec.key]: value ?? part.values[spec.key]});
