@@ -1,7 +1,7 @@
 """The least expected error that any ε-DP count on {0..n} can promise, as a table for the page.
 
-The linear programme takes too long for a slider, so it is solved here once: ``python -m synthdp.explore.regions.counts``
-writes ``counts.json`` anew, and the page reads between its points.
+The linear programme takes too long for a slider, so it is solved here once: ``counts.json``, which
+``python -m synthdp.explore.regions.counts`` writes anew, and between whose points the page reads.
 
 References
 ----------

@@ -8,9 +8,10 @@ from synthdp.privacy import events
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import plan_of
 from synthdp.synthesis.nesting import draws_of, withdrawn
-from synthdp.synthesis.sampler import Imputing, links_of, masks_of as masks_of_plan
+from synthdp.synthesis.sampler import Imputing, links_of
+from synthdp.synthesis.sampler import masks_of as masks_of_plan
 
-NOTHING_MASKED = "The config's method masks nothing, so no column has a bound of its own."
+NOTHING_MASKED = "The config masks nothing, so no column has a bound of its own."
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Masks:
 def masks_of(config: Config) -> Masks:
     """Return the masks of a config; a bound that is withdrawn for the release is no bound here either."""
     method = config.synthesis
-    if method.mask_drawn is None or not isinstance(method, Imputing):
+    masked = config.masks or config.masks_by_group
+    if not masked or method.mask_drawn is None or not isinstance(method, Imputing):
         return Masks(unbounded=(NOTHING_MASKED,))
     table = read(config)
     plan = plan_of(config, prepare(table.frame, config, unread=table.unread))

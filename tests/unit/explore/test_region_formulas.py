@@ -108,7 +108,10 @@ def test_every_curve_is_that_of_the_product(tmp_path):
 CROSSED = (
     ((("dp", (0.6, 0.15)), ("tv", (0.25,))), intersect(approximate(0.6, 0.15), total_variation(0.25))),
     ((("dptv", (0.6, 0.15, 0.25)), ("gdp", (0.8,))), intersect(dp_tv(0.6, 0.15, 0.25), Gaussian(0.8))),
-    ((("gdp", (1.0,)), ("laplace", (1.0,)), ("dp", (0.7, 0.01))), intersect(Gaussian(1.0), Laplace(1.0), approximate(0.7, 0.01))),
+    (
+        (("gdp", (1.0,)), ("laplace", (1.0,)), ("dp", (0.7, 0.01))),
+        intersect(Gaussian(1.0), Laplace(1.0), approximate(0.7, 0.01)),
+    ),
     (
         (("optimal", (0.6, 0.05, 2)), ("dp", (0.6, 0.24)), ("optimal", (0.0, 0.2, 2))),
         intersect(compose(approximate(0.6, 0.05), times=2).curve, approximate(0.6, 0.24),

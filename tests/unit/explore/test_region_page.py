@@ -14,13 +14,14 @@ from synthdp.explore.regions.page import _harmless
 
 PIECES = (
     "<script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "</script><script>window.pwned=1</script>",
-    "<svg onload=window.pwned=1>", "'\"><b onclick=window.pwned=1>", "javascript:window.pwned=1", "</title><script>", "<!--",
-    "]]>", "&lt;b&gt;", "&#x3c;script&#x3e;", "${window.pwned=1}", "{{7*7}}", "{% raw %}", "`+window.pwned+`", "\\u003cscript",
-    "</textarea>", "<iframe src=//evil.example>", "<base href=//evil.example>", "<meta http-equiv=refresh content=0>",
-    "<link rel=stylesheet href=//evil.example>", "url(//evil.example)", "__proto__", "constructor", "toString", "hasOwnProperty",
-    "nul\u0000byte", "bell\u0007", "line\nbreak", "tab\there", "\u202eright to left", "\u2066isolate", "\ufeffmark", "\ud83d\ude00 face",
-    "e\u0301 accent", "ﷺ" * 20, "a" * 500, " ", "", "0", "null", "undefined", "NaN", "ε δ μ", "名前", "اسم", "% %s %n", "../../etc",
-    "=1+1", "<details open ontoggle=window.pwned=1>",
+    "<svg onload=window.pwned=1>", "'\"><b onclick=window.pwned=1>", "javascript:window.pwned=1", "</title><script>",
+    "<!--", "]]>", "&lt;b&gt;", "&#x3c;script&#x3e;", "${window.pwned=1}", "{{7*7}}", "{% raw %}", "`+window.pwned+`",
+    "\\u003cscript", "</textarea>", "<iframe src=//evil.example>", "<base href=//evil.example>", "__proto__",
+    "<meta http-equiv=refresh content=0>", "<link rel=stylesheet href=//evil.example>", "url(//evil.example)",
+    "constructor", "toString", "hasOwnProperty", "nul\u0000byte", "bell\u0007", "line\nbreak", "tab\there",
+    "\u202eright to left", "\u2066isolate", "\ufeffmark", "\U0001f600 face", "e\u0301 accent", "ﷺ" * 20, "a" * 500,
+    " ", "", "0", "null", "undefined", "NaN", "ε δ μ", "名前", "اسم", "% %s %n", "../../etc", "=1+1",
+    "<details open ontoggle=window.pwned=1>",
 )  # fmt: skip
 
 
@@ -62,6 +63,7 @@ def opened(browser, address):
 def add(shown, kind):
     shown.select_option("#kinds", kind)
     shown.click("#add")
+    shown.evaluate("draw()")
 
 
 def areas(shown):
@@ -289,9 +291,10 @@ def test_hostile_names_are_shown_as_they_are_and_do_nothing(browser, opened, add
     [
         "x",
         {"v": 2, "r": []},
-        {"v": 1, "r": [{"k": "__proto__"}, {"k": 3}, None, {"k": "both", "r": [{"k": "gdp"}]}, {"k": "gdp", "p": {"mu": "1"}}]},
-        {"v": 1, "r": [{"k": "both", "r": [{"k": "both", "r": []}, {"k": "limit"}, {"k": "dp"}, {"k": "tv"}]}], "q": "__proto__"},
-        {"v": 1, "r": [{"k": "optimal", "p": {"times": 1e99, "epsilon": -5, "delta": 2}}] * 200, "p": {"records": 1e300}},
+        {"v": 1, "r": [{"k": "__proto__"}, {"k": 3}, None, {"k": "both", "r": [{"k": "gdp"}]}]},
+        {"v": 1, "r": [{"k": "gdp", "p": {"mu": "1"}}, {"k": "gdp", "p": 7, "n": 7, "m": -1}], "c": "x", "p": []},
+        {"v": 1, "r": [{"k": "both", "r": [{"k": "both"}, {"k": "limit"}, {"k": "dp"}, {"k": "tv"}]}], "q": "toString"},
+        {"v": 1, "r": [{"k": "optimal", "p": {"times": 1e99, "epsilon": -5, "delta": 2}}] * 200, "p": {"bins": 1e300}},
     ],
 )  # fmt: skip
 def test_a_spoilt_link_does_no_harm(opened, told):
