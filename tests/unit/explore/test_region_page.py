@@ -2,8 +2,10 @@
 
 import base64
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from browsing import chromium
@@ -330,3 +332,30 @@ def test_the_page_names_no_other_host():
     assert set(re.findall(r"https?://[^\"'` )]+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"\b(localStorage|sessionStorage|indexedDB|cookie|XMLHttpRequest|WebSocket|innerHTML)\b", text)
     assert not re.search(r"<(link|iframe|img|object|embed)\b|<script src|@import|url\(", text)
+
+
+PICTURES = {
+    "regions.svg": (
+        "#picture",
+        """state.regions = [region('dptv', {epsilon: 0.6, delta: 0.15, eta: 0.25}), region('gdp', {mu: 0.8})];
+        state.regions.push(region('both', {}, {parts: state.regions.slice(), name: 'both promises'}));
+        choose(state.regions[2].id); drawAll()""",
+    ),
+    "regions_price.svg": (
+        "#price-picture",
+        """state.query = 'mean'; state.main = 'epsilon'; state.prices = settledWindow('mean', {epsilon: 0.5});
+        drawAll()""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_pictures_of_the_docs_are_what_the_page_saves(opened, name):
+    """Written anew when SYNTHDP_REDRAW is set."""
+    spot, script = PICTURES[name]
+    opened.evaluate(f"() => {{ {script}; }}")
+    drawn = opened.evaluate("(spot) => svgText(document.querySelector(spot))", spot) + "\n"
+    committed = Path(__file__).parents[3] / "docs" / name
+    if os.environ.get("SYNTHDP_REDRAW"):
+        committed.write_text(drawn, encoding="utf-8")
+    assert drawn == committed.read_text(encoding="utf-8")
