@@ -39,7 +39,7 @@ function short(value, digits = 3) {
   const size = Math.abs(value);
   if (size >= 1e7 || size < 1e-4) {
     const [head, tail] = value.toExponential(Math.max(digits - 2, 0)).split("e");
-    return `${Number(head)}·10${[...String(Number(tail))].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")}`;
+    return `${Number(head) === 1 ? "" : `${Number(head)}·`}10${[...String(Number(tail))].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")}`;
   }
   return String(Number(value.toPrecision(size >= 1000 ? 6 : digits)));
 }

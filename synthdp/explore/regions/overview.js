@@ -261,5 +261,10 @@ function startRegions() {
     copied.then(() => say("The link is copied."), () => say(`${told} Copy it with Ctrl+C.`));
   });
   byId("numbers").addEventListener("toggle", showTable);
-  for (const key of Object.keys(HELP)) byId(`head-${key}`).append(...explained(byId(`head-${key}`).textContent, HELP[key]));
+  for (const [key, text] of Object.entries(HELP)) {
+    const [button, shown] = explained(byId(`head-${key}`).textContent, text);
+    byId(`head-${key}`).append(" ", button);
+    // a column of the table is too narrow for a sentence
+    byId("list-help").append(shown);
+  }
 }

@@ -106,7 +106,7 @@ function drawErrors(svg, items, named, size, title) {
     node("line", {x1: x(0.05), x2: x(0.05), y1: y(0), y2: y(0.95), stroke: paint.soft, "stroke-dasharray": "3 3"}),
   );
   // above the diagonal nothing is ever drawn, so the names stand there
-  const most = Math.max(14, Math.floor((width - 200) / 9));
+  const most = Math.max(14, Math.floor((width - 170) / 8.5));
   legend(svg, named.map((item) => ({...item, ...look(item.slot, paint.colours)})), width - 20, 28, paint, most);
   return svg;
 }
@@ -115,7 +115,8 @@ function drawErrors(svg, items, named, size, title) {
 function drawDeltas(svg, items, named, size, title) {
   const width = size, height = size;
   let reach = 1;
-  while (reach < 12 && items.some((item) => item.curve.delta(reach) > 0.002)) reach += 1;
+  // as far as anything still falls
+  while (reach < 12 && items.some((item) => item.curve.delta(reach) - item.curve.delta(12) > 0.002)) reach += 1;
   const steps = Array.from({length: Math.min(reach, 12) + 1}, (_, i) => i).filter((i) => reach < 7 || i % 2 === 0);
   const x = axis(0, reach, 58, width - 14), y = axis(0, 1, height - 48, 14);
   const paint = frame(svg, {width, height, title, x, y, xTicks: steps.map((v) => [v, String(v)]),
@@ -127,7 +128,7 @@ function drawDeltas(svg, items, named, size, title) {
       stroke: colour, "stroke-dasharray": dash, "stroke-width": item.chosen ? 3.2 : 2}));
   }
   legend(svg, named.map((item) => ({...item, ...look(item.slot, paint.colours)})), width - 20, 28, paint,
-    Math.max(14, Math.floor((width - 200) / 9)));
+    Math.max(14, Math.floor((width - 170) / 8.5)));
   return svg;
 }
 

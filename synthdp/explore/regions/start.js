@@ -24,6 +24,8 @@ function showStep() {
   byId("tour-back").disabled = step === 0;
   byId("tour-next").textContent = step === STEPS.length - 1 ? "Done" : "Next";
   byId(id).classList.add("toured");
+  // beside what it tells of, not on it
+  byId("tour").className = ["adding", "editing", "listing"].includes(id) ? "left" : "";
   byId(id).scrollIntoView({block: "nearest"});
 }
 

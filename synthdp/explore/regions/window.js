@@ -55,7 +55,7 @@ function drawWindow() {
   drawErrors(byId("price-region"), behind, items, room("price-region-figure", 440), `Privacy region: ${items[0].name}`);
   const costs = lines.map((line) => `${line.name} ${short(line.now)}`).join("; ");
   byId("prices-words").textContent = `At ${main.symbol} = ${short(now)}, ${query.error}: ${costs}. ` +
-    inWords(items[0].name, items[0].curve);
+    inWords(items[0].name.replace(/^./, (c) => c.toUpperCase()), items[0].curve);
   if (byId("price-numbers").open) {
     const steps = xs.filter((_, i) => i % 6 === 0);
     fillTable(byId("price-table"), `${query.error} against ${main.symbol}`,
