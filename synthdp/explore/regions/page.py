@@ -13,7 +13,7 @@ from synthdp.explore.regions.masked import Masks, masks_of
 HERE = Path(__file__).parent
 FORMULAS = ("special.js", "curves.js", "composing.js", "kinds.js", "prices.js")
 """What computes, and knows nothing of the page; ``state.js`` and later files show it."""
-SCRIPTS = (*FORMULAS, "dom.js", "plot.js", "state.js", "overview.js", "window.js", "start.js")
+SCRIPTS = (*FORMULAS, "dom.js", "plot.js", "state.js", "editor.js", "overview.js", "window.js", "start.js")
 
 
 def page(settings: Config | None = None) -> str:
