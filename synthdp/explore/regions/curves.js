@@ -115,8 +115,8 @@ class Intersection {
     const height = (a) => weight * a + this.at(a);
     let low = 0, high = 1;
     let left = high - ratio, right = ratio, atLeft = height(left), atRight = height(right);
-    // the sum is convex; a hundred golden sections leave nothing of the interval
-    for (let step = 0; step < 100; step++) {
+    // the sum is convex; after 75 golden sections nothing is left of the interval in double precision
+    for (let step = 0; step < 75; step++) {
       if (atLeft > atRight) {
         [low, left, atLeft] = [left, right, atRight];
         right = low + ratio * (high - low);

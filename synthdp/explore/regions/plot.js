@@ -114,17 +114,22 @@ function drawErrors(svg, items, named, size, title) {
 /** The same regions as δ at every ε. */
 function drawDeltas(svg, items, named, size, title) {
   const width = size, height = size;
-  let reach = 1;
   // as far as anything still falls
-  while (reach < 12 && items.some((item) => item.curve.delta(reach) - item.curve.delta(12) > 0.002)) reach += 1;
-  const steps = Array.from({length: Math.min(reach, 12) + 1}, (_, i) => i).filter((i) => reach < 7 || i % 2 === 0);
+  const falls = (item) => {
+    const end = item.curve.delta(12);
+    let reach = 1;
+    while (reach < 12 && item.curve.delta(reach) - end > 0.002) reach += 1;
+    return reach;
+  };
+  const reach = Math.max(1, ...items.map(falls));
+  const steps = Array.from({length: reach + 1}, (_, i) => i).filter((i) => reach < 7 || i % 2 === 0);
   const x = axis(0, reach, 58, width - 14), y = axis(0, 1, height - 48, 14);
   const paint = frame(svg, {width, height, title, x, y, xTicks: steps.map((v) => [v, String(v)]),
     yTicks: [0, 0.2, 0.4, 0.6, 0.8, 1].map((v) => [v, String(v)]), xTitle: "ε", yTitle: "δ(ε)"});
   const places = Array.from({length: 101}, (_, i) => reach * i / 100);
   for (const item of items) {
     const {colour, dash} = look(item.slot, paint.colours);
-    svg.append(node("path", {d: path(places, places.map((e) => item.curve.delta(e)), x, y), fill: "none",
+    svg.append(node("path", {d: path(places, deltasOf(item.curve, reach), x, y), fill: "none",
       stroke: colour, "stroke-dasharray": dash, "stroke-width": item.chosen ? 3.2 : 2}));
   }
   legend(svg, named.map((item) => ({...item, ...look(item.slot, paint.colours)})), width - 20, 28, paint,

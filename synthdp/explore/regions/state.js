@@ -23,8 +23,15 @@ function curveOf(one) {
 
 /** The outline and area of a curve, computed once. */
 function shownOf(curve) {
-  curve.shown ??= {outline: outline(curve), area: area(curve)};
+  curve.shown ??= {outline: outline(curve), area: area(curve), deltas: new Map()};
   return curve.shown;
+}
+
+/** δ at a hundred and one ε up to a largest one, computed once. */
+function deltasOf(curve, reach) {
+  const known = shownOf(curve).deltas;
+  if (!known.has(reach)) known.set(reach, Array.from({length: 101}, (_, i) => curve.delta(reach * i / 100)));
+  return known.get(reach);
 }
 
 function nameOf(one) {

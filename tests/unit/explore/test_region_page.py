@@ -143,8 +143,7 @@ def test_numbers_are_kept_within_their_bounds_and_it_is_said(opened):
     type_into(opened, "ε privacy loss", 0.1)
     # η follows what (ε, δ) leaves it
     assert opened.evaluate("chosen().values.eta") == pytest.approx(0.15 + 0.85 * 0.04995837495787997)
-    for _ in range(30):
-        opened.click("#add")
+    opened.evaluate("for (let i = 0; i < 30; i++) byId('add').click()")
     assert opened.inner_text("#said") == "24 regions are the most that can be told apart."
     opened.click("#intersect")
     assert opened.inner_text("#said") == "Tick at least two regions of the list first."
@@ -161,11 +160,21 @@ def test_every_kind_and_every_query_is_drawn_quickly(opened):
     opened.evaluate(
         "state.regions.push(region('both', {}, {parts: [region('gdp', {mu: 0.8}), region('laplace', {})]}))"
     )
-    took = """(change) => Math.min(...[1, 2, 3].map((i) => { const began = performance.now();
-        curves.clear(); state.view = change; syncRows(); draw(); return performance.now() - began; }))"""
-    # seventeen regions, all of them computed anew
-    assert opened.evaluate(took, "errors") < 100
-    assert opened.evaluate(took, "deltas") < 100
+    # the machine may be busy with something else, so the quickest of some tries counts
+    took = """(work) => { let least = Infinity;
+        const one = state.regions.find((other) => other.kind === 'gdp');
+        for (let i = 0; i < 15 && least > 50; i++) {
+          const began = performance.now();
+          if (work === 'anew') curves.clear();
+          else one.values = {mu: 1 + i / 100};
+          syncRows(); draw();
+          least = Math.min(least, performance.now() - began);
+        } return least; }"""
+    for view in ("errors", "deltas"):
+        opened.evaluate("(view) => { state.view = view; }", view)
+        # seventeen regions, all of them computed anew; and one moved by a slider
+        assert opened.evaluate(took, "anew") < 100
+        assert opened.evaluate(took, "moved") < 100
     shown = "(byId('price-picture').outerHTML + byId('price-region').outerHTML + byId('prices-words').textContent)"
     for query, mains in opened.evaluate("Object.entries(QUERIES).map(([key, query]) => [key, query.mains])"):
         opened.select_option("#query", query)
@@ -260,18 +269,25 @@ def test_colours_and_narrow_screens(opened):
 
 def test_hostile_names_are_shown_as_they_are_and_do_nothing(browser, opened, address, tmp_path):
     assert len(PIECES) == 50
-    for name in PIECES:
-        opened.evaluate(
-            "(name) => { byId('rename').value = name; byId('rename').dispatchEvent(new Event('change')); }", name
-        )
-        opened.evaluate("draw()")
-        shown = opened.evaluate("rows.get(state.chosen).name.textContent")
+    renamed = opened.evaluate(
+        """(names) => names.map((name) => {
+            byId('rename').value = name;
+            byId('rename').dispatchEvent(new Event('change'));
+            draw();
+            const shown = rows.get(state.chosen).name.textContent, saved = svgText(byId('picture'));
+            state = decoded(encoded(state));
+            drawAll();
+            return {shown, saved, restored: nameOf(chosen()), plain: plain(name.replaceAll('\\n', ''))};
+        })""",
+        PIECES,
+    )
+    for name, found in zip(PIECES, renamed, strict=True):
         # a text box drops line breaks itself
-        assert shown == (opened.evaluate("(name) => plain(name)", name.replace("\n", "")) or "(0.6, 0.05)-DP")
+        assert found["shown"] == (found["plain"] or "(0.6, 0.05)-DP"), name
+        assert found["restored"] == found["shown"], name
         # a saved picture is well-formed whatever it is called
-        ET.fromstring(opened.evaluate("svgText(byId('picture'))"))
-        restored = opened.evaluate("(() => { state = decoded(encoded(state)); drawAll(); return nameOf(chosen()); })()")
-        assert restored == shown
+        assert found["shown"][:10] in "".join(ET.fromstring(found["saved"]).itertext()), name
+    assert sum(found["shown"] == name.strip() for name, found in zip(PIECES, renamed, strict=True)) >= 38
     masks = tuple({"name": name, "about": name, "kind": "maskgdp", "values": {"mu": 1.0}} for name in PIECES)
     told = _harmless(Masks(masks, PIECES).told())
     assert not re.search("[<>&]", told)
@@ -279,8 +295,10 @@ def test_hostile_names_are_shown_as_they_are_and_do_nothing(browser, opened, add
     file.write_text(page().replace(_harmless(Masks().told()), told), encoding="utf-8")
     opened.goto(file.as_uri())
     assert opened.locator("#unbounded li").count() == 50
-    for number in range(0, 50, 3):
-        add(opened, f"mask {number}")
+    opened.evaluate(
+        "for (let i = 0; i < 50; i += 3) { byId('kinds').value = `mask ${i}`; byId('add').click(); } drawAll()"
+    )
+    assert len(areas(opened)) == 18
     assert opened.evaluate("window.pwned") is None
     # names of columns stay out of the address
     word = link(opened).partition("#s=")[2]
