@@ -151,7 +151,7 @@ function draw() {
   const way = state.view === "errors" ? drawErrors : drawDeltas;
   way(byId("picture"), items, named, room("figure", 620), `Privacy regions: ${title}`);
   const one = chosen();
-  byId("words").textContent = one ? inWords(nameOf(one), curveOf(one), KINDS[one.kind]?.only)
+  byId("words").textContent = one ? inWords(nameOf(one), curveOf(one), aimOf(one), KINDS[one.kind]?.only)
     : "No region is chosen. Add one from the list.";
   showTable();
 }

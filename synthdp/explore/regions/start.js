@@ -41,6 +41,7 @@ function endTour() {
   byId("tour").close();
   showStep();
   byId("tour-again").focus();
+  changed();
 }
 
 function startTour() {
@@ -49,6 +50,7 @@ function startTour() {
   byId("tour-refuse").addEventListener("click", () => {
     byId("first").hidden = true;
     byId("kinds").focus();
+    changed();
   });
   byId("tour-close").addEventListener("click", endTour);
   byId("tour-back").addEventListener("click", () => {
@@ -90,8 +92,8 @@ function drawAll() {
 
 /** Show what the address asks for. */
 function restore() {
+  if (!location.hash.startsWith("#s=")) return;
   const word = /^#s=([\w-]+)$/.exec(location.hash)?.[1];
-  if (!location.hash) return;
   const asked = word ? decoded(word) : null;
   if (!asked) return say("The link could not be read, so the page starts afresh.");
   state = asked;

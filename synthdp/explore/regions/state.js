@@ -1,5 +1,5 @@
-// What the page shows, and the link that brings it back. A link holds kinds, numbers and the names that somebody typed:
-// nothing of a config, whose masks are told by their number.
+// What the page shows, and the link that brings it back. A link holds kinds, numbers and the names that somebody typed,
+// but no name of a column: the masks of a config are told by their place in it.
 
 const MOST_REGIONS = 24;
 let nextId = 1;
@@ -99,17 +99,28 @@ function decoded(word) {
 
 const ALARMS = 0.05;
 
+const PERSON = {aim: "know whether a person's record is in the data", finds: "finds the person"};
+const MASK = {
+  aim: "tell two values of one record apart from what its mask let through", finds: "recognises the second value",
+};
+const MIXED = {aim: "tell the two cases apart", finds: "recognises the second"};
+
+/** What an attacker on a region wants: of a mask, a value rather than a person. */
+function aimOf(one) {
+  const masks = (one.kind === "both" ? one.parts : [one]).map((part) => part.kind.startsWith("mask"));
+  return masks.every((mask) => mask) ? MASK : masks.some((mask) => mask) ? MIXED : PERSON;
+}
+
 /** What an attacker achieves who allows 5% false alarms, in words. */
-function inWords(name, curve, only = "") {
+function inWords(name, curve, {aim, finds} = PERSON, only = "") {
   const of100 = (chance) => String(Number((100 * chance).toFixed(1)));
   const found = 1 - curve.at(ALARMS);
-  const start = `${name}: an attacker who wants to know whether a person's record is in the data and allows 5 false alarms ` +
-    `in 100`;
+  const start = `${name}: an attacker who wants to ${aim} and allows 5 false alarms in 100 ${finds} in`;
   if (curve instanceof GaussianLimit) {
     const between = curve.known(ALARMS)
       ? `it promises only between ${of100(1 - curve.upper(ALARMS))} and ${of100(1 - curve.lower(ALARMS))}`
       : "it promises nothing at so few false alarms, the band being too wide";
-    return `${start} finds the person in about ${of100(found)} of 100 cases, by the limit theorem; ${between}.`;
+    return `${start} about ${of100(found)} of 100 cases, by the limit theorem; ${between}.`;
   }
-  return `${start} finds the person in at most ${of100(found)} of 100 cases${only}; guessing finds 5.`;
+  return `${start} at most ${of100(found)} of 100 cases${only}; guessing does so in 5.`;
 }

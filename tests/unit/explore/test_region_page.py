@@ -113,7 +113,7 @@ def test_what_a_person_does_with_regions(opened, tmp_path):
     opened.click("#intersect")
     assert areas(opened)["both"] == 0.1951  # Figure 3.7
     assert opened.inner_text("#words").startswith("both: an attacker who wants to know whether a person's record")
-    assert "finds the person in at most 19.9 of 100 cases; guessing finds 5." in opened.inner_text("#words")
+    assert "finds the person in at most 19.9 of 100 cases; guessing does so in 5." in opened.inner_text("#words")
     opened.check("#view-deltas")
     opened.evaluate("draw()")
     assert opened.evaluate("byId('picture').querySelector('text:last-of-type') !== null")
@@ -241,6 +241,13 @@ def test_the_tour_has_five_steps_and_is_offered_once(opened, address):
         opened.keyboard.press("Enter")
     assert not opened.is_visible("#tour")
     assert opened.evaluate("document.activeElement.id") == "tour-again"
+    opened.wait_for_timeout(450)
+    opened.reload()
+    assert not opened.is_visible("#first")
+    opened.focus("#skip")
+    opened.keyboard.press("Enter")
+    opened.wait_for_timeout(50)
+    assert opened.inner_text("#said") == ""
     opened.click("#tour-again")
     opened.keyboard.press("Escape")
     assert opened.locator(".toured").count() == 0
@@ -300,6 +307,8 @@ def test_hostile_names_are_shown_as_they_are_and_do_nothing(browser, opened, add
     )
     assert len(areas(opened)) == 18
     assert opened.evaluate("window.pwned") is None
+    words = opened.evaluate("(choose(state.regions[17].id), draw(), byId('words').textContent)")
+    assert "wants to tell two values of one record apart from what its mask let through" in words
     # names of columns stay out of the address
     word = link(opened).partition("#s=")[2]
     assert b"pwned" not in base64.urlsafe_b64decode(word + "=" * (-len(word) % 4))
