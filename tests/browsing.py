@@ -23,7 +23,8 @@ def chromium() -> Iterator[Any]:
         pytest.skip("no chromium on this machine (apt-get install chromium)")
     with driver.sync_playwright() as playwright:
         # a container's root has no sandbox of its own
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        quiet = ["--no-sandbox", "--disable-gpu", "--disable-extensions", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet)
         try:
             yield browser
         finally:

@@ -31,35 +31,46 @@ expect = pytest.importorskip("playwright.sync_api", reason="playwright is not in
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def address(tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "regions.html"
     file.write_text(page(), encoding="utf-8")
     return file.as_uri()
 
 
+@pytest.fixture(scope="module")
+def window():
+    """One window for all tests, as each costs a process, with what went wrong in it and what it asked for."""
+    wrong, asked = [], []
+    with chromium() as browser:
+        context = browser.new_context(accept_downloads=True)
+        shown = context.new_page()
+        shown.set_default_timeout(20_000)
+        shown.on("pageerror", lambda error: wrong.append(str(error)))
+        shown.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        context.on("request", lambda request: asked.append(request.url))
+        yield shown, wrong, asked
+
+
 @pytest.fixture
-def opened(browser, address):
-    """A page that fails the test on an error in it, and on any request but the one for itself."""
-    with_errors, asked = [], []
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    shown = context.new_page()
-    shown.set_default_timeout(8000)
-    shown.on("pageerror", lambda error: with_errors.append(str(error)))
-    shown.on("console", lambda message: with_errors.append(message.text) if message.type == "error" else None)
-    context.on("request", lambda request: asked.append(request.url))
+def opened(window, address):
+    """The page afresh; fails the test on an error in it, and on any request but the one for itself."""
+    shown, wrong, asked = window
+    shown.goto("about:blank")
+    shown.set_viewport_size({"width": 1280, "height": 900})
+    shown.emulate_media(color_scheme="light")
     shown.goto(address)
+    wrong.clear()
+    asked.clear()
     yield shown
-    context.close()
-    assert not with_errors
+    assert not wrong
     # the page itself, and pictures that it holds already
-    own = re.compile(r"file:///[^?]*\.html(#.*)?$|data:image/svg\+xml|blob:")
+    own = re.compile(r"file:///[^?]*\.html(#.*)?$|data:image/svg\+xml|blob:|about:blank")
     assert not [url for url in asked if not own.match(url)]
+
+
+def milliseconds(limit):
+    """Return a limit on time as it is on a machine that has nothing else to do."""
+    return limit * max(1.0, 1.5 * os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def add(shown, kind):
@@ -173,8 +184,8 @@ def test_every_kind_and_every_query_is_drawn_quickly(opened):
     for view in ("errors", "deltas"):
         opened.evaluate("(view) => { state.view = view; }", view)
         # seventeen regions, all of them computed anew; and one moved by a slider
-        assert opened.evaluate(took, "anew") < 100
-        assert opened.evaluate(took, "moved") < 100
+        assert opened.evaluate(took, "anew") < milliseconds(100)
+        assert opened.evaluate(took, "moved") < milliseconds(100)
     shown = "(byId('price-picture').outerHTML + byId('price-region').outerHTML + byId('prices-words').textContent)"
     for query, mains in opened.evaluate("Object.entries(QUERIES).map(([key, query]) => [key, query.mains])"):
         opened.select_option("#query", query)
@@ -274,7 +285,7 @@ def test_colours_and_narrow_screens(opened):
     assert opened.evaluate("byId('picture').clientWidth") > 300
 
 
-def test_hostile_names_are_shown_as_they_are_and_do_nothing(browser, opened, address, tmp_path):
+def test_hostile_names_are_shown_as_they_are_and_do_nothing(opened, address, tmp_path):
     assert len(PIECES) == 50
     renamed = opened.evaluate(
         """(names) => names.map((name) => {
@@ -335,12 +346,12 @@ def test_a_spoilt_link_does_no_harm(opened, told):
     assert "NaN" not in opened.inner_html("#picture")
 
 
-def test_nothing_can_be_fetched_and_no_script_be_added(browser, address):
-    context = browser.new_context()
-    shown = context.new_page()
-    refused = []
-    shown.on("console", lambda message: refused.append(message.text))
+def test_nothing_can_be_fetched_and_no_script_be_added(window, address):
+    shown, refused, asked = window
+    shown.goto("about:blank")
     shown.goto(address)
+    refused.clear()
+    asked.clear()
     assert shown.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')") == "refused"
     shown.evaluate(
         "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.pwned = 1'}))"
@@ -351,7 +362,6 @@ def test_nothing_can_be_fetched_and_no_script_be_added(browser, address):
     shown.wait_for_timeout(50)
     assert shown.evaluate("window.pwned") is None
     assert sum("Content Security Policy" in text for text in refused) >= 3
-    context.close()
 
 
 def test_the_page_names_no_other_host():
