@@ -314,12 +314,12 @@ def _of_completed(
     )
 
 
-def draws_of(settings: Imputing, mask_draw: MaskDraw | None) -> int:
+def draws_of(settings: Imputing, mask_draw: str | None) -> int:
     """Return how often W is drawn for a release."""
     return settings.imputations * (settings.copies if mask_draw == "per_copy" else 1)
 
 
-def withdrawn(plan: Plan, settings: Imputing, mask_draw: MaskDraw | None) -> str | None:
+def withdrawn(plan: Plan, settings: Imputing, mask_draw: str | None) -> str | None:
     """Return why no formal statement about the masks can stand, or None."""
     if settings.imputations > 1:
         return IMPUTED

@@ -64,7 +64,7 @@ def least_error(epsilon: float, records: int) -> float:
         b_eq=np.ones(size),
         method="highs",
     )
-    return float(found.fun)
+    return float(np.asarray(found.x)[-1])
 
 
 def table() -> dict[str, object]:
