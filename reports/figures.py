@@ -160,9 +160,12 @@ def reliability(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 def regions(shown: Mapping[str, Sequence[tuple[str, Any, Any]]], path: Path) -> None:
     """Draw privacy regions, one panel per title, each region a name with its FP and FN, larger ones first."""
-    axes, figure = panels(3, 3, (12, 12.5))
+    rows = -(-len(shown) // 3)
+    axes, figure = panels(rows, 3, (12, 4.2 * rows))
+    for spare in axes[len(shown) :]:
+        spare.set_axis_off()
     dashes = ("-", "--", ":", "-.", (0, (6, 2)))
-    for ax, (title, found) in zip(axes, shown.items(), strict=True):
+    for ax, (title, found) in zip(axes, shown.items(), strict=False):
         ax.plot([0, 1], [1, 0], color="#999999", linewidth=0.8)
         for k, (name, fp, fn) in enumerate(found):
             ax.fill([*fp, 0], [*fn, 1], color=COLOURS[k], alpha=0.12, linewidth=0)

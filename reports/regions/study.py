@@ -88,7 +88,8 @@ def page(results: Results, settings: Results) -> str:
 How well any test can tell two neighbouring data sets apart: FP and FN of the best tests lie on the lower curve, and
 everything between it and the line FP + FN = 1 can be reached. The pictures are those of Najib (2025), drawn from the
 corrected formulas; all are exact but the Laplace limits below, which lie within 0.01 in ε. Regenerate:
-`python -m reports regions` (also writes `regions.html`, where the curves can be read off).
+`python -m reports regions` (also writes `regions.html`, where the curves can be read off). To move the parameters
+yourself: `synthdp explore --export regions.html` ([what the page is for](../../docs/regions.md)).
 
 ![regions](regions.svg)
 

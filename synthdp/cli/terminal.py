@@ -224,15 +224,15 @@ def numbers(text: str | None, option: str) -> list[float] | None:
         raise InputError(f"{option}: must be numbers separated by commas.") from None
 
 
-def check_ending(out: Path | None, ending: str) -> None:
-    """Refuse a file of ``--out`` whose name has another ending."""
+def check_ending(out: Path | None, ending: str, option: str = "--out") -> None:
+    """Refuse a file of ``--out``, or of another option, whose name has another ending."""
     if out is not None and out.suffix.lower() != ending:
-        raise InputError(f"--out {out}: must be a {ending} file.")
+        raise InputError(f"{option} {out}: must be a {ending} file.")
 
 
-def write(out: Path, data: bytes) -> None:
-    """Write the file that ``--out`` names."""
+def write(out: Path, data: bytes, option: str = "--out") -> None:
+    """Write the file that ``--out``, or another option, names."""
     try:
         out.write_bytes(data)
     except OSError:
-        raise InputError(f"--out {out}: the file cannot be written.") from None
+        raise InputError(f"{option} {out}: the file cannot be written.") from None

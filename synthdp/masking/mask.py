@@ -194,12 +194,7 @@ class ColumnMask:
     def statements(self, draws: int, withdrawn: str | None) -> list[dict[str, object]]:
         """Return what may be said formally about each group's mask, after ``draws`` draws of W."""
         rows: list[dict[str, object]] = []
-        for part in self.parts:
-            event: events.MaskEvent = events.NonPrivate("no mask was drawn, so W says nothing; the model saw the data")
-            if part.settings is not None:
-                event = part.settings.event(self.target).copies(draws)
-                if withdrawn is not None and not isinstance(event, events.NonPrivate):
-                    event = events.NonPrivate(withdrawn)
+        for part, event in zip(self.parts, self.events(draws, withdrawn), strict=True):
             rows.append(
                 {
                     "column": self.target.column.name,
@@ -210,6 +205,18 @@ class ColumnMask:
                 }
             )
         return rows
+
+    def events(self, draws: int, withdrawn: str | None) -> list[events.MaskEvent]:
+        """Return what each group's mask is, formally, after ``draws`` draws of W; without a bound where withdrawn."""
+        found: list[events.MaskEvent] = []
+        for part in self.parts:
+            event: events.MaskEvent = events.NonPrivate("no mask was drawn, so W says nothing; the model saw the data")
+            if part.settings is not None:
+                event = part.settings.event(self.target).copies(draws)
+                if withdrawn is not None and not isinstance(event, events.NonPrivate):
+                    event = events.NonPrivate(withdrawn)
+            found.append(event)
+        return found
 
     def _orthogonal_noise(self, n: int, residuals: Residuals, *, rng: np.random.Generator) -> Floats:
         noise = np.zeros(n)

@@ -248,10 +248,9 @@ def sample(
         several = settings.imputations > 1
         way = _of_completed if several else draw_copies
         drawn = way(plan, settings, mask_draw, streams=streams, jobs=jobs, advance=advance)
-    each_w = settings.copies if mask_draw == "per_copy" else 1
-    withdrawn = IMPUTED if several else _withdrawn(plan, mask_draw)
-    masks = masks_of(plan, links_of(plan.data, settings.model))
-    rows = (row for mask in masks.values() for row in mask.statements(settings.imputations * each_w, withdrawn))
+    masks = masks_of(plan, links_of(plan.data, settings.model)).values()
+    terms = draws_of(settings, mask_draw), withdrawn(plan, settings, mask_draw)
+    rows = (row for mask in masks for row in mask.statements(*terms))
     seconds = {"fit": drawn.fit, "draw": drawn.draw}
     return Release.of(settings, plan, drawn.copies, masking=tuple(rows), chain=drawn.chain, seconds=seconds)
 
@@ -315,8 +314,15 @@ def _of_completed(
     )
 
 
-def _withdrawn(plan: Plan, mask_draw: MaskDraw | None) -> str | None:
+def draws_of(settings: Imputing, mask_draw: str | None) -> int:
+    """Return how often W is drawn for a release."""
+    return settings.imputations * (settings.copies if mask_draw == "per_copy" else 1)
+
+
+def withdrawn(plan: Plan, settings: Imputing, mask_draw: str | None) -> str | None:
     """Return why no formal statement about the masks can stand, or None."""
+    if settings.imputations > 1:
+        return IMPUTED
     if mask_draw == "once_orthogonal":
         return "the noise was orthogonalised against the data"
     if plan.masks_by_group and not plan.tags.public:

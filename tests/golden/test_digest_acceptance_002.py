@@ -23,13 +23,13 @@ from synthdp.privacy.tradeoff import (
     compose,
     dp_tv,
     exponential,
-    gallery,
     gaussian_limit,
     intersect,
     pure,
     randomised_response,
     regret,
     total_variation,
+    utility,
 )
 from synthdp.privacy.tradeoff.curves import largest_tv
 
@@ -214,17 +214,17 @@ def test_2_groups():
 
 def test_3_histogram():
     for k, e, n in ((10, 1.0, 50), (64, 0.3, 1000)):
-        assert gallery.histogram_error(e, k) == pytest.approx(8 * k / e**2)
-        assert gallery.histogram_error(e, k, records=n) == pytest.approx(8 * k / (n * e) ** 2)
+        assert utility.histogram_error(e, k) == pytest.approx(8 * k / e**2)
+        assert utility.histogram_error(e, k, records=n) == pytest.approx(8 * k / (n * e) ** 2)
     noise = np.random.default_rng(3).laplace(scale=2 / 0.5, size=(100_000, 4))
     squares = (noise**2).sum(axis=1)
-    assert gallery.histogram_error(0.5, 4) == pytest.approx(squares.mean(), abs=4 * squares.std() / math.sqrt(100_000))
+    assert utility.histogram_error(0.5, 4) == pytest.approx(squares.mean(), abs=4 * squares.std() / math.sqrt(100_000))
 
 
 def test_3_mean():
-    found = gallery.mean_error(0.5, 1e-5, records=200, diameter=3.0, dimension=4)
+    found = utility.mean_error(0.5, 1e-5, records=200, diameter=3.0, dimension=4)
     assert found == pytest.approx(2 * 4 * math.log(1.25e5) * 9 / (200**2 * 0.25))
-    assert gallery.mean_error_analytic(0.5, 1e-5, records=200, diameter=3.0, dimension=4) < found
+    assert utility.mean_error_analytic(0.5, 1e-5, records=200, diameter=3.0, dimension=4) < found
 
 
 def test_3_median():
@@ -234,15 +234,15 @@ def test_3_median():
     ranks = np.array([abs(np.sign(c - x).sum()) / 2 for c in range(1, m + 1)])
     for t in (1, 4, 10, 20):
         exact = weights[ranks >= t].sum() / weights.sum()
-        assert gallery.median_probability(x, e, m, t) == pytest.approx(exact)
-        assert exact <= gallery.median_bound(e, m, t)
-        assert gallery.median_bound(e, m, t) == pytest.approx(min(1, m * math.exp(-e * t / 2)))
+        assert utility.median_probability(x, e, m, t) == pytest.approx(exact)
+        assert exact <= utility.median_bound(e, m, t)
+        assert utility.median_bound(e, m, t) == pytest.approx(min(1, m * math.exp(-e * t / 2)))
 
 
 def test_3_randomised_response():
     for e, m in ((1.0, 2), (2.0, 7)):
-        assert gallery.random_answer(e, m) == pytest.approx(m / (math.exp(e) + m - 1))
+        assert utility.random_answer(e, m) == pytest.approx(m / (math.exp(e) + m - 1))
     for bias in (0.1, 0.25, 0.49):
-        assert gallery.biased_epsilon(bias) == pytest.approx(math.log((0.5 + bias) / (0.5 - bias)))
+        assert utility.biased_epsilon(bias) == pytest.approx(math.log((0.5 + bias) / (0.5 - bias)))
         for n, t in ((1000, 0.05), (10**5, 0.1)):
-            assert gallery.proportion_bound(bias, n, t) == pytest.approx(min(1, 1 / (16 * bias**2 * t**2 * n)))
+            assert utility.proportion_bound(bias, n, t) == pytest.approx(min(1, 1 / (16 * bias**2 * t**2 * n)))

@@ -213,6 +213,14 @@ def _tuned() -> dict[str, Any]:
     return {"said": said, "trials": table(trials), "settings": settings_found, "promised": run("promised")}
 
 
+def _explored() -> dict[str, Any]:
+    """Return the page of privacy regions: which masks of a config it offers, and why not the others."""
+    said = synthdp("explore", "risks.yaml", "--export", "regions.html")
+    told = Path("regions.html").read_text().partition('id="context">')[2].partition("</script>")[0]
+    again = synthdp("explore", "--export", "regions.html")
+    return {"said": said, "masks": json.loads(told), "again": again, "alone": synthdp("explore")}
+
+
 def _register() -> dict[str, Any]:
     """Return three releases of the same data, recorded together, and what a copy of the config says of the first."""
     where = ("--set", "release.recorded_in=book")
@@ -503,6 +511,7 @@ CASES: dict[str, Case] = {
     "refused": Case(_refused, ("refused",), slow=True),
     "compared": Case(_compared, ("compared",)),
     "tuned": Case(_tuned, ("tuned", "promised"), slow=True),
+    "explored": Case(_explored),
     "register": Case(_register),
     "foreign": Case(_foreign, ("foreign",), slow=True),
     "own_files": Case(_own),

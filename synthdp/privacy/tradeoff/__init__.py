@@ -11,8 +11,8 @@ line α + β = 1.
 * ``composing``: the tensor product, exact or between two bounds; the central limit theorem with its error band.
 * ``duality``: from f to all (ε, δ(ε)) and back, and the curve that an event promises.
 * ``divergences``: how far two laws are apart in five ways.
-* ``gallery``: what a mechanism costs in accuracy. ``utility``: what tables and counts cost, and no mechanism can beat.
-  ``figures``: regions drawn with plotly.
+* ``utility``: what a mechanism costs in accuracy. ``tables``: what tables and counts cost, and no mechanism can beat.
+* ``figures``: regions drawn with plotly. ``gallery``: the pictures.
 
 References
 ----------

@@ -1,21 +1,13 @@
-r"""What tables and counts cost in accuracy: expected errors in closed form, and what no mechanism can be better than.
-
-A table of p cells with Laplace noise of scale b = 2/ε in each (one record replaced moves two counts by 1) has the ℓ1
-error
-
-    unclipped        p b
-    clipped at 0     Σ_t b − (b/2) e^{−t/b}                                       over the true counts t
-    cut at τ         Σ_t ½ e^{−s/b}(s + b) + t (1 − ½ e^{−s/b})                   s = τ − t ≥ 0
-                     Σ_t b − ½ e^{s/b}(b − s) + (t/2) e^{s/b}                     s < 0
-
-In expectation, exactly; ``tests/golden/test_digest_acceptance_001.py`` integrates them numerically.
+"""What a mechanism costs in accuracy: exact errors and bounds, for the windows that show them beside a region.
 
 References
 ----------
-Hall (2012, PhD thesis, CMU), sections 2.2–2.4: Proposition 2.3.1 (count), Proposition 2.4.3 (sparse table), Fano's
-inequality (2.2). The constants of its Propositions 2.3.2, 2.4.2, 2.4.4 and 2.4.5 do not follow from their proofs
-(factors of 2 in Markov's and Fano's inequalities), so they are not here. The proof of 2.3.1 needs about n ≥ 6/ε
-records: for n = 1 and ε = 0.25 the best mechanism errs by .4378, below the bound of .5413.
+Najib (2025), "Privacy visualisation through hypothesis testing", EPFL, chapter on privacy and utility. Corrected here:
+the histogram of proportions has sensitivity 2/n, so its squared error is 8k/(nε)², where 2 and 8k/ε² are printed; the
+score of the median counts every rank twice, so the bound on a rank error of t is m e^(−εt/2), where m e^(−εt/4) is
+printed (true, but loose). McSherry, Talwar (2007), "Mechanism design via differential privacy", FOCS, Theorem 6.
+Hall (2012), thesis, Carnegie Mellon: Proposition 1.2.2, and Section 3.3.1 for the density. Ghosh, Roughgarden,
+Sundararajan (2012), "Universally utility-maximizing privacy mechanisms", SIAM J. Comput. 41(6), for counts.
 """
 
 import math
@@ -24,96 +16,123 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import epsilon_of, not_negative, positive, whole
-from synthdp.table.microdata import Floats
+from synthdp.privacy.accounting.closed_forms import analytic_ratio
+from synthdp.privacy.guarantees import delta_of, not_negative, positive, share, whole
+from synthdp.privacy.tradeoff.tables import count_lower_bound as count_lower_bound
+from synthdp.privacy.tradeoff.tables import fano_bound as fano_bound
+from synthdp.privacy.tradeoff.tables import margins_error as margins_error
+from synthdp.privacy.tradeoff.tables import sparse_table_bound as sparse_table_bound
+from synthdp.privacy.tradeoff.tables import sparse_table_error as sparse_table_error
+from synthdp.privacy.tradeoff.tables import table_error as table_error
 
-MOVED = 2.0
-"""By how much, in ℓ1, a table moves when one record is replaced."""
+
+def histogram_error(epsilon: float, bins: int, records: int | None = None) -> float:
+    """Return the expected squared error, over all bins, of a Laplace histogram when one record is replaced.
+
+    On counts 8k/ε²; on proportions, when ``records`` is given, 8k/(nε)².
+    """
+    unit = 1 if records is None else whole(records, "records", 1)
+    return 8 * whole(bins, "bins", 1) / (unit * positive(epsilon, "epsilon")) ** 2
 
 
-def table_error(counts: npt.ArrayLike, epsilon: float, *, cells: int | None = None, clipped: bool = True) -> float:
-    """Return the expected ℓ1 error of a table with Laplace noise, negative counts set to 0 unless not ``clipped``.
+def mean_error(epsilon: float, delta: float, *, records: int, diameter: float, dimension: int) -> float:
+    """Return the expected squared error of a mean with the classical Gaussian noise: 2k ln(1.25/δ) d²/(nε)²."""
+    sd = math.sqrt(2 * math.log(1.25 / delta_of(delta))) / positive(epsilon, "epsilon")
+    return _spread(sd, records, diameter, dimension)
 
-    Parameters
-    ----------
-    counts
-        The true counts; zeros may be left out.
-    cells
-        How many cells there are, counting the empty ones; as many as counts when absent.
+
+def mean_error_analytic(epsilon: float, delta: float, *, records: int, diameter: float, dimension: int) -> float:
+    """Return the same with the least Gaussian noise that is (ε, δ)-DP (Balle and Wang 2018, Theorem 8)."""
+    return _spread(analytic_ratio(epsilon, delta), records, diameter, dimension)
+
+
+def median_bound(epsilon: float, levels: int, rank_error: float) -> float:
+    """Return the bound m e^(−εt/2) on the probability that the median on {1..m} is wrong by t ranks or more."""
+    return min(whole(levels, "levels", 2) * math.exp(-positive(epsilon, "epsilon") * rank_error / 2), 1.0)
+
+
+def median_probability(values: npt.ArrayLike, epsilon: float, levels: int, rank_error: float) -> float:
+    """Return the exact probability of a rank error of t or more, for given values in {1..m}.
+
+    The score of a candidate is −|Σ sign(c − x)|, which changes by at most 2 when a record is replaced.
+    """
+    x = np.asarray(values, dtype=float)
+    candidates = np.arange(1, whole(levels, "levels", 2) + 1)
+    balance = np.abs(np.sign(candidates[:, None] - x[None, :]).sum(axis=1))
+    weights = np.exp(-positive(epsilon, "epsilon") * (balance - balance.min()) / 4)
+    return float(weights[balance / 2 >= rank_error].sum() / weights.sum())
+
+
+def random_answer(epsilon: float, levels: int) -> float:
+    """Return the probability m/(e^ε + m − 1) that randomised response answers without looking."""
+    return whole(levels, "levels", 2) / (math.exp(positive(epsilon, "epsilon")) + levels - 1)
+
+
+def biased_epsilon(bias: float) -> float:
+    """Return the ε of reporting the truth with probability 1/2 + γ: ln((1/2 + γ)/(1/2 − γ))."""
+    if not 0 < bias < 0.5:
+        raise InputError(f"bias: must lie strictly between 0 and 0.5, found {bias:g}.")
+    return math.log((0.5 + bias) / (0.5 - bias))
+
+
+def proportion_bound(bias: float, records: int, error: float) -> float:
+    """Return Chebyshev's bound 1/(16 γ² t² n) on P(|p̂ − p| ≥ t), p̂ the unbiased estimate of a proportion."""
+    biased_epsilon(bias)
+    return min(1 / (16 * bias**2 * positive(error, "error") ** 2 * whole(records, "records", 1)), 1.0)
+
+
+def power_bound(size: npt.ArrayLike, epsilon: float, delta: float = 0.0) -> npt.NDArray[np.float64]:
+    """Return the most power any test of a given size has against an (ε, δ)-DP release: min(1, e^ε size + δ).
+
+    Hall (2012), Proposition 1.2.2: the adversary knows all records but one. This is one of the two lines of the
+    region; ``1 - approximate(ε, δ)(size)`` is never larger.
+    """
+    share(delta, "delta")
+    return np.minimum(math.exp(not_negative(epsilon, "epsilon")) * np.asarray(size, dtype=float) + delta, 1.0)
+
+
+def exponential_bound(epsilon: float, sensitivity: float, candidates: int, t: float, best: int = 1) -> float:
+    """Return how far the score of the exponential mechanism falls short of the best, but for a probability of e^−t.
+
+    P(s ≤ OPT − (2Δ/ε)(ln(C/C*) + t)) ≤ e^−t for C candidates of which C* are best (Najib 2025, Proposition 24).
 
     Examples
     --------
-    >>> table_error([3, 0], 1.0, clipped=False)
-    4.0
+    >>> round(exponential_bound(1.0, 2, 100, 3.0), 2)
+    30.42
     """
-    occupied, empty = _occupied(counts, cells)
-    b = MOVED / epsilon_of(epsilon)
-    if not clipped:
-        return (len(occupied) + empty) * b
-    return float((b - b / 2 * np.exp(-occupied / b)).sum() + empty * b / 2)
+    many, top = whole(candidates, "candidates", 1), whole(best, "best", 1)
+    if top > many:
+        raise InputError(f"best: cannot be more than the {many} candidates, found {top}.")
+    rate = positive(epsilon, "epsilon") / (2 * positive(sensitivity, "sensitivity"))
+    return (math.log(many / top) + not_negative(t, "t")) / rate
 
 
-def sparse_table_error(
-    counts: npt.ArrayLike, epsilon: float, *, cells: int | None = None, threshold: float | None = None
-) -> float:
-    """Return the expected ℓ1 error of the same table with noisy counts of at most the threshold set to 0.
+def count_error(epsilon: float, records: int | None = None) -> float:
+    """Return the largest expected absolute error of a count with integer Laplace noise.
 
-    The default threshold is (2/ε) ln p, for p cells.
+    1/sinh ε without an end to the range; on {0..n}, what falls outside is put on its ends, and the middle fares worst:
+    a(2 − a^⌊n/2⌋ − a^⌈n/2⌉)/(1 − a²), a = e^−ε.
     """
-    occupied, empty = _occupied(counts, cells)
-    b = MOVED / epsilon_of(epsilon)
-    tau = b * math.log(len(occupied) + empty) if threshold is None else not_negative(threshold, "threshold")
-    s = tau - occupied
-    up, down = np.exp(-np.maximum(s, 0.0) / b), np.exp(np.minimum(s, 0.0) / b)
-    low = 0.5 * up * (s + b) + occupied * (1 - 0.5 * up)
-    high = b - 0.5 * down * (b - s) + occupied / 2 * down
-    return float(np.where(s >= 0, low, high).sum() + empty * 0.5 * math.exp(-tau / b) * (tau + b))
+    eps = positive(epsilon, "epsilon")
+    if records is None:
+        return 1 / math.sinh(eps)
+    half = whole(records, "records", 1) // 2
+    gone = math.expm1(-eps * half) + math.expm1(-eps * (records - half))
+    return gone * math.exp(-eps) / math.expm1(-2 * eps)
 
 
-def sparse_table_bound(occupied: int, cells: int, epsilon: float) -> float:
-    """Return the bound ((2q + 1)/ε)(ln p + 1) on that error for q occupied cells of p (Proposition 2.4.3).
+def density_error(epsilon: float, delta: float, *, records: int, bandwidth: float, dimension: int) -> float:
+    """Return the expected squared error of a private kernel density on the unit cube, from its noise alone.
 
-    It says little where cells are few: above the 2p/ε of plain noise for 22 of 64.
+    The noise is a Gaussian process with the kernel's own covariance; replacing a record moves the density by at most
+    √2/(n(√(2π) h)^d) in that kernel's norm, and the least noise for it has the same sd everywhere.
     """
-    return (2 * whole(occupied, "occupied", 0) + 1) * (math.log(whole(cells, "cells", 1)) + 1) / epsilon_of(epsilon)
+    width = math.sqrt(2 * math.pi) * positive(bandwidth, "bandwidth")
+    moved = math.sqrt(2) / (whole(records, "records", 1) * width ** whole(dimension, "dimension", 1))
+    return (moved * analytic_ratio(epsilon, delta)) ** 2
 
 
-def margins_error(columns: int, epsilon: float) -> float:
-    """Return the expected ℓ1 error k²/ε of the k one-way margins of a 2^k table with Laplace noise of scale k/ε."""
-    return whole(columns, "columns", 1) ** 2 / epsilon_of(epsilon)
-
-
-def count_lower_bound(epsilon: float) -> float:
-    """Return e⁻²/ε, below which no ε-DP count of many records keeps its largest expected error (ε < 2)."""
-    if epsilon_of(epsilon) >= 2:
-        raise InputError(f"epsilon: the lower bound of a count is proved below 2, found {epsilon:g}.")
-    return math.exp(-2) / epsilon
-
-
-def fano_bound(least_loss: float, most_kl: float, hypotheses: int) -> float:
-    """Return ½ d (1 − (K + ln 2)/ln N), the least that the largest risk can be; 0 where that is negative.
-
-    Parameters
-    ----------
-    least_loss
-        d: the least loss between any two of the hypotheses.
-    most_kl
-        K: the largest divergence between the answers on any two of them; ε times the number of records in which their
-        files differ bounds it.
-    hypotheses
-        N, at least 2.
-    """
-    count = whole(hypotheses, "hypotheses", 2)
-    left = 1 - (not_negative(most_kl, "most_kl") + math.log(2)) / math.log(count)
-    return positive(least_loss, "least_loss") / 2 * max(left, 0.0)
-
-
-def _occupied(counts: npt.ArrayLike, cells: int | None) -> tuple[Floats, int]:
-    found = np.asarray(counts, dtype=np.float64).ravel()
-    if not np.isfinite(found).all() or (found < 0).any():
-        raise InputError("counts: must be finite numbers, none below 0.")
-    held = found[found > 0]
-    total = len(found) if cells is None else whole(cells, "cells", 1)
-    if total < len(held):
-        raise InputError(f"cells: must be at least the {len(held)} occupied ones, found {total}.")
-    return held, total - len(held)
+def _spread(sd: float, records: int, diameter: float, dimension: int) -> float:
+    unit = sd * positive(diameter, "diameter") / whole(records, "records", 1)
+    return whole(dimension, "dimension", 1) * unit**2

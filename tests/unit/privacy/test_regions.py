@@ -46,9 +46,9 @@ def test_a_region_can_be_renamed_and_crossed():
 
 
 def test_all_figures_of_the_digest_are_drawn():
-    assert len(gallery()) == 9
+    assert len(gallery()) == 11
     drawn = pictures()
-    assert len(drawn) == 13
+    assert len(drawn) == 15
     for figure in drawn.values():
         assert all(np.isfinite(np.asarray(trace.y, dtype=float)).all() for trace in figure.data)
     # (0.6, 0.05)-DP has its corner on the line FP = FN at (1 − δ)/(1 + e^ε)
@@ -63,6 +63,23 @@ def test_the_dotted_line_stands_where_the_parameter_is():
     assert list(figure.data[0].y) == pytest.approx(list(1 / values))
     with pytest.raises(InputError, match=r"current: must lie in \[0.5, 2\], found 3"):
         window(ONE, {}, values=values, current=3.0, parameter="ε", cost="cost")
+
+
+def test_the_areas_are_those_of_the_source():
+    found = {(title, one.name): area(one.curve) for title, shown in gallery().items() for one in shown}
+    beside, crossed, twice = list(gallery())[3], list(gallery())[4], list(gallery())[-1]
+    expected = {
+        (beside, "1.5-GDP"): 0.3556,
+        (crossed, "Intersection"): 0.1951,
+        (twice, "hypothesis: all three at once"): 0.2641,
+        (twice, "true: composed together"): 0.2267,
+    }
+    for which, value in expected.items():
+        assert found[which] == pytest.approx(value, abs=5e-5), which
+    # Najib (2025), Proposition 55: (0.6, 0.05)-DP and 0.2-TV composed are (0.6, 1 − 0.95·0.8)-DP, exactly
+    mixed = next(one for one in gallery()[twice] if "0.24" in one.name)
+    alpha = np.linspace(0, 1, 201)
+    assert mixed.curve(alpha) == pytest.approx(approximate(0.6, 0.24)(alpha), abs=1e-12)
 
 
 @pytest.mark.slow
