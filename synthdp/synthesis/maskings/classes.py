@@ -20,6 +20,8 @@ from synthdp.table.microdata import Codes, Floats, Microdata
 class KAnonymity(Masking):
     """Classes of at least k records that show the same values in all replaced columns: means, and the commonest level.
 
+    A missing value shows what its class shows, so that it sets nobody apart.
+
     Examples
     --------
     >>> KAnonymity(k=3).k

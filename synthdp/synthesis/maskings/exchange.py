@@ -49,7 +49,7 @@ def exchanged(codes: Codes, matrix: Floats, rng: np.random.Generator) -> Codes:
 def shares(codes: Codes, levels: int) -> Floats:
     """Return the share of each level among those that are not missing."""
     counts = np.bincount(codes[codes != MISSING], minlength=levels)
-    return counts / max(counts.sum(), 1)
+    return np.asarray(counts / max(counts.sum(), 1), dtype=np.float64)
 
 
 def posterior(prior: Floats, matrix: Floats) -> Floats:
@@ -77,7 +77,7 @@ def truth_odds(prior: Floats, matrix: Floats) -> Floats:
     joint = prior[:, None] * matrix
     own = np.diag(joint)
     others = joint.sum(axis=0) - own
-    return np.divide(own, others, out=np.where(own > 0, np.inf, 0.0), where=others > 0)
+    return np.asarray(np.divide(own, others, out=np.where(own > 0, np.inf, 0.0), where=others > 0))
 
 
 def invariant(prior: Floats, matrix: Floats) -> Floats:

@@ -181,7 +181,7 @@ class KNoise(Grouped):
 def moving_widths(values: Floats, half: float) -> Floats:
     """Return half-widths of noise that is wider in the tails: a·(mean t)/t, at most 2a; t is within a of the value."""
     near = expected_group_size(values, values, half=half, radius=half)
-    return np.minimum(half * near.mean() / near, 2 * half)
+    return np.asarray(np.minimum(half * near.mean() / near, 2 * half), dtype=np.float64)
 
 
 def group_edges(values: Floats, k: int, most: int) -> Floats:

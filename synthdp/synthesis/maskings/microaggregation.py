@@ -144,7 +144,7 @@ def mdav(values: Floats, k: int) -> list[Codes]:
 
 def _squares(values: Floats, point: Floats) -> Floats:
     difference = values - point
-    return np.einsum("ij,ij->i", difference, difference)
+    return np.asarray(np.einsum("ij,ij->i", difference, difference), dtype=np.float64)
 
 
 def _smallest(apart: Floats, k: int) -> Codes:

@@ -68,7 +68,7 @@ class LocalSuppression(Masking):
         if len(keys) > MOST_KEYS:
             return [
                 *found,
-                f"variables: local_suppression takes at most {MOST_KEYS} keys, found {len(keys)}; drop some.",
+                f"variables: local_suppression takes {MOST_KEYS} keys at most, found {len(keys)}; drop some.",
             ]
         kept = sum(1 << j for j, column in enumerate(keys) if column not in open_to)
         few = stranded(coded(plan.data, [key.name for key in keys]), self.k, kept)

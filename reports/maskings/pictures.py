@@ -1,0 +1,106 @@
+"""The figures: the published experiment in four panels, and the map of risk and usefulness of both files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports import figures
+from reports.study import Results
+from synthdp.datasets.smokers import AGE_EDGES
+
+METHOD = "method"
+# which methods share a colour
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "DA-MI": ("DA-MI, half", "DA-MI", "DA-MI, double"),
+    "CART": ("CART",),
+    "noise, bins and groups": ("PRAM .8", "PRAM .5, invariant", "k-PRAM", "k-noise", "noise .25", "noise 1"),
+    "averages and ranks": (
+        "k-anonymity 5",
+        "microaggregation 3",
+        "microaggregation 25",
+        "rank swap 5%",
+        "rank swap 30%",
+    ),
+    "ends and gaps": ("top and bottom 5%", "suppression 3"),
+}
+TITLES = {"voters": "944 voters of 1996", "poland": "Social Diagnosis 2011, about 5,000 people"}
+
+
+def draw(results: Results, out: Path) -> None:
+    """Write both figures."""
+    _experiment(results, out / "ages.svg")
+    _map(results["maps"], out / "map.svg")
+
+
+def _experiment(results: Results, path: Path) -> None:
+    axes, figure = figures.panels(2, 2, (9, 7))
+    shown = {name: np.asarray(values) for name, values in results["shown"].items()}
+    middles = [(low + high) / 2 for low, high in zip(AGE_EDGES[:-1], AGE_EDGES[1:], strict=True)]
+    for ax, name, number in ((axes[0], "k-PRAM", "3.2"), (axes[1], "k-noise", "3.3")):
+        ax.bar(middles, results["counts"][name], width=4.6, color=figures.COLOURS[0], alpha=0.7, label=name)
+        ax.step(AGE_EDGES, [*results["counts"]["original"], 0], where="post", color="black", label="original")
+        ax.set_title(f"Figure {number}: counts after {name}", fontsize=10, loc="left")
+        ax.set_ylabel("records")
+    order = np.argsort(shown["ages"])
+    for name, colour, size in (("k-PRAM", figures.COLOURS[4], 6), ("k-noise", figures.COLOURS[0], 3)):
+        axes[2].scatter(shown["ages"][order], shown[name][order], s=size, color=colour, label=name, alpha=0.7)
+    axes[2].set_title("Figure 3.4: masked age against age", fontsize=10, loc="left")
+    axes[2].set_ylabel("masked age")
+    axes[3].plot(shown["ages"][order], shown["near"][order], ".", color=figures.COLOURS[0], markersize=3)
+    axes[3].axhline(float(shown["near"].mean()), color="black", linewidth=0.8, label="mean")
+    axes[3].set_title("Figure 3.5: expected records within 2.5 years", fontsize=10, loc="left")
+    axes[3].set_ylabel("records")
+    for ax in axes:
+        ax.set_xlabel("age")
+        ax.legend(fontsize=8)
+    figures.save(figure, path)
+
+
+def _map(maps: Mapping[str, list[dict[str, Any]]], path: Path) -> None:
+    axes, figure = figures.panels(2, 1, (8.5, 10))
+    for ax, (file, rows) in zip(axes, maps.items(), strict=True):
+        known = [row for row in rows if row["linkage.attack"] is not None and row["panel.mean"] is not None]
+        for number, (family, names) in enumerate(FAMILIES.items()):
+            here = [row for row in known if row[METHOD] in names]
+            ax.errorbar(
+                [row["linkage.attack"] for row in here],
+                [row["panel.mean"] for row in here],
+                xerr=[2 * row["linkage.attack_error"] for row in here],
+                yerr=[2 * row["panel.mean_error"] for row in here],
+                fmt=figures.MARKERS[number],
+                color=figures.COLOURS[number],
+                markersize=5,
+                elinewidth=0.8,
+                label=family,
+            )
+        for row, (side, up) in zip(known, _places(known), strict=True):
+            ax.annotate(
+                row[METHOD],
+                (row["linkage.attack"], row["panel.mean"]),
+                xytext=(6 * side, up),
+                textcoords="offset points",
+                fontsize=7.5,
+                ha="left" if side > 0 else "right",
+            )
+        ax.set_title(f"{TITLES[file]} (bars: 2 standard errors over draws)", fontsize=10, loc="left")
+        ax.set_xlabel("share of records linked by the keys (linkage.attack; less is better)")
+        ax.set_ylabel("overlap of intervals (panel.mean; more is better)")
+        ax.margins(x=0.18)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
+    figures.save(figure, path)
+
+
+def _places(rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    """Return on which side of its mark, and how far up, each name is written: neighbours take turns."""
+    spans = {key: max(np.ptp([row[key] for row in rows]), 1e-9) for key in ("linkage.attack", "panel.mean")}
+    placed: list[tuple[float, float, int]] = []
+    found = []
+    for row in rows:
+        x, y = (row[key] / span for key, span in spans.items())
+        near = [side for a, b, side in placed if abs(a - x) < 0.25 and abs(b - y) < 0.035]
+        side = -1 if near.count(1) > near.count(-1) else 1
+        placed.append((x, y, side))
+        found.append((side, -3 + 9 * near.count(side)))
+    return found
