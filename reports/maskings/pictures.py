@@ -1,6 +1,7 @@
 """The figures: the published experiment in four panels, and the map of risk and usefulness of both files."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "ends and gaps": ("top and bottom 5%", "suppression 3"),
 }
-TITLES = {"voters": "944 voters of 1996", "poland": "Social Diagnosis 2011, about 5,000 people"}
+TITLES = {"voters": "944 voters of 1996", "poland": "Social Diagnosis 2011, 2,000 people"}
 
 
 def draw(results: Results, out: Path) -> None:
@@ -37,7 +38,7 @@ def draw(results: Results, out: Path) -> None:
 def _experiment(results: Results, path: Path) -> None:
     axes, figure = figures.panels(2, 2, (9, 7))
     shown = {name: np.asarray(values) for name, values in results["shown"].items()}
-    middles = [(low + high) / 2 for low, high in zip(AGE_EDGES[:-1], AGE_EDGES[1:], strict=True)]
+    middles = [(low + high) / 2 for low, high in pairwise(AGE_EDGES)]
     for ax, name, number in ((axes[0], "k-PRAM", "3.2"), (axes[1], "k-noise", "3.3")):
         ax.bar(middles, results["counts"][name], width=4.6, color=figures.COLOURS[0], alpha=0.7, label=name)
         ax.step(AGE_EDGES, [*results["counts"]["original"], 0], where="post", color="black", label="original")

@@ -1,8 +1,8 @@
-"""Classical maskings: a published experiment drawn again, and what agencies use today beside DA-MI and CART on two files.
+"""Classical maskings: a published experiment drawn again, and what agencies use beside DA-MI and CART on two files.
 
-The experiment is Biswal's (2024), section 3.6: ages masked by k-PRAM and k-noise in groups of five years. Its file is not
-public; each replication draws a surrogate with the published counts. The map is `synthdp.compare` on voters (bundled) and
-on Social Diagnosis 2011 (a shared file).
+The experiment is Biswal's (2024), section 3.6: ages masked by k-PRAM and k-noise in groups of five years. Its file is
+not public; each replication draws a surrogate with the published counts. The map is ``synthdp.compare`` on voters
+(bundled) and on Social Diagnosis 2011 (a shared file).
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,8 @@ from synthdp.table.microdata import Microdata, resolve
 from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
-SEED, REPLICATIONS, MAP_SEEDS = 27, 400, 4
+SEED, REPLICATIONS, MAP_SEEDS = 27, 400, 3
+PEOPLE = 2000
 HALF = 2.5
 GROUPS: Mapping[str, Any] = {"k": 1, "edges": {"age": AGE_EDGES}}
 MASKINGS: Mapping[str, Masking] = {
@@ -44,6 +45,7 @@ MASKINGS: Mapping[str, Masking] = {
 }
 # lowest and highest value, and how far off still counts as a match
 VOTERS = {"age": (17, 99, 3), "educ": (1, 7, 0.5), "income": (1, 24, 1)}
+FILES = ("voters", "poland")
 RISKS = ("linkage.attack", "attribute.gain")
 USES = ("panel.mean", "analyses.overlap")
 
@@ -104,12 +106,12 @@ def voters() -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
 
 
 def poland(data: Path) -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
-    """Return ten columns of Social Diagnosis 2011 (who did not tell an income: missing), settings and masks."""
+    """Return ten columns of the first people of Social Diagnosis 2011 (no income told: missing), settings and masks."""
     names = ["sex", "age", "region", "edu", "marital", "income", "smoke", "sport", "depress", "nofriend"]
     frame = pd.read_csv(shared_file(data, "sd2011.csv"))[names].replace(
         {"income": {-8: np.nan}, "nofriend": {-8: np.nan}}
     )
-    frame = frame[frame["edu"].notna() & frame["marital"].notna()].reset_index(drop=True)
+    frame = frame[frame["edu"].notna() & frame["marital"].notna()].iloc[:PEOPLE].reset_index(drop=True)
     variables: dict[str, Any] = {
         "age": {
             "kind": "continuous",
@@ -197,7 +199,7 @@ def cells(count: int | None) -> Iterator[Cell]:
     for r in range(count or REPLICATIONS):
         yield {"part": "ages", "r": r}
     for seed in range(1, min(count or MAP_SEEDS, MAP_SEEDS) + 1):
-        yield from ({"part": file, "r": seed} for file in ("voters", "poland"))
+        yield from ({"part": file, "r": seed} for file in FILES)
 
 
 def one_cell(part: str, r: int, *, data: Path) -> Any:
@@ -208,21 +210,31 @@ def one_cell(part: str, r: int, *, data: Path) -> Any:
 def gathered(lines: list[Line]) -> Results:
     """Return means over replications with their standard errors, one run in full, and both maps."""
     runs = [line["found"] for line in lines if line["part"] == "ages"]
-    table = []
-    for name in runs[0]["found"]:
-        each = pd.DataFrame([{k: v for k, v in run["found"][name].items() if k != "counts"} for run in runs])
-        table.append({METHOD: name} | {k: round(float(v), 4) for k, v in each.mean().items()}
-                     | {f"{k}_sd": round(float(v), 4) for k, v in each.std(ddof=1).items()})  # fmt: skip
-    ratio = np.array([run["found"]["k-noise"]["rmse"] / run["found"]["k-PRAM"]["rmse"] for run in runs])
-    groups = pd.DataFrame([run["group"] for run in runs]).drop(columns="counts")
+    names = list(runs[0]["found"])
+    ratio = [run["found"]["k-noise"]["rmse"] / run["found"]["k-PRAM"]["rmse"] for run in runs]
+    groups = {key: [run["group"][key] for run in runs] for key in ("mean", "least", "theorem")}
+    original = {"original": runs[0]["group"]["counts"]}
     return {
-        "table": table,
-        "ratio": {"mean": round(float(ratio.mean()), 4), "low": round(float(ratio.min()), 4), "high": round(float(ratio.max()), 4)},
-        "groups": {key: [round(float(fold(groups[key])), 4) for fold in (np.mean, np.min, np.max)] for key in groups},
-        "counts": {"original": runs[0]["group"]["counts"]} | {name: one["counts"] for name, one in runs[0]["found"].items()},
+        "table": [{METHOD: name, **_spread([run["found"][name] for run in runs])} for name in names],
+        "ratio": _ranged(ratio),
+        "groups": {key: _ranged(values) for key, values in groups.items()},
+        "counts": original | {name: runs[0]["found"][name]["counts"] for name in names},
         "shown": runs[0]["shown"],
-        "maps": {file: _mapped([line["found"] for line in lines if line["part"] == file]) for file in ("voters", "poland")},
-    }  # fmt: skip
+        "maps": {file: _mapped([line["found"] for line in lines if line["part"] == file]) for file in FILES},
+    }
+
+
+def _spread(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the mean and the sd over replications of everything but counts."""
+    each = pd.DataFrame(runs).drop(columns="counts")
+    found = {str(key): round(float(value), 4) for key, value in each.mean().items()}
+    return found | {f"{key}_sd": round(float(value), 4) for key, value in each.std(ddof=1).items()}
+
+
+def _ranged(values: list[float]) -> dict[str, float]:
+    return {
+        name: round(float(fold(values)), 4) for name, fold in (("mean", np.mean), ("low", np.min), ("high", np.max))
+    }
 
 
 def _mapped(draws: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -24,6 +24,20 @@ SHUFFLED = ("shuffled_1.csv", "shuffled_2.csv", "shuffled_3.csv")
 DP = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_margins", "dp_mst", "dp_mst_pure", "local_noise")
 TABLES = ("ipf", "ipf_dealt", "catall")
 MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
+SDC = (
+    "noise",
+    "noise_laws",
+    "noise_even",
+    "microaggregation",
+    "rank_swap",
+    "top_bottom",
+    "top_bottom_edge",
+    "local_suppression",
+    "k_pram_shuffle",
+    "k_pram_matrix",
+    "k_noise_moving",
+    "pram_invariant",
+)
 FUNCTIONS = (
     "abs(age - 50) > 20 and log(age) > 3",
     "exp(kids) > 2 or sqrt(age) < 5",
@@ -468,6 +482,7 @@ CASES: dict[str, Case] = {
     ),
     "loglinear": Case(_ran(*TABLES), TABLES),
     "maskings": Case(_ran(*MASKINGS), MASKINGS),
+    "sdc": Case(_ran(*SDC), SDC),
     "private": Case(_private, DP, slow=True),
     "pymc_nuts": Case(_ran("pymc_nuts"), ("pymc_nuts",), slow=True),
     "risks": Case(_ran("risks"), ("risks",), slow=True),
