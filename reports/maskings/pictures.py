@@ -1,4 +1,4 @@
-"""The figures: the published experiment in four panels, and the map of risk and usefulness of both files."""
+"""The figures: the published experiment in six panels, and the map of risk and usefulness of both files."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from reports import figures
 from reports.study import Results
 from synthdp.datasets.smokers import AGE_EDGES
+from synthdp.synthesis.maskings.grouped import moving_widths
 
 METHOD = "method"
+HALF = 2.5
 # which methods share a colour
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "DA-MI": ("DA-MI, half", "DA-MI", "DA-MI, double"),
@@ -36,7 +39,7 @@ def draw(results: Results, out: Path) -> None:
 
 
 def _experiment(results: Results, path: Path) -> None:
-    axes, figure = figures.panels(2, 2, (9, 7))
+    axes, figure = figures.panels(3, 2, (9, 10))
     shown = {name: np.asarray(values) for name, values in results["shown"].items()}
     middles = [(low + high) / 2 for low, high in pairwise(AGE_EDGES)]
     for ax, name, number in ((axes[0], "k-PRAM", "3.2"), (axes[1], "k-noise", "3.3")):
@@ -53,6 +56,20 @@ def _experiment(results: Results, path: Path) -> None:
     axes[3].axhline(float(shown["near"].mean()), color="black", linewidth=0.8, label="mean")
     axes[3].set_title("Figure 3.5: expected records within 2.5 years", fontsize=10, loc="left")
     axes[3].set_ylabel("records")
+    grid = np.linspace(15, 82, 300)
+    for name, label, colour in (
+        ("ages", "original", "black"),
+        ("k-PRAM", "k-PRAM", figures.COLOURS[4]),
+        ("k-noise", "k-noise", figures.COLOURS[0]),
+    ):
+        axes[4].plot(grid, stats.gaussian_kde(shown[name])(grid), color=colour, label=label, linewidth=1.2)
+    axes[4].set_title("Smoothed densities (code A.0.5)", fontsize=10, loc="left")
+    axes[4].set_ylabel("density")
+    widths = moving_widths(shown["ages"], HALF)
+    axes[5].plot(shown["ages"][order], widths[order], ".", color=figures.COLOURS[3], markersize=3, label="moving")
+    axes[5].axhline(HALF, color="black", linewidth=0.8, label="k-noise")
+    axes[5].set_title("Half-widths of moving noise, in years", fontsize=10, loc="left")
+    axes[5].set_ylabel("half-width")
     for ax in axes:
         ax.set_xlabel("age")
         ax.legend(fontsize=8)

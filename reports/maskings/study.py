@@ -15,7 +15,7 @@ import pandas as pd
 import synthdp
 from reports.cells import Cell, Line, apart
 from reports.maskings.page import METHOD, page
-from reports.maskings.pictures import draw
+from reports.maskings.pictures import HALF, draw
 from reports.study import Results, Study, shared_file
 from synthdp import datasets
 from synthdp.arrays import Floats
@@ -34,7 +34,6 @@ from synthdp.tagging.groups import Neighbours, tag
 
 SEED, REPLICATIONS, MAP_SEEDS = 27, 400, 3
 PEOPLE = 2000
-HALF = 2.5
 GROUPS: Mapping[str, Any] = {"k": 1, "edges": {"age": AGE_EDGES}}
 MASKINGS: Mapping[str, Masking] = {
     "k-PRAM": KPram(**GROUPS),
