@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from pydantic import Field
 from synthdp.imputation.cells import write
 from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
+from synthdp.synthesis.design import Design
 from synthdp.synthesis.maskings.exchange import exchanged, uniform_matrix
 from synthdp.synthesis.plan import Method, Plan, Release
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata, decode
@@ -18,9 +20,8 @@ from synthdp.table.schema import Column
 
 UNAWARE = (
     "Intervals ignore the masking: a masked file is the original with errors in it, and an analysis of it is biased by "
-    "them (correlations and slopes come out weaker, tables shifted), whatever the combining rule. One file is "
-    "analysed by "
-    "mean_se, which adds nothing; reiter2003 over several files adds only what differs between them, not the bias."
+    "them (correlations and slopes come out weaker, tables shifted), whatever the combining rule. Files are analysed "
+    "by mean_se, which adds nothing; reiter2003 over several adds only what differs between them, not the bias."
 )
 
 
@@ -47,6 +48,10 @@ class Masking(Method):
     def notes(self, plan: Plan) -> list[str]:
         """Return what the signatory should know."""
         return [UNAWARE]
+
+    def design(self, plan: Plan) -> Design:
+        """Return what inference from the copies depends on: the records' own values were altered."""
+        return replace(super().design(plan), altered=True)
 
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Mask the replaced columns; no guarantee comes with it."""
