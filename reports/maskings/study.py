@@ -15,7 +15,7 @@ import pandas as pd
 import synthdp
 from reports.cells import Cell, Line, apart
 from reports.maskings.page import METHOD, page
-from reports.maskings.pictures import HALF, draw
+from reports.maskings.pictures import FAMILIES, HALF, draw
 from reports.study import Results, Study, shared_file
 from synthdp import datasets
 from synthdp.arrays import Floats
@@ -32,7 +32,7 @@ from synthdp.table.microdata import Microdata, resolve
 from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
 
-SEED, REPLICATIONS, MAP_SEEDS = 27, 400, 3
+SEED, REPLICATIONS, MAP_SEEDS = 27, 400, 2
 PEOPLE = 2000
 GROUPS: Mapping[str, Any] = {"k": 1, "edges": {"age": AGE_EDGES}}
 MASKINGS: Mapping[str, Masking] = {
@@ -168,15 +168,16 @@ def contenders(masks: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def one_map(file: str, seed: int, data: Path) -> list[dict[str, Any]]:
-    """Return risks and usefulness of every method on a file."""
+def one_map(file: str, seed: int, family: str, data: Path) -> list[dict[str, Any]]:
+    """Return risks and usefulness of a family of methods on a file."""
     frame, settings, masks = voters() if file == "voters" else poland(data)
     settings["evaluation"] = {"utility": ["panel", "analyses", "moves"], "risk": ["linkage", "attribute"]}
-    studied = synthdp.compare(frame, contenders(masks), settings, seeds=[seed])
+    methods = {name: block for name, block in contenders(masks).items() if name in FAMILIES[family]}
+    studied = synthdp.compare(frame, methods, settings, seeds=[seed])
     table = studied.table()
     lost = table[table["measure"].isin([*RISKS, *USES]) & table["value"].isna()]
     found = []
-    for name in contenders(masks):
+    for name in methods:
         mine = table[table["method"] == name]
         values = {
             measure: mine.loc[mine["measure"] == measure, "value"].agg("max" if measure in RISKS else "mean")
@@ -196,14 +197,14 @@ def one_map(file: str, seed: int, data: Path) -> list[dict[str, Any]]:
 def cells(count: int | None) -> Iterator[Cell]:
     """Yield the replications of the experiment, then the maps."""
     for r in range(count or REPLICATIONS):
-        yield {"part": "ages", "r": r}
+        yield {"part": "ages", "r": r, "family": ""}
     for seed in range(1, min(count or MAP_SEEDS, MAP_SEEDS) + 1):
-        yield from ({"part": file, "r": seed} for file in FILES)
+        yield from ({"part": file, "r": seed, "family": family} for file in FILES for family in FAMILIES)
 
 
-def one_cell(part: str, r: int, *, data: Path) -> Any:
-    """Return what one replication, or one draw of every method on a file, comes to."""
-    return {"found": one_experiment(r) if part == "ages" else one_map(part, r, data)}
+def one_cell(part: str, r: int, family: str, *, data: Path) -> Any:
+    """Return what one replication, or one draw of a family of methods on a file, comes to."""
+    return {"found": one_experiment(r) if part == "ages" else one_map(part, r, family, data)}
 
 
 def gathered(lines: list[Line]) -> Results:

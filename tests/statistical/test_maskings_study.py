@@ -63,7 +63,7 @@ def test_a_slice_is_as_committed(table):
 def test_every_method_is_on_the_map(committed):
     for rows in committed["results"]["maps"].values():
         found = pd.DataFrame(rows).set_index("method")
-        assert list(found.index) == list(study.contenders({}))
+        assert set(found.index) == set(study.contenders({}))
         assert found["linkage.attack"].between(0, 1).all()
         # hardly moved: easily linked and near; strongly moved: neither
         assert found.loc["microaggregation 3", "linkage.attack"] > found.loc["microaggregation 25", "linkage.attack"]

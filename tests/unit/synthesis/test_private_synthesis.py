@@ -468,6 +468,9 @@ class TestOnTheSameRoad:
         config = self.config(tmp_path, OPEN, method=name, bins=None, copies=1)
         outcome = run(config, out=tmp_path / "out", study=True)
         assert outcome.metrics["privacy"] == {"epsilon": None, "masking": []}
+        # what is made for maskings is taken of them where nothing is asked for
+        assert "moves" in outcome.metrics["utility"]
+        assert {"odds", "group_size"} <= set(outcome.metrics["risk"])
         text = outcome.report.read_text(encoding="utf-8")
         assert "this masking has no guarantee" in text
         assert "ε = " not in text
