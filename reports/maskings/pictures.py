@@ -103,22 +103,36 @@ def _map(maps: Mapping[str, list[dict[str, Any]]], path: Path) -> None:
                 ha="left" if side > 0 else "right",
             )
         ax.set_title(f"{TITLES[file]} (bars: 2 standard errors over draws)", fontsize=10, loc="left")
-        ax.set_xlabel("share of records linked by the keys (linkage.attack; less is better)")
+        ax.set_xlabel("share of records linked by the keys (linkage.attack, logarithmic; less is better)")
         ax.set_ylabel("overlap of intervals (panel.mean; more is better)")
-        ax.margins(x=0.18)
+        ax.set_xscale("log")
+        ax.margins(x=0.2)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
     figures.save(figure, path)
 
 
 def _places(rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Return on which side of its mark, and how far up, each name is written: neighbours take turns."""
-    spans = {key: max(np.ptp([row[key] for row in rows]), 1e-9) for key in ("linkage.attack", "panel.mean")}
-    placed: list[tuple[float, float, int]] = []
+    """Return on which side of its mark, and how far up, each name is written: where it covers least of the others."""
+    at = np.array([[np.log(max(row["linkage.attack"], 1e-4)), row["panel.mean"]] for row in rows])
+    at = (at - at.min(axis=0)) / np.maximum(np.ptp(at, axis=0), 1e-9)
+    taken = [(x - 0.01, x + 0.01, y - 0.012, y + 0.012) for x, y in at.tolist()]
     found = []
-    for row in rows:
-        x, y = (row[key] / span for key, span in spans.items())
-        near = [side for a, b, side in placed if abs(a - x) < 0.25 and abs(b - y) < 0.035]
-        side = -1 if near.count(1) > near.count(-1) else 1
-        placed.append((x, y, side))
-        found.append((side, -3 + 9 * near.count(side)))
+    for (x, y), row in zip(at.tolist(), rows, strict=True):
+        choices = [(side, up) for up in (-3, 8, -14, 19, -25) for side in (1, -1)]
+        boxes = [_box(x, y, side, up, len(row[METHOD])) for side, up in choices]
+        best = int(np.argmin([sum(_covered(box, other) for other in taken) for box in boxes]))
+        taken.append(boxes[best])
+        found.append(choices[best])
     return found
+
+
+def _box(x: float, y: float, side: int, up: int, letters: int) -> tuple[float, float, float, float]:
+    width, middle = 0.0125 * letters, y + (up + 3) / 290
+    left = x + 0.015 if side > 0 else x - 0.015 - width
+    return left, left + width, middle - 0.016, middle + 0.016
+
+
+def _covered(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    wide = min(one[1], other[1]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[2], other[2])
+    return max(wide, 0.0) * max(high, 0.0)
