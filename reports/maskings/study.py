@@ -14,8 +14,8 @@ import pandas as pd
 
 import synthdp
 from reports.cells import Cell, Line, apart
-from reports.maskings.page import METHOD, page
-from reports.maskings.pictures import FAMILIES, HALF, draw
+from reports.maskings.page import page
+from reports.maskings.pictures import FAMILIES, HALF, METHOD, draw
 from reports.study import Results, Study, shared_file
 from synthdp import datasets
 from synthdp.arrays import Floats
@@ -95,7 +95,7 @@ def voters() -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
         name: {"kind": "continuous", "role": "replace", "key": True, "bounds": [low, high], "tolerance": near}
         for name, (low, high, near) in VOTERS.items()
     }
-    variables |= {name: {"key": False} for name in frame if name not in variables}
+    variables |= {str(name): {"key": False} for name in frame if name not in variables}
     analyses = [
         {"name": "vote", "model": "logit", "formula": "vote ~ age + educ + income + PID"},
         {"name": "party", "model": "ols", "formula": "PID ~ age + educ + income + TVnews"},
@@ -125,7 +125,7 @@ def poland(data: Path) -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
         "marital": {"role": "replace", "key": True},
         "income": {"kind": "continuous", "role": "replace", "key": False, "bounds": [0, 20000]},
     }
-    variables |= {name: {"key": False} for name in frame if name not in variables}
+    variables |= {str(name): {"key": False} for name in frame if name not in variables}
     analyses = [
         {"name": "satisfaction", "model": "ols", "formula": "depress ~ age + sex + income"},
         {"name": "smoking", "model": "logit", "formula": "smoke ~ age + sex + C(edu)"},
