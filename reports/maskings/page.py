@@ -70,9 +70,9 @@ where every replaced column is a key); *panel.mean*, *analyses.overlap*: overlap
 masking has a limit of its own here, and no ε.
 
 By linkage and unforeseen analyses no masking is ahead of DA-MI in both: whichever links fewer people is less useful,
-and those that are nearer to the original link 22% to 60% of the voters. By *attribute.gain* strong noise and PRAM are ahead
-of it, as they blur what a value says of others. The strengths of the maskings are those that manuals use, not tuned
-ones; the masks of DA-MI are 1 sd (half, double), chosen before any result.
+and those that are nearer to the original link 22% to 60% of the voters. By *attribute.gain* strong noise and PRAM are
+ahead of it, as they blur what a value says of others. The strengths of the maskings are those that manuals use, not
+tuned ones; the masks of DA-MI are 1 sd (half, double), chosen before any result.
 
 ![the map](map.svg)
 
