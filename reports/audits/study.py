@@ -20,11 +20,10 @@ import numpy as np
 from reports.cells import Cell
 from reports.markdown import table_of
 from reports.study import Results, Study
-from synthdp.dp.audited import algorithms, clustered
-from synthdp.dp.descent import noise_factors, rates
-from synthdp.dp.subsampling import multiplier_of
 from synthdp.dp.audited import algorithms, clustered, functions
+from synthdp.dp.descent import noise_factors, rates
 from synthdp.dp.kernels import fourier_basis, gaussian_sensitivity
+from synthdp.dp.subsampling import multiplier_of
 from synthdp.privacy.accounting.closed_forms import analytic_ratio
 from synthdp.privacy.audit.cases import Case, judge, shipped
 from synthdp.privacy.audit.runs import Sampler

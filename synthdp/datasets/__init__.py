@@ -10,9 +10,11 @@ from synthdp.datasets.known_truth import (
     wrong_model,
     wrong_model_truth,
 )
+from synthdp.datasets.smokers import ages
 
 __all__ = [
     "ANALYSES",
+    "ages",
     "anes96",
     "edwards",
     "registry",

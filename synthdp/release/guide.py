@@ -44,6 +44,7 @@ def readme(release: Mapping[str, Any]) -> str:
         text=format.text,
         documents=bool(release.get("documents")),
         escaped=release.get("escaped_formulas", False),
+        altered=bool(design.get("altered")),
         replaced=_listed(columns, "replaced"),
         kept=_listed(columns, "kept"),
         derived=", ".join(f"{code(c['name'])} = {code(c['formula'])}" for c in columns if c["role"] == "derived"),

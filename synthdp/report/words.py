@@ -16,7 +16,18 @@ OWN, BY_PERSON = "identity as ", " by person"
 _EPOCH = dt.date(1970, 1, 1)
 
 _NOISE_LEFT_OUT = "Intervals from the copies do not account for the privacy noise: they are too short."
-MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
+MASKINGS = (
+    "k_anonymity",
+    "pram",
+    "k_pram",
+    "k_noise",
+    "noise",
+    "microaggregation",
+    "rank_swap",
+    "top_bottom",
+    "local_suppression",
+)
+_MASKED = "This is not differentially private, and intervals from a masked file do not account for the masking."
 METHODS: Mapping[str, str] = {
     "da_mi": (
         "Each value of a replaced column was first blurred by a known mask. A statistical model of how the columns "
@@ -70,17 +81,28 @@ METHODS: Mapping[str, str] = {
     "local_noise": (
         f"Noise was added to every value of every record. Associations come out weaker than they are. {_NOISE_LEFT_OUT}"
     ),
-    "k_anonymity": (
-        "Records were put into classes, each of which shows one value in all replaced columns. This is not "
-        "differentially private."
-    ),
-    "pram": "Levels were exchanged at random with fixed probabilities. This is not differentially private here.",
+    "k_anonymity": (f"Records were put into classes, each of which shows one value in all replaced columns. {_MASKED}"),
+    "pram": f"Levels, and bins of numbers, were exchanged at random with fixed probabilities. {_MASKED}",
     "k_pram": (
-        "Every number was replaced by a random one of its own group, levels were exchanged at random. This is not "
-        "differentially private."
+        f"Every number was replaced by a random one of its own group, levels were exchanged at random. {_MASKED}"
     ),
-    "k_noise": (
-        "Bounded noise was added to every number, levels were exchanged at random. This is not differentially private."
+    "k_noise": f"Bounded noise was added to every number, levels were exchanged at random. {_MASKED}",
+    "noise": f"Noise was added to every number, levels were exchanged at random. {_MASKED}",
+    "microaggregation": (
+        "Records that lie close together were put into groups, each of which shows its mean numbers; levels were "
+        f"exchanged at random. {_MASKED}"
+    ),
+    "rank_swap": (
+        "Every number was exchanged with that of a record of a similar rank, levels were exchanged at random. "
+        f"{_MASKED}"
+    ),
+    "top_bottom": (
+        "The largest and smallest numbers of every column are shown as one value, levels were exchanged at random. "
+        f"{_MASKED}"
+    ),
+    "local_suppression": (
+        "Values were left out until every record agrees with several others on the columns that an intruder may know. "
+        f"{_MASKED}"
     ),
     "external": "The synthetic files were made by another tool; this page judges them without knowing how.",
 }

@@ -10,7 +10,7 @@ from synthdp.config import Config
 from synthdp.evaluation.assessment import Assessment, assess
 from synthdp.evaluation.comparison import Comparison, Making
 from synthdp.evaluation.measure import Need
-from synthdp.evaluation.measures import measure
+from synthdp.evaluation.measures import RISK, UTILITY, measure
 from synthdp.release.metrics import Metrics
 from synthdp.release.register import Earlier
 from synthdp.seeding import Streams
@@ -27,7 +27,16 @@ EVALUATION = Streams(0)
 def assess_comparison(config: Config, comparison: Comparison, making: Making | None = None) -> Assessment:
     """Take the measures the config asks for; those that know how the copies were made need ``making``."""
     files = replace(comparison, request=config.request(), making=making)
-    return assess(files, utility=config.evaluation.utility, risk=config.evaluation.risk, streams=EVALUATION)
+    asked = {side: (*getattr(config.evaluation, side), *_own(config, side)) for side in ("utility", "risk")}
+    return assess(files, utility=asked["utility"], risk=asked["risk"], streams=EVALUATION)
+
+
+def _own(config: Config, side: str) -> tuple[str, ...]:
+    """Return the measures that are made for the method, unless the config says which are taken."""
+    known = UTILITY if side == "utility" else RISK
+    written = side in config.evaluation.model_fields_set
+    own = () if written else getattr(config.synthesis, "measures", ())
+    return tuple(name for name in own if name in known)
 
 
 def making_of(config: Config, plan: Plan, jobs: int, advance: Callable[[int, int], None] | None = None) -> Making:

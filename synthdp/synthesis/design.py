@@ -29,6 +29,9 @@ class Design:
         Copies of each.
     ratio
         Records of a copy over records of the original.
+    altered
+        Whether replaced columns are the records' own values with errors in them, and no draws from a model: no rule
+        knows of the bias.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Design:
     imputations: int = 1
     mask_draws: int = 1
     ratio: float = 1.0
+    altered: bool = False
 
     @property
     def masked(self) -> bool:
@@ -63,7 +67,8 @@ class Design:
     def facts(self) -> dict[str, Any]:
         """Return what ``release.json`` says beyond its own ``imputations``, ``copies`` and ``mask_draw``."""
         names = ("replaced", "proper", "imputed", "mask_draws", "ratio")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        return found | {"altered": True} if self.altered else found
 
     @classmethod
     def of(cls, contents: Mapping[str, Any]) -> "Design | None":
@@ -72,7 +77,9 @@ class Design:
         if not isinstance(facts, Mapping) or not {"replaced", "proper"} <= set(facts):
             return None
         known = {
-            name: facts[name] for name in ("replaced", "proper", "imputed", "mask_draws", "ratio") if name in facts
+            name: facts[name]
+            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", "altered")
+            if name in facts
         }
         return cls(
             **known,
@@ -87,6 +94,7 @@ def rule_for(design: Design) -> str:
 
     Notes
     -----
+    * Own values altered by a masking: ``mean_se``, as no rule knows of the errors.
     * Missing values imputed, nothing replaced: ``rubin1987``, or ``rubin2003`` when imputed in two stages.
     * Imputed and then replaced: ``reiter2004``. With one copy of each completed original its b̄ cannot be had, and
       ``rubin1987`` is the safe choice (too wide by b).
@@ -95,6 +103,8 @@ def rule_for(design: Design) -> str:
       of its own (``raghunathan2003`` fits that design too, but needs many copies).
     * Otherwise ``reiter2003``.
     """
+    if design.altered:
+        return "mean_se"
     if design.replaced == "none":
         if not design.imputed:
             return "mean_se"

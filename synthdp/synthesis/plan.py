@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, SupportsIndex, overload
 
 import pandas as pd
 
@@ -201,6 +201,9 @@ class Synthesizer(Protocol):
 
 class Method(Settings):
     """What the settings of a synthesizer tell of it; the answers here are of one that masks and claims nothing."""
+
+    # taken of its copies beside those that are taken by default, where ``evaluation`` does not say which
+    measures: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:  # fields of every method, each with bounds and a default of its own
         method: str

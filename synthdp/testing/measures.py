@@ -54,6 +54,7 @@ EXTREMES: dict[str, Extreme] = {
     "tables": Extreme(lambda section: _largest(line["total_variation"] for line in section), itself=0.0),
     "distributions": Extreme(lambda section: _largest(line["ks"]["value"] for line in section), 0.0, shuffled=False),
     "correlations": Extreme(lambda section: _largest(line["cramers_v"]["value"] for line in section), itself=0.0),
+    "moves": Extreme(lambda section: _largest(line["share"]["value"] for line in section), itself=0.0),
     "prediction": Extreme(
         lambda section: _largest(
             score["original"] - score["value"] for line in section for score in line["scores"].values()

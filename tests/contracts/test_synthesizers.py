@@ -15,7 +15,10 @@ from synthdp.seeding import Streams
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.loglinear.catall import Catall
 from synthdp.synthesis.loglinear.ipf import Ipf
-from synthdp.synthesis.maskings import KNoise, KPram
+from synthdp.synthesis.maskings.grouped import KNoise, KPram
+from synthdp.synthesis.maskings.noise import Noise
+from synthdp.synthesis.maskings.pram import Pram
+from synthdp.synthesis.maskings.ranks import RankSwap
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sequential import Sequential
 from synthdp.tagging.groups import Rules
@@ -49,7 +52,13 @@ METHODS = [
     (Catall(copies=2, exclude=("z",), proper=True), {}, {}),
     # levels stay here: exchanging them moves the margins; DP methods keep no column and have a contract of their own
     (KPram(copies=2, keep=1.0), {}, {}),
+    (KPram(copies=2, keep=1.0, variant="shuffle"), {}, {}),
     (KNoise(copies=2, keep=1.0), {}, {}),
+    (KNoise(copies=2, keep=1.0, moving=True), {}, {}),
+    (Noise(copies=2, keep=1.0), {}, {}),
+    (RankSwap(copies=2, keep=1.0), {}, {}),
+    # an invariant matrix moves levels and keeps their shares
+    (Pram(copies=2, invariant=True), {}, {}),
 ]
 IDS = [
     "mi",
@@ -72,7 +81,12 @@ IDS = [
     "catall",
     "catall_proper",
     "k_pram",
+    "k_pram_shuffle",
     "k_noise",
+    "k_noise_moving",
+    "noise",
+    "rank_swap",
+    "pram_invariant",
 ]
 
 

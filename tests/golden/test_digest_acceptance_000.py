@@ -5,7 +5,7 @@ name of its value. Where more is tested elsewhere:
 
 ====  ======================================================  =====================================================
 T1    k of the six customers                                  tests/unit/evaluation/test_anonymity.py
-T3    mean squares on many records                            tests/unit/synthesis/test_private_synthesis.py
+T3    mean squares on many records                            tests/unit/synthesis/test_maskings.py
 T6    Laplace and Gaussian at other settings, by quadrature   tests/unit/privacy/test_mechanisms.py
 T7    randomised response at other settings                   tests/unit/privacy/test_responses.py
 T8    Laplace–normal at other settings                        tests/unit/dp/test_dp_statistics.py
@@ -33,10 +33,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from synthdp import dp
+from synthdp import datasets, dp
+from synthdp.datasets.smokers import AGE_COUNTS, AGE_EDGES
 from synthdp.dp.noise import laplace_normal_pdf
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.risk.shown import evaluate_odds
 from synthdp.evaluation.risk.uniqueness import evaluate_anonymity
+from synthdp.evaluation.utility.moves import evaluate_moves
+from synthdp.masking.categorical import Transition
+from synthdp.masking.mask import Target
 from synthdp.privacy.accounting import closed_forms
 from synthdp.privacy.mechanisms import (
     BoundedLaplace,
@@ -50,18 +55,19 @@ from synthdp.privacy.mechanisms import (
 )
 from synthdp.privacy.mechanisms.additive import analytic_ratio, classical_ratio, exact_delta
 from synthdp.privacy.mechanisms.shaped import bounded_scale
-from synthdp.synthesis.maskings import KNoise, KPram, expected_group_size, group_edges
+from synthdp.seeding import Streams
+from synthdp.synthesis.maskings.exchange import posterior, truth_odds, uniform_matrix
+from synthdp.synthesis.maskings.grouped import KNoise, KPram, expected_group_size, group_edges
+from synthdp.synthesis.maskings.pram import Pram
+from synthdp.synthesis.plan import Plan
 from synthdp.table.microdata import resolve
-from synthdp.table.schema import Variable
-
-COUNTS = (32, 100, 121, 81, 62, 79, 84, 57, 31, 9, 2, 1)
-"""The published counts of 659 ages in bins of 5 years from 19 to 79; the file itself is not public."""
+from synthdp.table.schema import Column, Variable
+from synthdp.tagging.groups import Neighbours, tag
 
 
 def ages(seed=1):
-    """Return a surrogate of the file: uniform inside the published bins."""
-    rng = np.random.default_rng(seed)
-    return np.concatenate([rng.uniform(19 + 5 * i, 24 + 5 * i, count) for i, count in enumerate(COUNTS)])
+    """Return a surrogate of the file as an array."""
+    return datasets.ages(rng=np.random.default_rng(seed))["age"].to_numpy()
 
 
 def even_ages(seed=1):
@@ -87,28 +93,55 @@ def test_T1_k_of_each_column_is_3_and_jointly_1():
     assert found == {("age",): 3, ("amount",): 3, ("age", "amount"): 1}
 
 
-def test_T2_k_pram_keeps_the_12_counts_and_moves_less_than_5():
-    values = even_ages()
-    edges = group_edges(values, 5, 12)
-    assert edges == pytest.approx(np.arange(19, 80, 5))
-    moved = KPram(k=5, most_groups=12).move(values, np.random.default_rng(2))
-    np.testing.assert_array_equal(np.histogram(values, edges)[0], np.histogram(moved, edges)[0])
+AGE = Column(name="age", kind="continuous", role="replace", key=True)
+GENDER = Column(name="gender", kind="binary", role="replace", key=True, levels=("m", "w"))
+GIVEN = {"k": 1, "edges": {"age": AGE_EDGES}}
+"""The groups of the experiment, the last of which hold 9, 2 and 1 records."""
+
+
+@pytest.mark.parametrize("variant", ["uniform", "shuffle", "matrix"])
+def test_T2_k_pram_keeps_the_12_counts_and_moves_less_than_5(variant):
+    values = ages()
+    moved = KPram(variant=variant, **GIVEN).move(values, AGE, np.random.default_rng(2))
+    assert np.histogram(moved, AGE_EDGES)[0].tolist() == list(AGE_COUNTS) == np.histogram(values, AGE_EDGES)[0].tolist()
     assert np.abs(moved - values).max() < 5
-    # on the file's own counts the twelve groups would hold 9, 2 and 1: fewer, longer groups are made until each has k
-    assert len(group_edges(ages(), 5, 12)) < 13
+    # without edges of the user's own, fewer and longer groups are made until each has k
+    assert group_edges(even_ages(), 5, 12) == pytest.approx(AGE_EDGES)
+    assert len(group_edges(values, 5, 12)) < 13
 
 
 def test_T3_k_noise_mean_square_ratio_and_bias():
-    values = even_ages()
-    noise = KNoise(k=5, most_groups=12).move(values, np.random.default_rng(3)) - values
-    pram = KPram(k=5, most_groups=12).move(values, np.random.default_rng(4)) - values
-    assert (noise**2).mean() == pytest.approx(25 / 12, abs=0.25)
-    assert 0.65 <= math.sqrt((noise**2).mean() / (pram**2).mean()) <= 0.77
-    assert abs(noise.mean()) < 0.2
-    assert abs(pram.mean()) < 0.2
+    """As the measure ``moves`` finds them in a copy, on the surrogate and with the experiment's groups."""
+    data = resolve(datasets.ages(rng=np.random.default_rng(1)), {"age": Variable(role="replace", bounds=(0, 110))})
+    found = {}
+    for name, method in (("noise", KNoise(**GIVEN)), ("pram", KPram(**GIVEN))):
+        copy = Plan(data, tag(data, Neighbours()))
+        copies = method.synthesize(copy, streams=Streams(3)).copies
+        found[name] = evaluate_moves(Comparison(data.frame, copies, data.schema, aligned=True))[0]
+    square, root, bias = ({name: one[key]["value"] for name, one in found.items()} for key in ("mse", "rmse", "bias"))
+    assert square["noise"] == pytest.approx(25 / 12, abs=0.25)
+    assert square["pram"] == pytest.approx(25 / 6, abs=4 * 0.17)
+    assert 0.65 <= root["noise"] / root["pram"] <= 0.77
+    assert abs(bias["noise"]) < 0.2
+    assert abs(bias["pram"]) < 0.2
     # Table 3.4, one run on the file itself, lies inside
     assert abs(2.060666 - 25 / 12) < 0.25
     assert 0.65 <= 1.435502 / 2.097275 <= 0.77
+
+
+def test_example_3_2_1_posterior_odds_and_the_epsilon_of_its_matrix():
+    """The ε is a number of the example: a release by ``pram`` claims none."""
+    matrix, half = uniform_matrix(0.8, 2), np.array([0.5, 0.5])
+    assert posterior(half, matrix)[0, 0] == pytest.approx(0.8)
+    assert truth_odds(half, matrix) == pytest.approx([4, 4])
+    assert Transition(keep=0.8).event(Target(GENDER, None, np.ones(1))).epsilon == pytest.approx(1.386294, abs=1e-6)
+    people = pd.DataFrame({"gender": ["m", "w"] * 500})
+    data = resolve(people, {"gender": Variable(role="replace")})
+    release = Pram(keep=0.8).synthesize(Plan(data, tag(data, Neighbours())), streams=Streams(1))
+    assert release.privacy is None
+    found = evaluate_odds(Comparison(people, release.copies, data.schema, aligned=True))[0]
+    assert abs(found["posterior"] - 0.8) < 4 * math.sqrt(0.16 / 500)
+    assert found["odds"] == pytest.approx(found["posterior"] / (1 - found["posterior"]))
 
 
 @given(

@@ -26,6 +26,20 @@ DP = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_margins", "dp
 CURVES = ("dp_kde", "dp_kde_gaussian", "dp_kde_sobolev")
 TABLES = ("ipf", "ipf_dealt", "catall")
 MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
+SDC = (
+    "noise",
+    "noise_laws",
+    "noise_even",
+    "microaggregation",
+    "rank_swap",
+    "top_bottom",
+    "top_bottom_edge",
+    "local_suppression",
+    "k_pram_shuffle",
+    "k_pram_matrix",
+    "k_noise_moving",
+    "pram_invariant",
+)
 FUNCTIONS = (
     "abs(age - 50) > 20 and log(age) > 3",
     "exp(kids) > 2 or sqrt(age) < 5",
@@ -503,6 +517,7 @@ CASES: dict[str, Case] = {
     ),
     "loglinear": Case(_ran(*TABLES), TABLES),
     "maskings": Case(_ran(*MASKINGS), MASKINGS),
+    "sdc": Case(_ran(*SDC), SDC),
     "private": Case(_private, DP, slow=True),
     "private_curves": Case(_ran(*CURVES, options=("--study",)), CURVES),
     "pymc_nuts": Case(_ran("pymc_nuts"), ("pymc_nuts",), slow=True),

@@ -155,13 +155,19 @@ class About:
         return ["1 file", records] if many == 1 else [f"{many} files", f"{records} each"]
 
     @property
+    def altered(self) -> bool:
+        """Whether the replaced columns are masked, and not drawn from a model."""
+        return bool(self.release.get("design", {}).get("altered"))
+
+    @property
     def description(self) -> str:
         """What the files are, in sentences; what the publisher says of their subject comes first."""
         many = len(self.files)
         what = "One synthetic data set" if many == 1 else f"{many} synthetic data sets"
         size = f"{self.release['records']} records{'' if many == 1 else ' each'}"
         said = f"{what} of {size}, made by synthdp to stand for a confidential file. "
-        said += f"Drawn anew: {self.named('replaced')}. As in the confidential file: {self.named('kept')}."
+        how = "Masked" if self.altered else "Drawn anew"
+        said += f"{how}: {self.named('replaced')}. As in the confidential file: {self.named('kept')}."
         return f"{self.publication.abstract} {said}" if self.publication.abstract else said
 
     @property

@@ -15,7 +15,8 @@ NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}
 SYNTHESES = (
     "da_mi, mi, sequential, ipf, catall, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_kde, "
-    "dp_mst, local_noise, k_anonymity, pram, k_pram, k_noise"
+    "dp_mst, local_noise, k_anonymity, pram, k_pram, k_noise, noise, microaggregation, rank_swap, top_bottom, "
+    "local_suppression"
 )
 GAUSSIAN = {"method": "gaussian", "sd": 0.5}
 ANALYSIS = {"name": "a", "model": "ols", "formula": "y ~ x"}
@@ -152,7 +153,7 @@ def test_an_unknown_key_names_the_nearest_one(block, sentence):
             "evaluation.risk.0: must be 'identity', 'identity_averaged', 'identity_linked', 'identity_likelihood', "
             "'identity_public', 'identity_extremes', 'identity_bayes', 'verbatim', 'memorised', 'exposure', "
             "'attribute', 'membership', 'membership_shadow', 'singling', 'linkage', 'linkability', 'inference', "
-            "'anonymity' or 'population'.",
+            "'anonymity', 'population', 'odds' or 'group_size'.",
         ),
         (
             {"evaluation": {"risk": ["identity", "anonymeter"]}},

@@ -1,4 +1,4 @@
-"""DP synthesizers: their laws, what they cost, what they refuse; and the maskings, which claim nothing."""
+"""DP synthesizers: their laws, what they cost, what they refuse; and that maskings never show an epsilon."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ from synthdp.privacy.mechanisms import Simulated
 from synthdp.seeding import Streams
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
-from synthdp.synthesis.maskings import KAnonymity, KNoise, KPram, Masking, Pram, classes, group_edges
+from synthdp.synthesis.maskings.masking import Masking
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private import histograms as fixed
 from synthdp.synthesis.private.columnwise import DpMargins, LocalNoise, noisy_margins
@@ -421,77 +421,6 @@ def test_thresholds_and_margins_too_large():
     ]
 
 
-MIXED = {
-    "age": Variable(role="replace", key=True, bounds=(18, 90)),
-    "sex": Variable(role="replace", key=True),
-}
-
-
-class TestMaskings:
-    @pytest.mark.parametrize("name", [name for name in MASKINGS if name != "pram"])
-    def test_contract_and_no_epsilon(self, name):
-        frame = people()
-        frame["sex"] = frame["sex"].where(np.arange(500) % 9 > 0)
-        given, method = plan(frame, MIXED), MASKINGS[name]()
-        assert method.problems(given) == []
-        one, two = (method.synthesize(given, streams=Streams(3)) for _ in range(2))
-        assert one.privacy is None
-        pd.testing.assert_frame_equal(one.copies[0], two.copies[0])
-        pd.testing.assert_frame_equal(one.copies[0][["income", "region"]], frame[["income", "region"]])
-        assert (one.copies[0].dtypes == frame.dtypes).all()
-        assert not one.copies[0]["age"].equals(frame["age"])
-        assert one.copies[0]["age"].between(18, 90).all()
-
-    def test_classes_hold_k_and_show_one_value(self):
-        given = plan(variables=MIXED)
-        copy = KAnonymity(k=7).synthesize(given, streams=Streams(1)).copies[0]
-        assert copy.groupby(["age", "sex"]).size().min() >= 7
-
-    def test_joint_classes_of_the_seeds_example(self):
-        """Biswal (2024), Table 3.3: two classes of three by age; by age and amount jointly only one of six at k = 3."""
-        age, amount = [32, 45, 27, 19, 31, 25], [75.5, 120, 16.75, 85, 50, 40.5]
-        assert sorted(map(len, classes(np.array([age], dtype=float).T, 3))) == [3, 3]
-        assert all(len(members) >= 3 for members in classes(np.array([age, amount]).T, 3))
-
-    def test_pram_keeps_as_often_as_asked(self):
-        given = plan(people(5000), {"region": Variable(role="replace")})
-        copy = Pram(keep=0.8).synthesize(given, streams=Streams(1)).copies[0]
-        kept = (copy["region"] == given.data.frame["region"]).mean()
-        assert abs(kept - 0.8) < 4 * math.sqrt(0.16 / 5000)
-        assert Pram().problems(plan(variables=MIXED)) == [
-            "variables.age: pram exchanges levels, this column is continuous; use k_pram or k_noise."
-        ]
-
-    def test_groups_hold_k(self):
-        values = np.random.default_rng(1).normal(size=400)
-        edges = group_edges(values, 12, 20)
-        assert np.histogram(values, edges)[0].min() >= 12
-        moved = KPram(k=12).move(values, np.random.default_rng(2))
-        np.testing.assert_array_equal(np.histogram(values, edges)[0], np.histogram(moved, edges)[0])
-        assert len(group_edges(values, 300, 20)) == 2
-
-    def test_mean_squares_of_the_published_experiment(self):
-        """Biswal (2024), Table 3.4: groups of 5 years; k-noise δ²/3 = 2.0833, k-PRAM w²/6 = 4.1667 for even ages."""
-        values = np.random.default_rng(3).uniform(20, 80, 20_000)
-        values[:2] = 20, 80
-        errors = {}
-        for name, method in (("noise", KNoise(most_groups=12)), ("pram", KPram(most_groups=12))):
-            squares = (method.move(values, np.random.default_rng(4)) - values) ** 2
-            errors[name] = (squares.mean(), 4 * squares.std() / math.sqrt(20_000))
-        assert abs(errors["noise"][0] - 25 / 12) < errors["noise"][1]
-        assert abs(errors["pram"][0] - 25 / 6) < errors["pram"][1]
-
-    def test_what_is_refused(self):
-        nothing = plan(variables={})
-        assert KNoise().problems(nothing) == ["variables: no column has role: replace; nothing would be masked."]
-        assert KAnonymity(k=501).problems(plan(variables=MIXED)) == [
-            "synthesis.k: 501 records are needed for one class, found 500."
-        ]
-        assert KPram().problems(plan(variables=MIXED, constraints=("age > 17",))) == [
-            "constraints: method k_pram does not keep them; use da_mi, mi or sequential."
-        ]
-
-
 OPEN = OFF.model_dump()
 
 
@@ -536,10 +465,14 @@ class TestOnTheSameRoad:
         assert outcome.metrics["privacy"]["epsilon"] is None
         assert "No epsilon is claimed" in outcome.report.read_text(encoding="utf-8")
 
-    def test_maskings_never_show_one(self, tmp_path):
-        config = self.config(tmp_path, OPEN, method="k_noise", bins=None)
+    @pytest.mark.parametrize("name", ["k_noise", "local_suppression"])
+    def test_maskings_never_show_one(self, tmp_path, name):
+        config = self.config(tmp_path, OPEN, method=name, bins=None, copies=1)
         outcome = run(config, out=tmp_path / "out", study=True)
         assert outcome.metrics["privacy"] == {"epsilon": None, "masking": []}
+        # what is made for maskings is taken of them where nothing is asked for
+        assert "moves" in outcome.metrics["utility"]
+        assert {"odds", "group_size"} <= set(outcome.metrics["risk"])
         text = outcome.report.read_text(encoding="utf-8")
         assert "this masking has no guarantee" in text
         assert "ε = " not in text
