@@ -7,10 +7,13 @@ processor's cache, records go down one after the other.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from synthdp.arrays import Booleans, Codes, compiled
 from synthdp.imputation.trees.binning import Bins, Nodes, Words
 from synthdp.imputation.trees.growing import goes_left
+
+Narrow = npt.NDArray[np.int32]
 
 # cells of the table, at most, and records that go down side by side
 MOST_CELLS, TOGETHER = 2**18, 512
@@ -47,7 +50,7 @@ def _one_by_one(codes: Bins, ordered: Booleans, missing: Codes, nodes: Nodes, wo
 
 
 @compiled
-def _lay_out(ordered: Booleans, missing: Codes, nodes: Nodes, words: Words, child: Codes) -> None:
+def _lay_out(ordered: Booleans, missing: Codes, nodes: Nodes, words: Words, child: Narrow) -> None:
     """Fill in the child of every node by bin."""
     for node in range(len(nodes.feature)):
         f = nodes.feature[node]
@@ -61,7 +64,7 @@ def _lay_out(ordered: Booleans, missing: Codes, nodes: Nodes, words: Words, chil
 
 
 @compiled
-def _side_by_side(codes: Bins, child: Codes, feature: Codes, leaf: Codes, found: Codes, room: Codes) -> None:
+def _side_by_side(codes: Bins, child: Narrow, feature: Narrow, leaf: Narrow, found: Codes, room: Narrow) -> None:
     """Fill in the node each record ends in; ``room`` holds those on their way, and where they are."""
     who, where = room[0], room[1]
     for start in range(0, len(found), len(who)):

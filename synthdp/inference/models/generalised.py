@@ -56,7 +56,7 @@ def maximum_likelihood(model: str, design: ModelMatrix, where: str) -> Fit:
         raise InputError(f"{where}: {SEPARATION}")
     if not (finite and arrived):
         raise Unfinished(f"{where}: the {model} fit did not converge; rescale or simplify the formula.")
-    covariance = np.linalg.inv(information)
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
     return turned(design, upper, values, covariance, score[:, None] * basis @ covariance, None)
 
 
