@@ -101,13 +101,13 @@ class Regressed:
     def total(self) -> Floats:
         """The covariance of residuals."""
         copies, rows, _ = self.residuals.shape
-        return _squares(self.residuals) / (copies * rows * self.freedom)
+        return np.asarray(_squares(self.residuals) / (copies * rows * self.freedom))
 
     def within(self, rows: Codes | None = None) -> Floats:
         """Return the covariance of what linked rows do not have in common, from some of the rows."""
         mine = self.residuals if rows is None else self.residuals[:, rows]
         apart = mine - mine.mean(axis=0)
-        return _squares(apart) / ((len(mine) - 1) * mine.shape[1] * self.freedom)
+        return np.asarray(_squares(apart) / ((len(mine) - 1) * mine.shape[1] * self.freedom))
 
 
 def _squares(vectors: Floats) -> Floats:
