@@ -125,6 +125,26 @@ def test_the_learnt_posterior_is_the_closed_form(sd: float, mask_draw: str) -> N
         assert found**2 == pytest.approx(variance, rel=4 * np.sqrt(2 / (0.8 * n)))
 
 
+def test_large_files_are_learnt_by_halves_and_nobody_teaches_about_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 4000
+    frame = regression(n, seed=1)
+    plan, comparison, remake = world(frame, 1.0, "per_copy")
+    attacked = []
+    for many in (n + 1, n):
+        monkeypatch.setattr("synthdp.stages.informed_intruder.MANY", many)
+        posterior = learnt(plan, comparison, remake)
+        attacked.append(evaluate_bayes(comparison, posterior, rng=rng()).predicted_links)
+    assert sorted(np.unique(posterior.folds)) == [0, 1]
+    assert len(posterior.laws) == 2
+    exact = closed_form(frame, comparison, 1.0, "per_copy")
+    variance = 1 / (exact.prior_sd**-2 + exact.slope**2 * COPIES / exact.sd**2)
+    spread = float(frame["x"].std(ddof=0))
+    for fold in range(2):
+        assert line_of(posterior, spread, fold)[2] ** 2 == pytest.approx(variance, rel=4 * np.sqrt(2 / (0.5 * n)))
+    # the same records, attacked by what four fifths and what a half taught
+    assert attacked[1] == pytest.approx(attacked[0], rel=0.05)
+
+
 def test_the_mask_is_told_from_the_draw() -> None:
     # W once: the mask's part stays however many copies there are, so the posterior is wider than with W per copy
     frame = regression(2000, seed=2)
