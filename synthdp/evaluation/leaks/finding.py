@@ -5,7 +5,9 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import bdtrc, ndtri, pdtr, pdtrik
+
+from synthdp.arrays import ranks
 
 LEVEL = 0.001  # a clean release is flagged by chance once in a thousand times, per kind of leak
 NEIGHBOURS = 10
@@ -78,12 +80,10 @@ def chance_limit(hits: int, *, times: int, most: int, level: float, likelier: fl
     >>> chance_limit(0, times=10, most=100, level=0.001)
     2
     """
-    from scipy.stats import binom
-
     rate = likelier / (likelier + times)
 
     def explained(count: int) -> bool:
-        return bool(binom.sf(count - 1, count + hits, rate) > level)
+        return bool(bdtrc(count - 1, count + hits, rate) > level)
 
     # the tail falls as the count grows
     low, high = 0, 1
@@ -101,9 +101,9 @@ def poisson_limit(mean: float, *, level: float) -> int:
 
     Matches under a random permutation vary less than a Poisson count of the same mean, so this errs on the quiet side.
     """
-    from scipy.stats import poisson
-
-    return int(poisson.isf(level, mean))
+    # the smallest count that is exceeded so seldom
+    found = int(np.ceil(pdtrik(1 - level, mean)))
+    return found - 1 if found > 0 and pdtr(found - 1, mean) >= 1 - level else found
 
 
 def correlation_limit(records: int, *, level: float) -> float:
@@ -115,6 +115,4 @@ def rank_correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> 
     """Return Spearman's correlation; 0 when one side is constant."""
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    from scipy.stats import rankdata
-
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from synthdp import pipeline, release
 from synthdp.cli.starting import settings
@@ -504,6 +505,16 @@ def test_the_limit_is_passed_by_chance_as_rarely_as_promised(rate):
         [a > chance_limit(int(b), times=10, most=200, level=level) for a, b in zip(own, others, strict=True)]
     )
     assert beyond <= level + 4 * np.sqrt(level / runs)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.001, 1e-9])
+def test_limits_are_those_of_scipys_distributions(level):
+    means = np.r_[0.0, np.geomspace(1e-3, 300, 60), np.arange(1.0, 20.0)]
+    assert [poisson_limit(mean, level=level) for mean in means] == stats.poisson.isf(level, means).tolist()
+    for hits in (0, 3, 40):
+        counts = np.arange(1, 201)
+        explained = counts[stats.binom.sf(counts - 1, counts + hits, 2 / 12) > level]
+        assert chance_limit(hits, times=10, most=200, level=level, likelier=2.0) == explained.max(initial=0)
 
 
 def test_permutations_stay_below_the_poisson_limit():
