@@ -213,12 +213,10 @@ def _draw_copy(
         traces.extend([] if trace is None else [trace])
         original = task.data.frame
         # copies share the columns that are kept, and what these are coded as (``table.coded``)
-        frame = original.assign(
-            **{
-                column.name: released(drawn[column.name], column, task.links.get(column.name), original[column.name])
-                for column in task.data.schema.replaced()
-            }
-        )
+        frame = original.assign()
+        for column in task.data.schema.replaced():
+            link = task.links.get(column.name)
+            frame[column.name] = released(drawn[column.name], column, link, original[column.name])
         # each after those that decide whether it applies
         for name in visits(task.data.schema.kept()) if impute else ():
             if name in drawn:
