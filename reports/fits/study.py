@@ -37,7 +37,7 @@ from synthdp.tuning.trials import ratio_of
 
 SEED = 20287
 KINDS = ("one fit", "a fit each")
-SEEDS, HARMLESS, FILES = 12, 30, 2
+SEEDS, HARMLESS, FILES = 8, 20, 2
 RATE = "max_expected_match_rate"
 HOLDS = 0.95
 REAL = "electric.sav"
