@@ -128,7 +128,7 @@ def tune(
         with progress.stage("refine"):
             refined = search.refine(points)
         with progress.stage("confirm"):
-            found = search.confirm_first(refined)
+            found = search.confirm_first(refined, points)
         if found.trial is None:
             return _nothing(search, out)
         with progress.stage("draw"):
@@ -331,10 +331,17 @@ class Search:
         tuning = self.space.config.tuning
         return round(level_for(draws, tuning.holds, final=SHARPENED * tuning.confirm), 4)
 
-    def confirm_first(self, points: Sequence[Point]) -> Confirmed:
-        """Return the first of some points that holds on fresh draws, or whose shape does under stronger masks."""
+    def confirm_first(self, refined: Sequence[Point], explored: Sequence[Point] = ()) -> Confirmed:
+        """Return the first point that holds on fresh draws, or whose shape does under stronger masks.
+
+        Where no refined one does, those are tried whose border lies lowest on the ladder, for there is room for
+        stronger masks; of those with the same border the ones with the fewest copies.
+        """
         steps: tuple[tuple[str, ...], ...] = ()
-        for point in points:
+        known = {one.shape for one in refined}
+        others = [one for one in explored if one.shape not in known]
+        others.sort(key=lambda one: (one.rung, one.shape.copies, -one.use))
+        for point in (*refined, *others[:REFINED]):
             found = self.confirm(point)
             steps += found.steps
             if found.trial is not None:
