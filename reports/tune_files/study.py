@@ -112,4 +112,5 @@ STUDY = Study(
     settings={"budget": BUDGET, "leaves": list(LEAVES), "noise": list(HAND_NOISE), "copies": list(HAND_COPIES)},
     counts=lambda lines: {"files": len({line["file"] for line in lines})},
     reads_data=True,
+    committed="found.jsonl",
 )
