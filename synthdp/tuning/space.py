@@ -298,6 +298,7 @@ def told(space: Space, shape: Shape, others: Sequence[str] = ()) -> str:
     parts += (
         [shape.model, f"{shape.copies} copies", shape.mask_draw]
         + ["coarser"] * shape.coarser
-        + ["far ends cut off" if shape.tails < len(space.tails) else "ends cut off"] * bool(shape.tails)
+        + [f"ends cut off ({shape.tails} of {len(space.tails)})" if len(space.tails) > 1 else "ends cut off"]
+        * bool(shape.tails)
     )
     return ", ".join((*parts, *others))

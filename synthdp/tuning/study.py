@@ -214,6 +214,7 @@ class Search:
         points: list[Point] = []
         near: list[Point] = []
         tried: list[Tried] = []
+        moved: set[Shape] = set()
         since, guess, strongest = 0, 0, self.rungs[1]
         waiting = [self.space.shape()]
         # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
@@ -221,6 +222,10 @@ class Search:
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
                 waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
+            if not waiting and not points and self.nearest is not None and self.nearest not in moved:
+                # of all that no masks are enough for, what came nearest to the limits is changed further
+                moved.add(self.nearest)
+                waiting = self.space.moves(self.nearest)
             shape = waiting.pop(0) if waiting else propose(self.space, tried, seed=self.seed)
             if shape is None:
                 break
@@ -234,13 +239,12 @@ class Search:
                 )
             if border.rung is None:
                 excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
+                since = 0 if not points and tried and excess < min(one.excess for one in tried) else since + 1
                 tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))
-                since += 1
                 if not points and last.rung == strongest:
                     # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
                     # that helps is seen under the strongest
                     guess = strongest
-                    waiting = waiting if len(tried) > 1 else self.space.moves(shape)
                 self.nearest = min(tried, key=lambda one: one.excess).shape
                 if last.rung == strongest and excess <= NARROWLY:
                     near.append(Point(shape, strongest, last.use))

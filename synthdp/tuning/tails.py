@@ -14,10 +14,9 @@ from synthdp.table.coded import numbers
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Column, Kind
 
-# so many records share what is cut off, or this share of all if that is more
-FEWEST, SHARE = 5, 0.005
-# who stands out lies beyond the quartiles by so many times their distance: Tukey's fences (1977), the outer one first
-FENCES = (3.0, 1.5)
+# what may be chosen, from the least cut to the most: who stands out lies beyond the quartiles by so many times their
+# distance (Tukey's outer and inner fence, 1977), and so many records share what is cut off, or this share of all
+CHOICES = ((3.0, 5, 0.005), (1.5, 5, 0.005), (1.5, 12, 0.012))
 # a cut is a multiple of 1, 2 or 5 times a power of ten that is at most this share of the column's sd
 FINE = 1 / 3
 
@@ -27,12 +26,13 @@ Cuts = Mapping[str, Mapping[str, Any]]
 def cut_ends(data: Microdata) -> tuple[Cuts, ...]:
     """Return where ends of replaced numeric keys are cut off, as ``variables`` words it: what may be chosen.
 
-    First only the ends beyond the outer fence, for every cut costs usefulness, then those beyond the inner one too;
-    what is the same is there once. A cut is a round number, not a person's value.
+    First only the ends beyond the outer fence, for every cut costs usefulness, then those beyond the inner one too,
+    then more of each; what is the same is there once. A cut is a round number, not a person's value.
     """
     found = []
-    for fence in FENCES:
-        every = {column.name: _cuts(data, column, fence) for column in data.schema.replaced() if _numeric_key(column)}
+    keys = [column for column in data.schema.replaced() if _numeric_key(column)]
+    for fence, fewest, share in CHOICES:
+        every = {column.name: _cuts(data, column, fence, fewest, share) for column in keys}
         cuts = {name: some for name, some in every.items() if some}
         if cuts and cuts not in found:
             found.append(cuts)
@@ -43,10 +43,10 @@ def _numeric_key(column: Column) -> bool:
     return column.key and not column.kind.categorical and column.kind is not Kind.DATE
 
 
-def _cuts(data: Microdata, column: Column, fence: float) -> dict[str, Any]:
+def _cuts(data: Microdata, column: Column, fence: float, fewest: int, share: float) -> dict[str, Any]:
     values = np.sort(numbers(data.frame[column.name], column))
     values = values[np.isfinite(values)]
-    few = max(FEWEST, math.ceil(SHARE * len(values)))
+    few = max(fewest, math.ceil(share * len(values)))
     if len(values) < 4 * few:
         return {}
     # numbers are replaced only where they differ
