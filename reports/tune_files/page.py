@@ -22,8 +22,8 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
   what `tune` makes as large as it can). *Regression*: that of one regression of a person's own choice, of which `tune`
   was not told. Both are means over draws that had no part in the search, the same streams for all settings.
 * *By hand*: noise of .5, 1, 1.5, 2 or 3 sd (alpha 2 to .3, keep .8 to .3) on every column that `init` masks, 5 or 10
-  copies, the model that `init` writes; judged by rising noise until the gate lets one through. The best panel counts,
-  chosen after the draws were seen, which favours it.
+  copies, the model that `init` writes; judged on 12 draws, up to 36 in doubt, by rising noise until one passes. The
+  best panel counts, chosen after the draws were seen, which favours it.
 * *synthpop*: trees for the same columns, kept columns first in the visit, as many copies as the tuned settings, leaves
   of at least 5, 20 and 80 records. Of the three the one whose binding risk is nearest to ours from above, or the
   riskiest if all are below. Nobody asks whether the gate would let it through.
