@@ -271,8 +271,8 @@ def page(results: Results, settings: Results) -> str:
             "with the default model).",
             "## What it costs",
             f"A verdict on a harmless file took {dearer[0]:.1f} processor seconds with a fit each and {dearer[1]:.1f} "
-            "with one for all; a fit to 240 records with four replaced columns takes 0.02 to 0.03 seconds, a draw with its "
-            "attacks 0.05 to 0.1.",
+            "with one for all; a fit to 240 records with four replaced columns takes 0.02 to 0.03 seconds, a draw with "
+            "its attacks 0.05 to 0.1.",
         )
     )
 
