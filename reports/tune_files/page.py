@@ -30,7 +30,7 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
 * *Risk*: the limit that the tuned settings come closest to, its mean over draws. *Ahead*: a larger panel overlap than
   both others have; in brackets whether the regression's is, too. Where no hand setting passes there is nothing to
   release by hand.
-* Seconds are those of the processor; tune's budget is {budget} by the clock, on a machine that other work kept busy."""
+* Seconds are those of the processor; tune's budget is {budget} trials."""
 
 PARTLY = "**{total} of the ten files were run so far**, the smallest first; the rest are set up and wait."
 
