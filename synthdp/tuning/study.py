@@ -35,6 +35,8 @@ from synthdp.tuning.trials import DEAR, Laboratory, Trial
 
 # draws of a trial that explores: candidates share their noise, and the answer is confirmed on many
 EXPLORED = 6
+# up to so many records halves of the file are fitted in every trial: what is memorised may bind, and is soon told
+CHEAP = 2000
 # on larger files shapes are compared on so many records; strengths and the confirmation come from the whole file
 LARGE, COMPARED = 8000, 3000
 # of the budget: what shapes may take, and what is left when no rung further than the first is refined or confirmed
@@ -268,7 +270,8 @@ class Search:
 
         def look(rung: int) -> Seen:
             whole, level = self.lab.rows is None, self._level(EXPLORED)
-            trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=DEAR, level=level)
+            off = DEAR if len(self.lab.data) > CHEAP else ()
+            trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=off, level=level)
             last.append(trial)
             return Seen(trial.passed, trial.use, trial.ratio)
 

@@ -33,7 +33,7 @@ from synthdp.tuning.goals import SCANNED, SCANNED_TO_CONFIRM, Goal, Watched
 from synthdp.tuning.journal import Journal
 from synthdp.tuning.space import Shape, Space
 
-# fits halves of the file anew for every trial, and hardly depends on the masks
+# fits halves of the file anew for every trial; in larger files it is dear and hardly depends on the masks
 DEAR = ("max_memorised",)
 INDIVIDUAL = "max_individual"
 VERBATIM = "max_excess_verbatim"
