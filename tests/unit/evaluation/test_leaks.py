@@ -22,6 +22,7 @@ from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
 from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
 from synthdp.evaluation.leaks.pairing import Original, beside
+from synthdp.evaluation.leaks.scan import copied
 from synthdp.stages.intake import Source, prepare
 from synthdp.table import io
 from synthdp.table.microdata import resolve
@@ -594,3 +595,15 @@ def test_a_level_in_quotation_marks_is_found_in_json(tmp_path):
 def test_a_level_of_blanks_is_nowhere(tmp_path):
     original, schema = small(tmp_path, "some words", hidden=" " * 12)
     assert kinds_in(tmp_path, original, schema) == set()
+
+
+def test_copies_in_memory_are_read_as_the_scanner_reads_files() -> None:
+    """A column that stays as it is in every copy is copied over; one that is drawn anew is not."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"z": rng.normal(size=200), "sex": rng.choice(["f", "m"], 200)})
+    data = resolve(frame, {"sex": Variable(role="replace")})
+    drawn = [data.frame.assign(sex=rng.permutation(data.frame["sex"])) for _ in range(2)]
+    assert list(copied(data.frame, drawn, data.schema, rng=rng)) == []
+    found = list(copied(data.frame, [*drawn, data.frame], data.schema, rng=rng))
+    assert {one.kind for one in found} == {Kind.VALUES}, "two levels are too few to tell a row"
+    assert {one.file for one in found} == {"copy 3"}
