@@ -24,8 +24,8 @@ NOT_THE_MASKS = (
 # where people are repeated because the model has learnt them by heart
 BY_HEART = (
     "Masks are not to blame: the model repeats people of the file under the strongest as well. Try another one "
-    "(synthesis.model.method: regression or copula, or trees with a larger min_leaf), make the keys coarser, or replace "
-    "fewer columns."
+    "(synthesis.model.method: regression or copula, or trees with a larger min_leaf), make the keys coarser, or "
+    "replace fewer columns."
 )
 MEMORISED = "max_memorised"
 
