@@ -139,6 +139,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "evaluate": "synthdp.cli.commands:evaluate",
         "compare": "synthdp.cli.comparing:compare",
         "tune": "synthdp.cli.tuning:tune",
+        "explore": "synthdp.cli.exploring:explore",
         "analyse": "synthdp.cli.releases:analyse",
         "dp": "synthdp.cli.private:app",
         "verify": "synthdp.cli.releases:verify",
