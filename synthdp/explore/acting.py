@@ -1,7 +1,7 @@
 """What a person does on the page, as one word with its places: ``column|role|3``, ``slide|mask|0``, ``press|run|``."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from synthdp.errors import InputError, SynthdpError
@@ -29,7 +29,7 @@ class Hand:
     """
 
     desk: Desk
-    asked: Asked = Asked()
+    asked: Asked = field(default_factory=Asked)
     single: bool = False
     step: int = 0
     go: str = ""
@@ -37,7 +37,7 @@ class Hand:
     def act(self, about: str, value: str) -> str:
         """Do one thing; return a sentence where there is something to say."""
         self.go = ""
-        kind, word, place = (about.split("|", 2) + ["", ""])[:3]
+        kind, word, place = [*about.split("|", 2), "", ""][:3]
         try:
             if kind == "column":
                 columns.changed(self.desk.session, about, value)

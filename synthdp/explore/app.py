@@ -50,7 +50,9 @@ def frame(hand: Hand) -> html.Div:
     """Return what stays on the page whatever is shown."""
     first = FIRST if hand.desk.session.opened is not None else "open"
     nav = [
-        html.Button(title, id=f"view|{name}", className="tab", **{"aria-current": "page" if name == first else "false"})
+        html.Button(
+            title, id=f"view|{name}", className="turn", **{"aria-current": "page" if name == first else "false"}
+        )
         for name, title in NAMES.items()
     ]
     return html.Div(
@@ -85,7 +87,7 @@ def frame(hand: Hand) -> html.Div:
             dcc.Store(id="edit", storage_type="memory"),
             dcc.Store(id="shown", storage_type="memory", data=first),
             dcc.Store(id="beat", storage_type="memory", data=0),
-            dcc.Interval(id="tick", interval=TICK, disabled=False),
+            dcc.Interval(id="tick", interval=TICK),
         ]
     )
 
@@ -97,24 +99,22 @@ def _wire(app: Dash, hand: Hand) -> None:
         Output("said", "children"),
         Output("beat", "data", allow_duplicate=True),
         Output("shown", "data"),
-        Output("tick", "disabled", allow_duplicate=True),
         Input("edit", "data"),
         State("shown", "data"),
         prevent_initial_call=True,
     )
-    def act(edit: Any, here: str) -> tuple[Any, Any, Any, bool]:
+    def act(edit: Any, here: str) -> tuple[Any, Any, Any]:
         if not isinstance(edit, dict):
-            return no_update, no_update, no_update, False
+            return no_update, no_update, no_update
         desk.said = ""
         sentence = hand.act(str(edit.get("about", "")), str(edit.get("value", "")))
         going = hand.go if hand.go and hand.go != here else no_update
-        return [note(line) for line in sentence.splitlines()], _beat(hand), going, not desk.workshop.busy
+        return [note(line) for line in sentence.splitlines()], _beat(hand), going
 
     @app.callback(
         Output("beat", "data"),
         Output("progress", "children"),
         Output("press|stop|", "hidden"),
-        Output("tick", "disabled"),
         Output("said", "children", allow_duplicate=True),
         Input("tick", "n_intervals"),
         State("beat", "data"),
@@ -125,22 +125,20 @@ def _wire(app: Dash, hand: Hand) -> None:
         busy = desk.workshop.busy
         now, (sentence, _share) = _beat(hand), desk.workshop.progress()
         said = [note(line) for line in desk.said.splitlines()] if desk.said and not busy else no_update
-        return now if now != beat else no_update, sentence, not busy, not busy, said
+        return now if now != beat else no_update, sentence, not busy, said
 
     @app.callback(
         Output("main", "children"),
         Output("file", "children"),
         Output("tour", "children"),
-        Output("tick", "disabled", allow_duplicate=True),
         Input("beat", "data"),
         Input("shown", "data"),
-        prevent_initial_call="initial_duplicate",
     )
     def show(_: Any, name: str) -> tuple[Any, ...]:
         inside = view(name if name in NAMES else FIRST, desk, hand.asked, single=hand.single)
         here = desk.session.opened
         file = "" if here is None else f"{plain(here.config.data.path.name)}, {len(here.table.frame):,} records"
-        return inside, file, touring.step(hand.step), not desk.workshop.busy
+        return inside, file, touring.step(hand.step)
 
     @app.callback(Output("unique-found", "children"), Input("unique-columns", "value"), prevent_initial_call=True)
     def count(places: Any) -> Any:

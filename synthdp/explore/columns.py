@@ -1,4 +1,4 @@
-"""The table of columns: what each is, what happens to it, whether an intruder may know it, and why it was guessed so."""
+"""The table of columns: what each is, what happens to it, who may know it, and why it was guessed so."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

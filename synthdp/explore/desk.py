@@ -42,6 +42,7 @@ class Desk:
         self.written: tuple[Path, str] | None = None
         self._data: tuple[str, Microdata | InputError] | None = None
         self._counter: tuple[Microdata, Counter] | None = None
+        self._checking = ""
 
     def open(self, path: Path) -> None:
         """Open a file or a folder, and forget what was found out about the last file."""
@@ -135,12 +136,17 @@ class Desk:
         """Ask what ``check`` says of the settings, and who stands out."""
         config = self.session.config
         mark = fingerprint(config)
+        if mark == self._checking or (self.checked is not None and self.checked[0] == mark):
+            return
 
         def keep(found: Checked) -> None:
-            self.checked = (mark, found)
+            self.checked, self._checking = (mark, found), ""
 
-        if self.checked is None or self.checked[0] != mark:
-            self._ask(Job("check", config), "Check", keep, place="check")
+        def refused(sentence: str) -> None:
+            keep(Checked(tuple(sentence.splitlines()), (), ()))
+
+        self._checking = mark
+        self.workshop.ask(Order(Job("check", config), "Check", keep, refused, "check"))
 
     def ask_judge(self) -> None:
         """Ask what the gate would say of the settings."""

@@ -114,13 +114,7 @@ def meaning(name: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name as one line that fits a cell.
-
-    Examples
-    --------
-    >>> plain("a\\nb")
-    'a b'
-    """
+    """Return a name as one line that fits a cell."""
     return shorten("".join(letter if letter.isprintable() else " " for letter in name), LONGEST_NAME)
 
 

@@ -1,4 +1,4 @@
-"""Finished work: the map of a comparison or a search to filter and brush, and the way from a verdict to its evidence."""
+"""Finished work: maps of a comparison or a search to filter and brush, and the way from a verdict to its evidence."""
 
 import json
 from collections.abc import Sequence

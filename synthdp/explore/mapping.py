@@ -16,9 +16,9 @@ from synthdp.tuning.strengths import masked_columns
 from synthdp.tuning.trials import Trial
 
 CAPTION = (
-    "Each circle is a trial that was thrown away: settings drawn a few times and attacked by every intruder that a limit "
-    "reads. Left of the dashed line every risk is within its limit. The star is where the settings stand now. A few draws "
-    "leave doubt; the verdict is judged on more."
+    "Each circle is a trial that was thrown away: settings drawn a few times and attacked by every intruder that a "
+    "limit reads. Left of the dashed line every risk is within its limit. The star is where the settings stand now. A "
+    "few draws leave doubt; the verdict is judged on more."
 )
 
 
@@ -51,9 +51,11 @@ def drawn(config: Config, data: Microdata, tried: Sequence[Tried], now: Tried | 
     star = {**found.data[-1], "name": "these settings"}
     if here is not None:
         marks.append(star)
-        where = f"The settings as they are have a usefulness of {here.use:.3f}; their largest risk is {here.ratio:.2f} of its limit."
+        where = (
+            f"These settings have a usefulness of {here.use:.3f}; their largest risk is {here.ratio:.2f} of its limit."
+        )
     else:
-        where = "The settings as they are have not been tried yet."
+        where = "These settings have not been tried yet."
     return replace(found, data=marks, caption=CAPTION, alt=f"Map of {len(shown)} trials. {where}")
 
 

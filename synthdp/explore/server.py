@@ -1,9 +1,9 @@
 """The door of the workbench: this machine only, one token, one browser, and headers that let nothing leave the page.
 
-A page of another site can make a browser send requests to 127.0.0.1, and a name of its own may be made to mean 127.0.0.1
-(DNS rebinding). So the host that is asked for must be ours, what changes something must come from our own page, and
-every request needs a cookie that the page cannot read and other sites cannot send. The token of the address is exchanged
-for it once; whoever finds the address in a history later finds nothing.
+A page of another site can make a browser send requests to 127.0.0.1, and a name of its own may be made to mean that
+(DNS rebinding). So the host that is asked for must be ours, requests must come from our own page, and each needs a
+cookie that the page cannot read and other sites cannot send. The token of the address is exchanged for it once; whoever
+finds the address in a history later finds nothing.
 """
 
 import base64
@@ -158,11 +158,10 @@ def document(page: str | bytes) -> Response:
 
 def script_hashes(page: bytes) -> list[str]:
     """Return the hashes of the scripts inside a page; text that is no program needs none."""
-    found = []
-    for one in SCRIPT.finditer(page):
-        if b"src=" not in one["about"] and b"json" not in one["about"]:
-            found.append(f"sha256-{base64.b64encode(hashlib.sha256(one['text']).digest()).decode()}")
-    return found
+    inside = [
+        one["text"] for one in SCRIPT.finditer(page) if b"src=" not in one["about"] and b"json" not in one["about"]
+    ]
+    return [f"sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}" for text in inside]
 
 
 class Unlogged(WSGIRequestHandler):

@@ -8,13 +8,13 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     (
         "columns",
         "What happens to each column",
-        "replace draws it anew, keep releases it as it is, drop removes it. Say of each whether an intruder may know it. "
-        "The reasons of the guess stand beside; what only you can decide is marked.",
+        "replace draws it anew, keep releases it as it is, drop removes it. Say of each whether an intruder may know "
+        "it. The reasons of the guess stand beside; what only you can decide is marked.",
     ),
     (
         "unique",
         "Who is alone",
-        "Choose what somebody outside may know of a person. The count says how many records nobody else equals on that.",
+        "Choose what somebody outside may know of a person. The count says how many records nobody else equals then.",
     ),
     (
         "masks",
@@ -25,8 +25,8 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     (
         "verdict",
         "May it go?",
-        "Judge asks what the release gate would say, on many draws, and lays analyses of the original beside those of the "
-        "copies.",
+        "Judge asks what the release gate would say, on many draws, and lays analyses of the original beside those of "
+        "the copies.",
     ),
     (
         "run",
@@ -35,9 +35,9 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     ),
 )
 WORDS = {
-    "role": "replace: drawn anew from the model and what the mask lets through. keep: released unchanged. drop: gone before "
-    "anything else happens.",
-    "key": "Whether somebody outside may know this of a person and use it to find them. Undecided columns are asked about.",
+    "role": "replace: drawn anew from the model and what the mask lets through. keep: released unchanged. drop: gone "
+    "before anything else happens.",
+    "key": "Whether somebody outside may know this of a person and find them by it. Undecided columns are asked about.",
     "usefulness": "How well intervals of analyses on the copies overlap those on the original: 1 is identical.",
     "risk / limit": "The largest of all risks that the gate judges, as a multiple of its limit; at most 1 passes.",
     "octave": "Twice as much noise. Two steps of a slider.",

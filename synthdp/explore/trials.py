@@ -19,7 +19,7 @@ from synthdp.table import io
 from synthdp.tuning.asking import check_askable
 from synthdp.tuning.goals import Goal
 from synthdp.tuning.journal import Journal
-from synthdp.tuning.space import Shape, Space
+from synthdp.tuning.space import Space
 from synthdp.tuning.strengths import masked_columns
 from synthdp.tuning.study import COMPARED, EXPLORED, LARGE
 from synthdp.tuning.trials import Laboratory, Trial

@@ -5,8 +5,8 @@ from typing import Any
 
 from dash import html
 
-from synthdp.evaluation.blocks import Table
-from synthdp.explore.elements import blocks, note, table, what
+from synthdp.evaluation.blocks import Bars, Table
+from synthdp.explore.elements import blocks, figure, note, table, what
 from synthdp.explore.working import Checked, Judgement
 from synthdp.report.charts import draw
 from synthdp.report.decision import Decision
@@ -33,14 +33,10 @@ def decided(found: Decision) -> list[Any]:
     reasons = [*found.reasons, *found.more]
     if reasons:
         shown.append(html.Ul([html.Li([one.sentence, " ", one.beside, what(one.name)]) for one in reasons]))
-    step = found.next_step
-    if step.why:
-        shown.append(html.P([html.Strong("What would help: "), step.why]))
-    if step.change:
-        shown.append(html.Pre(step.change, tabIndex=0))
     shown += [html.P(fact, className="small") for fact in found.facts]
     box = [html.Div(shown, className=f"verdict {found.state}")]
-    return [*box, *(table(one) for one in (found.worst, found.checks) if one is not None)]
+    every = [html.Details([html.Summary("All checks"), table(found.checks)])] if found.checks is not None else []
+    return [*box, *([table(found.worst)] if found.worst is not None else []), *every]
 
 
 def judged(found: Judgement) -> list[Any]:
@@ -85,17 +81,19 @@ def checked(found: Checked) -> list[Any]:
 
 def at_risk(found: Checked) -> list[Any]:
     """Return the risk groups as counts and as a picture of crowds, in which nobody's values are."""
-    from synthdp.explore.elements import figure
-
-    total = sum(count for _, count in found.groups) or 1
+    if not found.groups:
+        return [note(one, "warning") for one in found.messages]
+    total = sum(count for _, count in found.groups)
     rows = tuple((name, f"{count:,}", f"{100 * count / total:.1f}%") for name, count in found.groups)
     shown: list[Any] = [
         html.P(
-            "Records are put into groups by how many others look like them on the keys. Those with few look-alikes are the "
-            "ones that somebody could find."
+            "Records are put into groups by how many others look like them on the keys. Those with few look-alikes are "
+            "the ones that somebody could find."
         )
     ]
-    for number, chart in enumerate(found.charts):
+    shares = [count / total for _, count in found.groups]
+    bars = Bars("Records by risk group", [name for name, _ in found.groups], {"records": shares}, "")
+    for number, chart in enumerate((bars, *found.charts)):
         shown += [figure(one, f"crowd-{number}-{k}") for k, one in enumerate(draw(chart))]
     if found.absent:
         shown.append(note(found.absent))

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -106,15 +106,31 @@ def work(pipe: Connection) -> None:
     asked: queue.Queue[Job | None] = queue.Queue()
     threading.Thread(target=_listen, args=(pipe, asked), daemon=True).start()
     bench = Bench()
-    while (job := asked.get()) is not None:
-        try:
-            pipe.send(("done", bench.do(job, Telling(pipe))))
-        except SynthdpError as error:
-            pipe.send(("failed", str(error)))
-        except (KeyboardInterrupt, BrokenPipeError):
-            return
-        except Exception as error:  # its message may quote the data
-            pipe.send(("failed", f"a bug in synthdp: {type(error).__name__}. Please report it."))
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        while (job := asked.get()) is not None:
+            pipe.send(_answer(bench, job, pipe))
+
+
+def _answer(bench: "Bench", job: Job, pipe: Connection) -> tuple[str, Any]:
+    try:
+        return "done", bench.do(job, Telling(pipe))
+    except SynthdpError as error:
+        return "failed", str(error)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if _stopped(error):
+            raise KeyboardInterrupt from None
+        # its message may quote the data
+        return "failed", f"a bug in synthdp: {type(error).__name__}. Please report it."
+
+
+def _stopped(error: BaseException) -> bool:
+    """Return whether somebody stopped us; a compiled loop hands that on as the cause of a SystemError."""
+    seen: BaseException | None = error
+    while isinstance(seen, SystemError):
+        seen = seen.__cause__ or seen.__context__
+    return isinstance(seen, KeyboardInterrupt)
 
 
 def _listen(pipe: Connection, asked: "queue.Queue[Job | None]") -> None:
@@ -171,13 +187,7 @@ class Bench:
             groups = tuple((str(name), int(count)) for name, count in counts.items())
             files = Comparison(plan.released.frame, (), plan.released.schema, aligned=True, groups=plan.tags.labels)
             charts = crowds(files)
-        absent = (
-            ""
-            if charts
-            else (
-                "The picture needs two numeric keys and more than one risk group; the table says how many records each has."
-            )
-        )
+        absent = "" if charts else ("The picture of crowds needs two numeric keys and more than one risk group.")
         return Checked(messages, groups, charts, absent)
 
     def trial(self, job: Job, telling: Telling) -> Any:

@@ -60,7 +60,7 @@ class Workshop:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def ask(self, order: Order, *, replace: bool = True) -> None:
-        """Put an order into the queue; an older one of the same place that still waits goes, if it is to be replaced."""
+        """Put an order into the queue; an older one of its place that still waits goes, if it is to be replaced."""
         with self._change:
             if replace:
                 self._waiting = [one for one in self._waiting if one.place != order.place]

@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tuning",),
     ("face",),
     ("api",),
+    ("explore",),
     ("cli",),
     ("testing",),
     ("__main__",),
@@ -46,7 +47,19 @@ BLIND = ("inference", "evaluation")
 UNSEEN = ("masking", "imputation", "synthesis")
 SEAM = "synthdp.synthesis.design"
 
-HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "numba", "plotly", "pyarrow", "pyreadstat", "optuna")
+HEAVY = (
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "sklearn",
+    "numba",
+    "plotly",
+    "pyarrow",
+    "pyreadstat",
+    "optuna",
+    "dash",
+)
 
 
 def module_name(path: Path) -> str:
@@ -162,7 +175,7 @@ def test_import_is_light():
     assert heavy_after("import synthdp") == set()
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["dp"], ["dp", "mean"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["explore"], ["dp"], ["dp", "mean"]])
 def test_help_is_light(command):
     code = (
         "import io, contextlib\n"

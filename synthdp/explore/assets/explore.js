@@ -58,7 +58,7 @@
   // which view is shown, for eyes and for screen readers
   new MutationObserver(() => {
     const title = document.querySelector("#main h1");
-    document.querySelectorAll("nav .tab").forEach((tab) => {
+    document.querySelectorAll("nav .turn").forEach((tab) => {
       const here = Boolean(title) && tab.textContent === title.textContent;
       if (tab.getAttribute("aria-current") !== (here ? "page" : "false")) {
         tab.setAttribute("aria-current", here ? "page" : "false");
