@@ -89,7 +89,7 @@ def blocks(found: Iterable[Block], prefix: str) -> list[Any]:
 
 
 def what(name: str) -> html.Details | str:
-    """Return "what is this?" for a limit or a measure, in the words that come with the package; empty if it has none."""
+    """Return "what is this?" for a limit or a measure in the words of its registry; empty where it has none."""
     said = meaning(name)
     if not said:
         return ""
