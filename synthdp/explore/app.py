@@ -7,7 +7,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from flask import Response
 
 from synthdp.errors import SynthdpError
-from synthdp.explore import folders, touring
+from synthdp.explore import folders, steering, touring
 from synthdp.explore.acting import Hand
 from synthdp.explore.desk import Desk
 from synthdp.explore.elements import note, plain, table
@@ -86,6 +86,7 @@ def frame(hand: Hand) -> html.Div:
             html.Main(id="main", tabIndex=-1),
             dcc.Store(id="edit", storage_type="memory"),
             dcc.Store(id="shown", storage_type="memory", data=first),
+            dcc.Store(id="drawn", storage_type="memory", data=""),
             dcc.Store(id="beat", storage_type="memory", data=0),
             dcc.Interval(id="tick", interval=TICK),
         ]
@@ -131,14 +132,22 @@ def _wire(app: Dash, hand: Hand) -> None:
         Output("main", "children"),
         Output("file", "children"),
         Output("tour", "children"),
+        Output("drawn", "data"),
         Input("beat", "data"),
         Input("shown", "data"),
+        State("drawn", "data"),
     )
-    def show(_: Any, name: str) -> tuple[Any, ...]:
-        inside = view(name if name in NAMES else FIRST, desk, hand.asked, single=hand.single)
+    def show(_: Any, name: str, drawn: Any) -> tuple[Any, ...]:
+        frame_ = steering.frame(desk) if name == "masks" else ""
+        inside: Any = no_update
+        if frame_ and frame_ == drawn:
+            for place, props in steering.parts(desk).items():
+                dash.set_props(place, props)
+        else:
+            inside = view(name if name in NAMES else FIRST, desk, hand.asked, single=hand.single)
         here = desk.session.opened
         file = "" if here is None else f"{plain(here.config.data.path.name)}, {len(here.table.frame):,} records"
-        return inside, file, touring.step(hand.step)
+        return inside, file, touring.step(hand.step), frame_
 
     @app.callback(Output("unique-found", "children"), Input("unique-columns", "value"), prevent_initial_call=True)
     def count(places: Any) -> Any:

@@ -66,7 +66,7 @@ def figure(found: Figure, name: str, *, brush: bool = False) -> html.Figure:
     drawn = dcc.Graph(id=name, figure={"data": found.data, "layout": layout}, config=dict(QUIET), className="paper")
     return html.Figure(
         [
-            html.Div(drawn, role="img", className="canvas", **{"aria-label": found.alt}),
+            html.Div(drawn, id=f"{name}-words", role="img", className="canvas", **{"aria-label": found.alt}),
             html.Figcaption([html.Strong(found.title), " ", found.caption]),
         ]
     )

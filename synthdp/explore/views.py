@@ -6,11 +6,10 @@ from typing import Any
 from dash import dcc, html
 
 from synthdp.errors import SynthdpError
-from synthdp.explore import columns, mapping, masks, touring, verdict
+from synthdp.explore import columns, steering, touring, verdict
 from synthdp.explore.desk import Desk
-from synthdp.explore.elements import figure, note, plain, table
+from synthdp.explore.elements import note, plain, table
 from synthdp.explore.folders import Asked, shown
-from synthdp.explore.masks import Slider
 from synthdp.explore.trials import fingerprint
 
 NAMES: Mapping[str, str] = {
@@ -30,7 +29,7 @@ def view(name: str, desk: Desk, asked: Asked, *, single: bool = False) -> list[A
     views: Mapping[str, Callable[[], list[Any]]] = {
         "columns": lambda: _columns(desk),
         "unique": lambda: _unique(desk),
-        "masks": lambda: _masks(desk),
+        "masks": lambda: steering.whole(desk),
         "groups": lambda: _groups(desk, single=single),
         "verdict": lambda: _verdict(desk),
         "run": lambda: _run(desk),
@@ -87,72 +86,6 @@ def _unique(desk: Desk) -> list[Any]:
         ),
         html.Div([html.P(sentence, className="headline"), table(found)], id="unique-found", **{"aria-live": "polite"}),
     ]
-
-
-def _masks(desk: Desk) -> list[Any]:
-    config, data = desk.session.config, desk.data()
-    mine, theirs = masks.sliders(config, data)
-    bare = [column.name for column in data.schema.replaced() if column.name not in config.masks]
-    if not mine:
-        offer = html.Button("Give every replaced column its usual mask", id="press|masks|")
-        return [note("No replaced column has a mask with a strength."), *([offer] if bare else [])]
-    now = desk.now()
-    tried = desk.shelf.all()
-    drawn = mapping.drawn(config, data, tried, now)
-    if now is None:
-        said = "These settings have not been tried yet."
-    else:
-        trial = now.trial
-        said = (
-            f"These settings: usefulness {trial.use:.3f}, largest risk {trial.ratio:.2f} of its limit "
-            f"({'every limit kept' if trial.passed else 'over a limit'}), {trial.draws} draws."
-            if not trial.problem
-            else f"These settings could not be tried: {trial.problem}"
-        )
-    more = [html.Button("Mask the other replaced columns too", id="press|masks|")] if bare else []
-    picture = [figure(drawn, "map")] if drawn is not None else [note("The map begins with the first trial.")]
-    return [
-        html.P(said, className="headline", id="masks-said", **{"aria-live": "polite"}),
-        html.Div(
-            [
-                html.Button("Try these settings", id="press|try|"),
-                html.Button("Try all masks weaker and stronger", id="press|around|"),
-                *more,
-            ],
-            className="row",
-        ),
-        html.Div(
-            [
-                html.Div(
-                    [
-                        html.H2("Noise by column"),
-                        *(_slider("mask", place, one) for place, one in enumerate(mine)),
-                        html.H2("Stronger masks for those who stand out"),
-                        *(_slider("group", place, one) for place, one in enumerate(theirs)),
-                    ],
-                    className="sliders",
-                ),
-                html.Div(picture, className="map"),
-            ],
-            className="beside",
-        ),
-        table(mapping.listed(config, data, tried)),
-        touring.words(),
-    ]
-
-
-def _slider(kind: str, place: int, one: Slider) -> html.Div:
-    about = f"slide|{kind}|{place}"
-    name = plain(one.name)
-    noise = f"{2 ** (one.step / 2):.2g} × its spread" if kind == "mask" else f"+{one.step / 2:g} octaves"
-    return html.Div(
-        [
-            html.Label([html.Strong(name), html.Span(noise, className="value")], htmlFor=about),
-            dcc.Input(id=about, type="range", min=one.low, max=one.high, step=1, value=one.step, className="slider"),
-            html.Span(one.says, className="small"),
-        ],
-        className="one-slider",
-    )
 
 
 def _groups(desk: Desk, *, single: bool) -> list[Any]:

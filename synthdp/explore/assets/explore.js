@@ -38,9 +38,33 @@
     });
   }
 
+  // a view that is made anew keeps what somebody was writing, and where they were
+  const written = {};
+  let place = "";
+
   document.addEventListener("input", (event) => {
+    if (event.target.matches("input[type=text], input[type=search]")) written[event.target.id] = event.target.value;
     if (event.target.id === "filter") sift();
   });
+
+  document.addEventListener("focusin", (event) => {
+    if (event.target.id && document.getElementById("main").contains(event.target)) place = event.target.id;
+  });
+
+  document.addEventListener("pointerdown", () => { place = ""; });
+
+  function restore() {
+    const fields = document.querySelectorAll("#main input[type=text], #main input[type=search]");
+    fields.forEach((field) => {
+      if (field.restored) return;
+      field.restored = true;
+      if (field.id in written && written[field.id] !== field.value) {
+        window.dash_clientside.set_props(field.id, { value: written[field.id] });
+      }
+    });
+    const lost = document.activeElement === document.body && place ? document.getElementById(place) : null;
+    if (lost) lost.focus({ preventScroll: true });
+  }
 
   // Ctrl-Z takes back a change of the settings, unless somebody is writing
   document.addEventListener("keydown", (event) => {
@@ -64,6 +88,7 @@
         tab.setAttribute("aria-current", here ? "page" : "false");
       }
     });
+    restore();
     sift();
   }).observe(document.documentElement, { childList: true, subtree: true });
 })();
