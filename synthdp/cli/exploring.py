@@ -3,6 +3,7 @@
 Only typer is imported here, so that ``--help`` answers at once; the workbench needs the extra ``explore``.
 """
 
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -57,9 +58,9 @@ def explore(
 def exported(out: Path) -> None:
     """Write the page of privacy regions."""
     try:
-        from synthdp.explore.regions import page
+        regions = import_module("synthdp.explore.regions")
     except ImportError:
         raise InputError("--export: the page of privacy regions is not part of this installation.") from None
     terminal.check_ending(out, ".html")
-    terminal.write(out, page().encode())
+    terminal.write(out, regions.page().encode())
     terminal.show(f"{out}: written.")

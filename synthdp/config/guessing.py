@@ -103,13 +103,8 @@ class Guessed:
         return to_yaml(self.proposal, _relative(data, out), dialect=self.dialect, dates=self.dates)
 
 
-def guess(data: Path, method: Method = PROPOSED, *, most: int | None = None) -> Guessed:
+def guess(data: Path, method: Method = PROPOSED) -> Guessed:
     """Return the config that is guessed from a file.
-
-    Parameters
-    ----------
-    most
-        How many records are looked at, the first ones; all by default.
 
     Raises
     ------
@@ -117,15 +112,12 @@ def guess(data: Path, method: Method = PROPOSED, *, most: int | None = None) -> 
         When the data cannot be read, or hold nothing.
     """
     table, dialect = read(data)
-    frame = table.frame if most is None else table.frame.head(most)
+    frame = table.frame
     if bool(frame.isna().all(axis=None)):
         raise InputError(f"{data}: no column holds a value, so there is nothing to guess from; choose another file.")
     dates = {str(name): form for name in frame.columns if (form := date_form(frame[name])) is not None}
     for name, form in dates.items():
-        if most is None:
-            frame[name] = pd.to_datetime(frame[name], format=form)
-        else:
-            frame = frame.assign(**{name: pd.to_datetime(frame[name], format=form)})
+        frame[name] = pd.to_datetime(frame[name], format=form)
     return Guessed(table, propose(frame, method=method, labels=table.labels), dialect, dates)
 
 

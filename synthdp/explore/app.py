@@ -1,5 +1,6 @@
 """The page: a frame that stays, one view at a time, and what moves between the two."""
 
+from importlib import import_module
 from typing import Any
 
 import dash
@@ -185,10 +186,10 @@ def _serve_pages(app: Dash, desk: Desk) -> None:
     @app.server.route("/regions")
     def regions() -> Response:
         try:
-            from synthdp.explore.regions import page as draw
+            found = import_module("synthdp.explore.regions")
         except ImportError:
             return Response(NO_REGIONS, 200, mimetype="text/plain")
-        return document(draw())
+        return document(found.page())
 
 
 def _unforeseen(error: Exception) -> None:

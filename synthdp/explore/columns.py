@@ -12,6 +12,7 @@ from synthdp.table.schema import Kind, Role, Variable
 
 ROLES = tuple(role.value for role in (Role.REPLACE, Role.KEEP, Role.DROP))
 KEYS = ("yes", "no", UNDECIDED)
+WAITING = "being looked at"
 KINDS = (INFERRED, *(kind.value for kind in Kind))
 WORDS = ("role", "key", "kind")
 
@@ -50,6 +51,7 @@ def rows(session: Session) -> list[Row]:
         key = UNDECIDED if said.key is None else "yes" if said.key else "no"
         fixed = "of the survey's design: kept as it is" if name in design else ""
         fixed = "recomputed in every copy" if said.role is Role.DERIVED else fixed
+        fixed = WAITING if here.glanced else fixed
         kind = said.kind.value if said.kind is not None else INFERRED
         why = here.why.get(name, ())
         found.append(Row(name, said.role.value, key, kind, why, here.decide.get(name, ()), fixed))
@@ -71,7 +73,7 @@ def _row(place: int, one: Row) -> html.Tr:
     name = plain(one.name)
     why: list[Any] = [html.Span("; ".join(one.why) or one.fixed or "as the config says")]
     why += [html.P(["Decide: ", sentence], className="ask") for sentence in one.decide]
-    gone = one.role == Role.DROP
+    gone, waits = one.role == Role.DROP, one.fixed == WAITING
     cells = [
         html.Th(name, scope="row"),
         html.Td(
@@ -79,8 +81,12 @@ def _row(place: int, one: Row) -> html.Tr:
             if one.role == Role.DERIVED
             else select(f"column|role|{place}", f"role of {name}", ROLES, one.role, disabled=bool(one.fixed))
         ),
-        html.Td("" if gone else select(f"column|key|{place}", f"may an intruder know {name}?", KEYS, one.key)),
-        html.Td("" if gone else select(f"column|kind|{place}", f"kind of {name}", KINDS, one.kind)),
+        html.Td(
+            ""
+            if gone
+            else select(f"column|key|{place}", f"may an intruder know {name}?", KEYS, one.key, disabled=waits)
+        ),
+        html.Td("" if gone else select(f"column|kind|{place}", f"kind of {name}", KINDS, one.kind, disabled=waits)),
         html.Td(why, className="why"),
     ]
     return html.Tr(cells, id=f"row-{place}", className=f"role-{one.role}", **{"data-find": _found_by(one)})

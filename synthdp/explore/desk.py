@@ -55,13 +55,16 @@ class Desk:
         self.shelf = Shelf(self.session.journal)
         self.checked = self.judgement = self.ran = self.written = self._data = self._counter = None
         if found.glanced:
-            self._ask(Job("look", path=found.config.data.path), "Guessing from all records", self._looked, place="look")
+            job = Job("look", path=found.config.data.path)
+            self.workshop.ask(Order(job, "Guessing the config", self._looked, self._not_looked, "look"))
 
     def _looked(self, found: Opened) -> None:
-        if self.session.looked_closer(found):
-            self.said = "All records were looked at: the table below is what init guesses."
-        else:
-            self.said = "All records were looked at: the reasons are those; your changes stay as they are."
+        self.session.looked_closer(found)
+        self.said = "The config was guessed from all records, as init does."
+
+    def _not_looked(self, sentence: str) -> None:
+        self.session.looked_closer(None)
+        self.said = f"{sentence} Nothing was guessed: say of every column what is to happen to it."
 
     def data(self) -> Microdata:
         """Return the records as the config declares them.

@@ -1,11 +1,13 @@
 """The map of risk against usefulness, drawn by ``tune``'s own picture as trials come in."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from synthdp.config import Config
 from synthdp.evaluation.blocks import Table, number
 from synthdp.evaluation.gate.limits import LIMITS
+from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.explore.trials import Tried
 from synthdp.report.plots import Figure
 from synthdp.synthesis.imputed import DaMi
@@ -17,9 +19,32 @@ from synthdp.tuning.trials import Trial
 
 CAPTION = (
     "Each circle is a trial that was thrown away: settings drawn a few times and attacked by every intruder that a "
-    "limit reads. Left of the dashed line every risk is within its limit. The star is where the settings stand now. A "
-    "few draws leave doubt; the verdict is judged on more."
+    "limit reads. Left of the dashed line every risk that masks can change is within its limit. The star is where the "
+    "settings stand now. A few draws leave doubt; the verdict is judged on more."
 )
+
+
+# what is kept as it is gives these away, whatever masks do
+BEYOND_MASKS = ("max_exposed", UNDECIDED)
+
+
+def movable(trial: Trial) -> Trial:
+    """Return a trial with the risks that masks can change."""
+    checks = tuple(one for one in trial.checks if one.name not in BEYOND_MASKS)
+    passed = all(one.passed for one in checks) and math.isfinite(trial.use)
+    return replace(trial, checks=checks, passed=passed)
+
+
+def fixed(trial: Trial) -> str:
+    """Return in a sentence which limit is broken whatever masks do; empty where none is."""
+    over = [one for one in trial.checks if one.name in BEYOND_MASKS and not one.passed]
+    if not over:
+        return ""
+    worst = over[0]
+    return (
+        f"Besides, {LIMITS[worst.name].brief if worst.name in LIMITS else worst.name}: {number(worst.deciding)}, limit "
+        f"{number(worst.limit)}. That is due to columns that are kept, and no mask changes it: see Columns."
+    )
 
 
 @dataclass(frozen=True)
@@ -44,8 +69,8 @@ def drawn(config: Config, data: Microdata, tried: Sequence[Tried], now: Tried | 
         return None
     space = space_of(config, data)
     names = tuple(one.name for one in space.columns)
-    shown = [one.drawn(names) for one in tried]
-    here = next((one.drawn(names) for one in tried if now is not None and one.mark == now.mark), None)
+    shown = [movable(one.drawn(names)) for one in tried]
+    here = next((movable(one.drawn(names)) for one in tried if now is not None and one.mark == now.mark), None)
     found = front(Seen(space, shown, here or shown[-1]))
     marks = [trace for trace in found.data[:-1] if trace["x"]]
     star = {**found.data[-1], "name": "these settings"}
@@ -65,7 +90,7 @@ def listed(config: Config, data: Microdata, tried: Sequence[Tried]) -> Table:
     names = tuple(one.name for one in space.columns)
     rows = []
     for number_of, one in reversed(list(enumerate(tried, start=1))):
-        trial = one.drawn(names)
+        trial = movable(one.drawn(names))
         worst = max(trial.worst().values(), key=lambda check: (check.deciding or 0) / (check.limit or 1), default=None)
         binding = "" if worst is None else f"{LIMITS[worst.name].brief if worst.name in LIMITS else worst.name}"
         rows.append(

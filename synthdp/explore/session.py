@@ -8,7 +8,7 @@ one session at a time holds.
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,16 +112,14 @@ class Session:
             self._held.close()
             self._held, self.journal = held.pop_all(), home / NAME
 
-    def looked_closer(self, found: Opened) -> bool:
-        """Take what the whole of a large file says instead of its first records; False where somebody was quicker."""
+    def looked_closer(self, found: Opened | None) -> None:
+        """Take what was guessed of a large file; None where that was stopped, and everything is left to the person."""
         with self.lock:
-            if self.opened is None or self.opened.path != found.path:
-                return False
-            if untouched := not self._steps:
-                self._config = found.config
-            self.opened = found
+            if self.opened is None or not self.opened.glanced:
+                return
+            self.opened = replace(self.opened, glanced=False) if found is None else found
+            self._config, self._steps = self.opened.config, []
             self.revision += 1
-            return untouched
 
     def change(self, section: str, said: Mapping[str, Any]) -> None:
         """Write a section of the config anew.

@@ -95,13 +95,13 @@ def _said(desk: Desk) -> str:
     now = desk.now()
     if now is None:
         return "These settings have not been tried yet."
-    trial = now.trial
+    trial = mapping.movable(now.trial)
     if trial.problem:
         return f"These settings could not be tried: {trial.problem}"
     kept = "every limit kept" if trial.passed else "over a limit"
     return (
         f"These settings: usefulness {trial.use:.3f}, largest risk {trial.ratio:.2f} of its limit ({kept}), "
-        f"{trial.draws} draws."
+        f"{trial.draws} draws. {mapping.fixed(now.trial)}"
     )
 
 

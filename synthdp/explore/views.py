@@ -57,7 +57,11 @@ def _columns(desk: Desk) -> list[Any]:
         ],
         className="columns",
     )
-    first = [note("Guessed from the first records; all of them are being looked at.")] if here.glanced else []
+    first = (
+        [note("All records are being looked at, to guess what each column is. Stop, to say all of it yourself.")]
+        if here.glanced
+        else []
+    )
     return [
         *first,
         html.P(columns.counts(rows)),

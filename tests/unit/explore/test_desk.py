@@ -58,12 +58,16 @@ def test_a_change_is_the_config_that_a_person_would_write(desk: Desk) -> None:
 
 def test_what_is_no_config_changes_nothing(desk: Desk) -> None:
     before = desk.session.config
-    with pytest.raises(InputError, match="variables.age: "):
+    with pytest.raises(InputError, match=r"variables\.age: "):
         desk.session.change("variables", {"age": {"role": "replace", "bounds": [3, 1]}})
-    with pytest.raises(InputError, match=r"^role: a recomputed column needs a formula; write derived: in the config\.$"):
+    with pytest.raises(
+        InputError, match=r"^role: a recomputed column needs a formula; write derived: in the config\.$"
+    ):
         desk.session.describe("age", "role", "derived")
     assert desk.session.config == before
-    desk.session.describe("age", "kind", "nominal")  # levels of a number: no more tolerance, and its mask does not suit it
+    desk.session.describe(
+        "age", "kind", "nominal"
+    )  # levels of a number: no more tolerance, and its mask does not suit it
     assert "age" in problem(desk) or desk.data() is not None
 
 
@@ -80,9 +84,11 @@ def test_what_tune_promised_goes_with_the_settings_it_promised_it_of(home: Path)
 
 def test_one_session_at_a_time_keeps_the_trials_of_a_file(desk: Desk, home: Path) -> None:
     other = Session(home / "out")
-    with pytest.raises(InputError, match=r"another workbench has this file open, and one at a time keeps its trials; end that one\.$"):
+    with pytest.raises(
+        InputError, match=r"another workbench has this file open, and one at a time keeps its trials; end that one\.$"
+    ):
         other.open(home / "config.yaml")
-    with pytest.raises(InputError, match="^Nothing is open: "):
+    with pytest.raises(InputError, match=r"^Nothing is open: "):
         _ = other.config
     desk.close()
     other.open(home / "config.yaml")
@@ -135,7 +141,9 @@ def test_unique_records_are_those_that_a_table_counts(desk: Desk) -> None:
         Counter(resolve(wide, {})).table(list(wide.columns))
 
 
-def test_a_written_config_is_read_back_as_the_same_settings_or_not_written(desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_written_config_is_read_back_as_the_same_settings_or_not_written(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.slide("mask", 0, 3)
     desk.slide("group", 1, 2)
     (home / "elsewhere").mkdir()
@@ -143,10 +151,14 @@ def test_a_written_config_is_read_back_as_the_same_settings_or_not_written(desk:
     assert settled(load(out)) == settled(desk.session.config)
     assert out.stat().st_mode & 0o077 == 0
     desk.slide("mask", 0, 4)
-    with pytest.raises(InputError, match=r"^The settings have changed since chosen\.yaml was written; write it again\.$"):
+    with pytest.raises(
+        InputError, match=r"^The settings have changed since chosen\.yaml was written; write it again\.$"
+    ):
         desk.run()
     assert desk.write(out) == out  # our own file
-    with pytest.raises(InputError, match=r"config\.yaml: exists already and is not overwritten; choose another name\.$"):
+    with pytest.raises(
+        InputError, match=r"config\.yaml: exists already and is not overwritten; choose another name\.$"
+    ):
         desk.write(home / "config.yaml")
     with pytest.raises(InputError, match=r"must be a \.yaml file\.$"):
         desk.write(home / "config.txt")
@@ -221,11 +233,11 @@ def test_a_data_file_is_opened_with_what_init_guesses(home: Path, monkeypatch: p
     session.open(home / "people.csv")
     assert session.opened is not None
     assert session.opened.glanced
-    assert session.looked_closer(looked_at(home / "people.csv", whole=True))
-    assert not session.opened.glanced
-    session.describe("score", "key", "yes")
-    assert not session.looked_closer(looked_at(home / "people.csv", whole=True))
-    assert session.config.variables["score"].key
+    assert {row.fixed for row in rows(session)} == {"being looked at"}
+    session.looked_closer(looked_at(home / "people.csv", whole=True))
+    assert session.config == found.config  # type: ignore[union-attr]
+    session.looked_closer(None)  # nothing waits for it any more
+    assert session.opened.why["age"]
     session.close()
 
 
@@ -235,7 +247,9 @@ def test_a_folder_is_known_by_what_it_holds(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be the folder of a finished run, compare, tune or evaluate"):
         finished(tmp_path)
     (tmp_path / "confidential").mkdir()
-    with pytest.raises(InputError, match=r"the run there has not ended; go on with it first: synthdp run CONFIG --out .* --resume\.$"):
+    with pytest.raises(
+        InputError, match=r"the run there has not ended; go on with it first: synthdp run CONFIG --out .* --resume\.$"
+    ):
         finished(tmp_path)
     (tmp_path / "confidential" / "metrics.json").write_text("{")
     assert finished(tmp_path).kind == "run"

@@ -19,14 +19,57 @@ PORT = 4567
 US = f"http://127.0.0.1:{PORT}"
 # what breaks out of attributes, elements, scripts, styles, addresses, templates, terminals and files
 HOSTILE = (
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>", "'><b>bold</b>",
-    "</script><script>alert(2)</script>", "javascript:alert(1)", "{{7*7}}", "{% raw %}", "${7*7}", "#{7*7}", "%3Cscript%3E",
-    "&lt;b&gt;", "&amp;", "a&b<c>d", "<!-- comment", "-->", "]]>", "<style>*{display:none}</style>", "<iframe src=//x.example>",
-    "<a href='https://x.example'>x</a>", "https://x.example/?q=1", "//x.example/x.js", "../../etc/passwd", "a/b/c", "C:\\x",
-    "a|b|c", "column|role|0", "press|run|", "a b", " lead", "trail ", "tab\tin", "line\nbreak", "return\rhere", "quote\"s",
-    "apo'strophe", "back`tick", "=1+1", "@sum", "+1", "-1", "né", "日本", "\u202eevil", "\u200bzero", "😀", "null", "True",
-    "0", "x" * 300,
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "'><b>bold</b>",
+    "</script><script>alert(2)</script>",
+    "javascript:alert(1)",
+    "{{7*7}}",
+    "{% raw %}",
+    "${7*7}",
+    "#{7*7}",
+    "%3Cscript%3E",
+    "&lt;b&gt;",
+    "&amp;",
+    "a&b<c>d",
+    "<!-- comment",
+    "-->",
+    "]]>",
+    "<style>*{display:none}</style>",
+    "<iframe src=//x.example>",
+    "<a href='https://x.example'>x</a>",
+    "https://x.example/?q=1",
+    "//x.example/x.js",
+    "../../etc/passwd",
+    "a/b/c",
+    "C:\\x",
+    "a|b|c",
+    "column|role|0",
+    "press|run|",
+    "a b",
+    " lead",
+    "trail ",
+    "tab\tin",
+    "line\nbreak",
+    "return\rhere",
+    'quote"s',
+    "apo'strophe",
+    "back`tick",
+    "=1+1",
+    "@sum",
+    "+1",
+    "-1",
+    "né",
+    "日本",
+    "\u202eevil",
+    "\u200bzero",
+    "😀",
+    "null",
+    "True",
+    "0",
+    "x" * 300,
+)
 
 
 @pytest.fixture
@@ -48,14 +91,16 @@ def enter(client: FlaskClient, door: Door) -> None:
     assert get(client, f"/?token={door.token}").status_code == 303
 
 
-def ask(client: FlaskClient, output: str, inputs: list[dict[str, object]], state: list[dict[str, object]] = []) -> Response:  # noqa: B006
+Values = tuple[dict[str, object], ...]
+
+
+def ask(client: FlaskClient, output: str, inputs: Values, state: Values = ()) -> Response:
     """Ask Dash for a callback as the page does."""
     dependencies = json.loads(get(client, "/_dash-dependencies").data)
-    named = next(one["output"] for one in dependencies if output in one["output"] and one["inputs"][0]["id"] == inputs[0]["id"])
-    outputs = [
-        {"id": part.rpartition(".")[0], "property": part.rpartition(".")[2].split("@")[0] + ("@" + part.split("@")[1] if "@" in part else "")}
-        for part in named.strip(".").split("...")
-    ]
+    first = inputs[0]["id"]
+    named = next(one["output"] for one in dependencies if output in one["output"] and one["inputs"][0]["id"] == first)
+    split = [part.rpartition(".") for part in named.strip(".").split("...")]
+    outputs = [{"id": part[0], "property": part[2]} for part in split]
     body = {
         "output": named,
         "outputs": outputs if "..." in named else outputs[0],
@@ -70,17 +115,17 @@ def edit(client: FlaskClient, about: str, value: str = "") -> Response:
     return ask(
         client,
         "said.children",
-        [{"id": "edit", "property": "data", "value": {"about": about, "value": value, "count": 1}}],
-        [{"id": "shown", "property": "data", "value": "columns"}],
+        ({"id": "edit", "property": "data", "value": {"about": about, "value": value, "count": 1}},),
+        ({"id": "shown", "property": "data", "value": "columns"},),
     )
 
 
 def shown(client: FlaskClient, view: str) -> Response:
-    inputs: list[dict[str, object]] = [
+    inputs: Values = (
         {"id": "beat", "property": "data", "value": 0},
         {"id": "shown", "property": "data", "value": view},
-    ]
-    return ask(client, "main.children", inputs)
+    )
+    return ask(client, "main.children", inputs, ({"id": "drawn", "property": "data", "value": ""},))
 
 
 def test_without_the_token_nobody_comes_in(client: FlaskClient) -> None:
@@ -109,7 +154,12 @@ def test_the_token_opens_one_browser_once_and_leaves_the_address(client: FlaskCl
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Host": "evil.example:4567"}, {"Host": "127.0.0.1:80"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}],
+    [
+        {"Host": "evil.example:4567"},
+        {"Host": "127.0.0.1:80"},
+        {"Origin": "http://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
 )
 def test_other_names_and_other_pages_are_refused(client: FlaskClient, door: Door, headers: dict[str, str]) -> None:
     enter(client, door)
@@ -119,7 +169,10 @@ def test_other_names_and_other_pages_are_refused(client: FlaskClient, door: Door
 
 
 def test_every_answer_has_the_headers_that_keep_it_here(client: FlaskClient, door: Door) -> None:
-    answers = [get(client, "/"), *(enter(client, door) or get(client, path) for path in ("/", "/_dash-layout", "/nowhere"))]
+    answers = [
+        get(client, "/"),
+        *(enter(client, door) or get(client, path) for path in ("/", "/_dash-layout", "/nowhere")),
+    ]
     for one in answers:
         policy = one.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
@@ -146,7 +199,9 @@ def test_what_is_too_large_is_refused_with_a_sentence(client: FlaskClient, door:
     assert "name the file's path under Open" in found.text
 
 
-def test_what_goes_wrong_inside_is_named_by_its_kind_alone(client: FlaskClient, door: Door, desk: Desk, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_goes_wrong_inside_is_named_by_its_kind_alone(
+    client: FlaskClient, door: Door, desk: Desk, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     enter(client, door)
     monkeypatch.setattr(desk, "counter", lambda: {}["PLANTED-31415"])
     found = shown(client, "unique")
@@ -196,7 +251,11 @@ def test_hostile_names_and_labels_are_shown_letter_by_letter(tmp_path: Path, doo
                 # html components alone, whose children are text nodes: nothing that reads markup
                 assert component["type"] not in ("Markdown", "DangerouslySetInnerHTML", "Iframe")
                 assert not {"dangerously_allow_html", "srcDoc", "innerHTML"} & set(component["props"])
-        names = [row["props"]["data-find"] for row in everything(json.loads(shown(client, "columns").text)) if "data-find" in row["props"]]
+        names = [
+            row["props"]["data-find"]
+            for row in everything(json.loads(shown(client, "columns").text))
+            if "data-find" in row["props"]
+        ]
         assert len(names) == 50
         place = HOSTILE.index("column|role|0")
         assert json.loads(edit(client, f"column|role|{place}", "drop").text)["response"]["said"]["children"] == []
