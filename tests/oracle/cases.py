@@ -289,6 +289,7 @@ def _face() -> dict[str, Any]:
     for command in ("", *inside.commands()):
         found[f"help {command}"] = synthdp(*command.split(), "--help", timed=False)
     found["version"] = synthdp("--version")
+    found["explore"] = synthdp("explore", "nothing.yaml", "--no-browser")
     return found
 
 
