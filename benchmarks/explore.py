@@ -123,7 +123,7 @@ def measure() -> None:
         page.locator('[id="slide|mask|0"]').wait_for()
         began = time.perf_counter()
         page.locator('[id="press|try|"]').click()
-        page.get_by_text(re.compile("trying these settings")).wait_for(timeout=60_000)
+        page.get_by_text(re.compile("trying these settings")).wait_for(timeout=300_000)
         print(f"progress of a fresh trial is shown after {time.perf_counter() - began:.1f} s")
         page.locator("#map .scatterlayer .point").first.wait_for(state="attached", timeout=300_000)
         print(f"a fresh trial: {time.perf_counter() - began:.1f} s")
@@ -142,6 +142,41 @@ def measure() -> None:
         print("memory after each 100 interactions:", ", ".join(f"{one:.0f} MB" for one in held))
         bench.end()
         browser.close()
+
+
+def answers() -> None:
+    """Print what a cached answer costs the server alone, without a browser, and what memory does meanwhile."""
+    from synthdp.explore import steering
+    from synthdp.explore.desk import Desk
+    from synthdp.explore.masks import steps_of
+    from synthdp.explore.session import Session
+    from synthdp.explore.trials import laboratory
+
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        file(home)
+        desk = Desk(Session(home / "out"), home=home / "out")
+        desk.open(home / "large.yaml")
+        desk.ask_trial = lambda: None  # type: ignore[method-assign]
+        lab = laboratory(desk.session.config, desk.session.opened.table, seed=1)  # type: ignore[union-attr]
+        found = lab.try_out("explore", lab.space.shape(), 0, draws=2, whole=False, off=("max_memorised",)).plain()
+        for step in (0, 2):
+            desk.slide("mask", 0, step)
+            steps, groups = steps_of(desk.session.config, desk.data())
+            desk.shelf.keep(desk.session.config, found, steps=steps, groups=groups)
+        worked, took, held = [], [], []
+        for k in range(INTERACTIONS):
+            cpu, began = time.process_time(), time.perf_counter()
+            desk.slide("mask", 0, 2 * (k % 2))
+            json.dumps(steering.parts(desk), default=lambda one: one.to_plotly_json())
+            worked.append(1000 * (time.process_time() - cpu))
+            took.append(1000 * (time.perf_counter() - began))
+            if k % 100 == 99:
+                held.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6)
+        for what, each in (("processor", worked), ("clock", took)):
+            print("cached answers, {}: median {:.0f} ms, 95% {:.0f} ms".format(what, *np.quantile(each, [0.5, 0.95])))
+        print(f"load {os.getloadavg()[0]:.0f}; memory after each 100:", ", ".join(f"{one:.0f} MB" for one in held))
+        desk.close()
 
 
 def picture() -> None:
@@ -174,4 +209,4 @@ def picture() -> None:
 
 
 if __name__ == "__main__":
-    picture() if sys.argv[1:] == ["picture"] else measure()
+    {"picture": picture, "answers": answers}.get("".join(sys.argv[1:]), measure)()

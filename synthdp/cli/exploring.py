@@ -45,7 +45,7 @@ def explore(
 ) -> None:
     """Open the workbench in the browser: regions of privacy, and a release steered by eye."""
     if export is not None:
-        exported(export)
+        exported(export, given)
         return
     if find_spec("dash") is None:
         raise InputError(NEEDED)
@@ -55,12 +55,20 @@ def explore(
     serve(given, port=port, browser=not no_browser, say=terminal.show)
 
 
-def exported(out: Path) -> None:
-    """Write the page of privacy regions."""
+def exported(out: Path, given: Path | None) -> None:
+    """Write the page of privacy regions, with the masks of a config among them."""
+    from synthdp.config import load
+
     try:
         regions = import_module("synthdp.explore.regions")
     except ImportError:
         raise InputError("--export: the page of privacy regions is not part of this installation.") from None
-    terminal.check_ending(out, ".html")
-    terminal.write(out, regions.page().encode())
-    terminal.show(f"{out}: written.")
+    if out.suffix.lower() != ".html":
+        raise InputError(f"--export {out}: must be a .html file.")
+    if out.exists():
+        raise InputError(f"--export {out}: exists already and is not overwritten; choose another name.")
+    try:
+        out.write_text(regions.page(None if given is None else load(given)), encoding="utf-8")
+    except OSError:
+        raise InputError(f"--export {out}: the file cannot be written.") from None
+    terminal.show(f"{out}: written; open it in a browser.")

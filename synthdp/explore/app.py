@@ -189,7 +189,7 @@ def _serve_pages(app: Dash, desk: Desk) -> None:
             found = import_module("synthdp.explore.regions")
         except ImportError:
             return Response(NO_REGIONS, 200, mimetype="text/plain")
-        return document(found.page())
+        return document(found.page(desk.session.config if desk.session.opened is not None else None))
 
 
 def _unforeseen(error: Exception) -> None:

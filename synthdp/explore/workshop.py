@@ -59,11 +59,10 @@ class Workshop:
         self.news = 0
         threading.Thread(target=self._serve, daemon=True).start()
 
-    def ask(self, order: Order, *, replace: bool = True) -> None:
-        """Put an order into the queue; an older one of its place that still waits goes, if it is to be replaced."""
+    def ask(self, order: Order) -> None:
+        """Put an order into the queue; an older one of its place that still waits goes."""
         with self._change:
-            if replace:
-                self._waiting = [one for one in self._waiting if one.place != order.place]
+            self._waiting = [one for one in self._waiting if one.place != order.place]
             self._waiting.append(order)
             self.news = next(self._numbers)
             self._change.notify_all()

@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 import yaml
 
-pytest.importorskip("dash", reason="the extra explore is not installed")
-
 from synthdp.explore.desk import Desk
 from synthdp.explore.session import Session
 

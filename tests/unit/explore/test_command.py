@@ -34,16 +34,24 @@ def test_the_regions_are_written_where_they_are_installed(tmp_path: Path, monkey
     assert done.exit_code == 2
     assert done.output == "--export: the page of privacy regions is not part of this installation.\n"
     drawn = ModuleType(REGIONS)
-    drawn.page = lambda: "<p>regions</p>"  # type: ignore[attr-defined]
+    drawn.page = lambda config: "<p>regions</p>"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, REGIONS, drawn)
     done = CliRunner().invoke(app, ["explore", "--export", str(tmp_path / "r.html")])
     assert done.exit_code == 0
     assert (tmp_path / "r.html").read_text() == "<p>regions</p>"
+    for name, words in (
+        ("r.html", "exists already and is not overwritten; choose another name."),
+        ("r.txt", "must be a .html file."),
+        ("nowhere/r.html", "the file cannot be written."),
+    ):
+        done = CliRunner().invoke(app, ["explore", "--export", str(tmp_path / name)])
+        assert done.exit_code == 2
+        assert words in done.output
 
 
 def test_the_regions_are_served_inside_the_token(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = ModuleType(REGIONS)
-    drawn.page = lambda: "<p>regions</p><script>1</script>"  # type: ignore[attr-defined]
+    drawn.page = lambda config: "<p>regions</p><script>1</script>"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, REGIONS, drawn)
     door = Door(4567)
     built = page.built(desk)

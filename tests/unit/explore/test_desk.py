@@ -20,10 +20,16 @@ from synthdp.explore.folders import Asked, brushed, picture, points, shown
 from synthdp.explore.opening import Finished, finished, looked_at, opened
 from synthdp.explore.session import Session
 from synthdp.explore.touring import STEPS
-from synthdp.explore.trials import fingerprint
+from synthdp.explore.trials import fingerprint, laboratory
 from synthdp.explore.unique import Counter
 from synthdp.explore.writing import settled
+from synthdp.seeding import Streams
+from synthdp.stages.planning import plan_of
+from synthdp.tuning.goals import Goal
+from synthdp.tuning.journal import Journal
 from synthdp.tuning.result import COLUMNS
+from synthdp.tuning.space import space_of
+from synthdp.tuning.trials import DEAR, Laboratory
 
 from .conftest import people, settings
 
@@ -178,7 +184,21 @@ def test_a_written_config_is_read_back_as_the_same_settings_or_not_written(
         desk.write(home / "other.yaml")
 
 
-def test_trials_are_those_of_tune_and_are_found_again_by_the_next_session(desk: Desk, home: Path) -> None:
+def test_a_trial_is_the_one_that_tune_makes_of_the_same_masks(desk: Desk) -> None:
+    config = parse(masks.moved(desk.session.config, desk.data(), "sex", 0))
+    table = desk.session.opened.table  # type: ignore[union-attr]
+    ours = laboratory(config, table, seed=7)
+    space = space_of(
+        config.model_copy(update={"tuning": config.tuning.model_copy(update={"vary": ("masks",)})}), ours.data
+    )
+    goal = Goal(config.tuning.goal, plan_of(config, ours.data).released)
+    theirs = Laboratory(space, table.frame, table.unread, ours.data, goal, Streams(7), Journal(None))
+    mine = ours.try_out("explore", ours.space.shape(), 0, draws=2, off=DEAR)
+    other = theirs.try_out("explore", space.shape(), 0, draws=2, off=DEAR)
+    assert (mine.use, mine.checks, mine.parts) == (other.use, other.checks, other.parts)
+
+
+def test_trials_are_found_again_by_the_next_session(desk: Desk, home: Path) -> None:
     desk.slide("mask", 0, 1)
     until(desk)
     first = desk.now()
