@@ -97,14 +97,6 @@ def frame(hand: Hand) -> html.Div:
 def _wire(app: Dash, hand: Hand) -> None:
     desk = hand.desk
 
-    @app.callback(
-        Output("said", "children"),
-        Output("beat", "data", allow_duplicate=True),
-        Output("shown", "data"),
-        Input("edit", "data"),
-        State("shown", "data"),
-        prevent_initial_call=True,
-    )
     def act(edit: Any, here: str) -> tuple[Any, Any, Any]:
         if not isinstance(edit, dict):
             return no_update, no_update, no_update
@@ -113,15 +105,15 @@ def _wire(app: Dash, hand: Hand) -> None:
         going = hand.go if hand.go and hand.go != here else no_update
         return [note(line) for line in sentence.splitlines()], _beat(hand), going
 
-    @app.callback(
-        Output("beat", "data"),
-        Output("progress", "children"),
-        Output("press|stop|", "hidden"),
-        Output("said", "children", allow_duplicate=True),
-        Input("tick", "n_intervals"),
-        State("beat", "data"),
+    app.callback(
+        Output("said", "children"),
+        Output("beat", "data", allow_duplicate=True),
+        Output("shown", "data"),
+        Input("edit", "data"),
+        State("shown", "data"),
         prevent_initial_call=True,
-    )
+    )(act)
+
     def tick(_: Any, beat: Any) -> tuple[Any, ...]:
         # asked before the state is read, so that what ends in between is seen by the next tick
         busy = desk.workshop.busy
@@ -129,15 +121,16 @@ def _wire(app: Dash, hand: Hand) -> None:
         said = [note(line) for line in desk.said.splitlines()] if desk.said and not busy else no_update
         return now if now != beat else no_update, sentence, not busy, said
 
-    @app.callback(
-        Output("main", "children"),
-        Output("file", "children"),
-        Output("tour", "children"),
-        Output("drawn", "data"),
-        Input("beat", "data"),
-        Input("shown", "data"),
-        State("drawn", "data"),
-    )
+    app.callback(
+        Output("beat", "data"),
+        Output("progress", "children"),
+        Output("press|stop|", "hidden"),
+        Output("said", "children", allow_duplicate=True),
+        Input("tick", "n_intervals"),
+        State("beat", "data"),
+        prevent_initial_call=True,
+    )(tick)
+
     def show(_: Any, name: str, drawn: Any) -> tuple[Any, ...]:
         frame_ = steering.frame(desk) if name == "masks" else ""
         inside: Any = no_update
@@ -150,7 +143,16 @@ def _wire(app: Dash, hand: Hand) -> None:
         file = "" if here is None else f"{plain(here.config.data.path.name)}, {len(here.table.frame):,} records"
         return inside, file, touring.step(hand.step), frame_
 
-    @app.callback(Output("unique-found", "children"), Input("unique-columns", "value"), prevent_initial_call=True)
+    app.callback(
+        Output("main", "children"),
+        Output("file", "children"),
+        Output("tour", "children"),
+        Output("drawn", "data"),
+        Input("beat", "data"),
+        Input("shown", "data"),
+        State("drawn", "data"),
+    )(show)
+
     def count(places: Any) -> Any:
         try:
             counter = desk.counter()
@@ -159,13 +161,16 @@ def _wire(app: Dash, hand: Hand) -> None:
             return note(str(error) if isinstance(error, SynthdpError) else "Load the page again.", "warning")
         return [html.P(sentence, className="headline"), table(found)]
 
-    @app.callback(Output("points", "children"), Input("brushed", "selectedData"), prevent_initial_call=True)
+    app.callback(Output("unique-found", "children"), Input("unique-columns", "value"), prevent_initial_call=True)(count)
+
     def brush(selected: Any) -> Any:
         found = desk.session.finished
         if found is None:
             return no_update
         asked = folders.Asked(hand.asked.words, hand.asked.risk, hand.asked.utility, folders.brushed(selected))
         return folders.points(found, asked)
+
+    app.callback(Output("points", "children"), Input("brushed", "selectedData"), prevent_initial_call=True)(brush)
 
 
 def _beat(hand: Hand) -> str:
@@ -175,7 +180,6 @@ def _beat(hand: Hand) -> str:
 
 
 def _serve_pages(app: Dash, desk: Desk) -> None:
-    @app.server.route("/opened/<path:name>")
     def page(name: str) -> Response:
         found = desk.session.finished
         known = folders.pages(found) if found is not None else {}
@@ -183,13 +187,15 @@ def _serve_pages(app: Dash, desk: Desk) -> None:
             return Response("There is no such page in the folder that is open.", 404, mimetype="text/plain")
         return document(known[name].read_bytes())
 
-    @app.server.route("/regions")
     def regions() -> Response:
         try:
             found = import_module("synthdp.explore.regions")
         except ImportError:
             return Response(NO_REGIONS, 200, mimetype="text/plain")
         return document(found.page(desk.session.config if desk.session.opened is not None else None))
+
+    app.server.add_url_rule("/opened/<path:name>", "opened", page)
+    app.server.add_url_rule("/regions", "regions", regions)
 
 
 def _unforeseen(error: Exception) -> None:

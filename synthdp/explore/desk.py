@@ -7,7 +7,7 @@ from typing import Any
 
 from synthdp.config import Config, parse
 from synthdp.errors import InputError, SynthdpError
-from synthdp.explore import masks, trials, writing
+from synthdp.explore import masks, writing
 from synthdp.explore.opening import Opened
 from synthdp.explore.session import Session
 from synthdp.explore.trials import Shelf, Tried, fingerprint
@@ -16,6 +16,7 @@ from synthdp.explore.working import Checked, Job, Judgement
 from synthdp.explore.workshop import Order, Workshop
 from synthdp.stages.intake import prepare
 from synthdp.table.microdata import Microdata
+from synthdp.tuning.study import EXPLORED
 
 AROUND = (-4, -2, 2, 4)
 
@@ -133,7 +134,7 @@ class Desk:
             tried = shelf.keep(config, found, steps=steps, groups=groups)
             self.said = f"{label} could not be tried: {tried.trial.problem}" if tried.trial.problem else ""
 
-        self._ask(Job("trial", config, seed=self.session.seed, draws=trials.EXPLORED), label, keep, place=place)
+        self._ask(Job("trial", config, seed=self.session.seed, draws=EXPLORED), label, keep, place=place)
 
     def ask_check(self) -> None:
         """Ask what ``check`` says of the settings, and who stands out."""

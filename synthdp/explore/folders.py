@@ -110,8 +110,8 @@ def points(found: Finished, asked: Asked) -> list[Any]:
         (plain(str(row.method)), number(_plain(row.risk)), number(_plain(row.utility)), "✔" if row.front else "")
         for row in rows_of(where.iloc[inside])
     )
-    head = ("Method", risk.title, utility.title, "Nobody beats it")
-    return [table(Table(f"{len(lines)} methods", head, lines, "lrrl"))]
+    titles = ("Method", risk.title, utility.title, "Nobody beats it")
+    return [table(Table(f"{len(lines)} methods", titles, lines, "lrrl"))]
 
 
 def ended(found: Finished) -> list[Any]:
@@ -161,7 +161,8 @@ def _compared(folder: Path, asked: Asked) -> tuple[pd.DataFrame, list[str], Axis
     """Return the lines of the methods that are asked for, their names, and the axes of the map."""
     read = _csv(folder / "comparison.csv", ("method", "seed", "measure", "target", "value"))
     plainly = read.astype(object).where(read.notna(), None).to_dict("records")
-    lines = table_of([{**row, "target": row["target"] or "", "reason": row.get("reason") or ""} for row in plainly])
+    empty = {"target": "", "reason": ""}
+    lines = table_of([empty | {str(name): said for name, said in row.items() if said is not None} for row in plainly])
     methods = [str(name) for name in dict.fromkeys(lines["method"])]
     risk, utility = MethodMap(lines, tuple(methods), ()).axes(asked.risk or None, asked.utility or None)
     named = [name for name in methods if asked.words.lower() in name.lower()]
