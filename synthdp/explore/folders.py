@@ -14,13 +14,14 @@ from synthdp.comparing.axes import points as points_of
 from synthdp.comparing.drawing import drawn_map
 from synthdp.comparing.mapping import MethodMap, table_of
 from synthdp.errors import InputError
-from synthdp.evaluation.blocks import Table, number
+from synthdp.evaluation.blocks import DASH, Table, number
 from synthdp.explore.elements import figure, note, plain, select, table, what
 from synthdp.explore.opening import Finished
 from synthdp.report import plots
 from synthdp.report.plots import Figure
 from synthdp.report.reasons import checks_of, reasons
 from synthdp.report.summary import headline
+from synthdp.tuning.drawing import TICKS
 
 # the pages of a folder that may be shown, and what they are called
 PAGES = {
@@ -138,7 +139,7 @@ def ended(found: Finished) -> list[Any]:
             one.name,
             one.attack,
             number(one.value),
-            number(one.high),
+            DASH if one.high is None else number(one.high),
             number(one.limit),
             "✔ within" if one.passed else "✘ over",
         )
@@ -214,7 +215,10 @@ def _search_map(rows: Sequence[Line]) -> Figure:
                 "marker": {"color": colour, "symbol": symbol, "size": 9},
             }
         )
-    layout = plots.layout(430, x={"title": {"text": "largest risk, as a multiple of its limit"}, "type": "log"})
+    words = {"title": {"text": "largest risk, as a multiple of its limit"}, "type": "log"}
+    layout = plots.layout(430, x=words | TICKS)
+    stroke = {"color": plots.INK, "width": 1.5, "dash": "dash"}
+    layout["shapes"] = [{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": stroke}]
     layout["yaxis"] = layout["yaxis"] | {"title": {"text": "usefulness"}}
     layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.22}}
     alt = f"Map of {len(rows)} trials."
