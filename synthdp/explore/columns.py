@@ -72,7 +72,9 @@ def body(found: Sequence[Row]) -> list[html.Tr]:
 def _row(place: int, one: Row) -> html.Tr:
     name = plain(one.name)
     why: list[Any] = [html.Span("; ".join(one.why) or one.fixed or "as the config says")]
-    why += [html.P(["Decide: ", sentence], className="ask") for sentence in one.decide]
+    if one.decide:
+        asked = [html.Summary("to decide", **{"aria-label": f"what is to decide about {name}"})]
+        why.append(html.Details([*asked, *map(html.P, one.decide)], className="ask"))
     gone, waits = one.role == Role.DROP, one.fixed == WAITING
     cells = [
         html.Th(name, scope="row"),

@@ -1,6 +1,7 @@
 """The gate's verdict with its reasons, and analyses of the original beside those of the copies."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dash import html
@@ -92,8 +93,10 @@ def at_risk(found: Checked) -> list[Any]:
         )
     ]
     shares = [count / total for _, count in found.groups]
-    bars = Bars("Records by risk group", [name for name, _ in found.groups], {"records": shares}, "")
-    for number, chart in enumerate((bars, *found.charts)):
+    (bars,) = draw(Bars("Records by risk group", [name for name, _ in found.groups], {"records": shares}, ""))
+    axis = bars.layout["xaxis"] | {"title": {"text": "% of all records"}}
+    shown.append(figure(replace(bars, layout=bars.layout | {"xaxis": axis}), "groups"))
+    for number, chart in enumerate(found.charts):
         shown += [figure(one, f"crowd-{number}-{k}") for k, one in enumerate(draw(chart))]
     if found.absent:
         shown.append(note(found.absent))
