@@ -119,4 +119,4 @@ def _slider(kind: str, place: int, one: Slider) -> html.Div:
 
 
 def _noise(kind: str, one: Slider) -> str:
-    return f"{2 ** (one.step / 2):.2g} × its spread" if kind == "mask" else f"+{one.step / 2:g} octaves"
+    return f"about {2 ** (one.step / 2):.2g} × its spread" if kind == "mask" else f"+{one.step / 2:g} octaves"
