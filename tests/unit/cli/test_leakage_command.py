@@ -42,7 +42,7 @@ def test_the_command_says_what_the_python_calls_find(monthly, structure):
     frame = pd.read_csv(monthly)[["a", "b", "c"]]
     fitted = fit_var(frame, structure=structure)
     unit = int(np.abs(fitted.transition.sum(axis=0)).argmax())
-    asked = {"epsilon": 0.5, "delta": 1e-6, "sensitivity": 5000 / 3, "unit": unit}
+    asked = {"epsilon": 0.5, "delta": 1e-6, "sensitivity": 5000 / 3, "unit": unit, "constant": None}
     one = var_leakage(fitted.transition, fitted.noise, **asked, attack="A1", knowledge="N3")
     (mine,) = [row for row in content["leakage"] if (row["attack"], row["knowledge"]) == ("A1", "N3")]
     assert mine["found"] == pytest.approx(one.found)
