@@ -159,13 +159,13 @@ def beyond_global(source: Source | None = None) -> tuple[Case, ...]:
         *(
             Case(
                 f"DP-SGD, {adjacency}",
-                learnt(sgd, delta=DELTA, steps=2, batch=0.7, adjacency=adjacency, size=2),
+                learnt(sgd, delta=DELTA, steps=2, batch=0.7, adjacency=adjacency, size=size),
                 other,
                 second,
                 approximately,
                 DELTA,
                 cost=COST,
             )
-            for adjacency, other in (("replace", first), ("add_remove", np.append(second, 0.0)))
+            for adjacency, other, size in (("replace", first, None), ("add_remove", np.append(second, 0.0), 2))
         ),
     )

@@ -82,11 +82,11 @@ def grid_of(grid: Any, inside: Sequence[Bounded]) -> tuple[list[Floats], list[Fl
     """Return edges and points of the cells of each column."""
     d = len(inside)
     given: Any = CELLS[d] if grid is None else grid
-    if np.ndim(given) == 0:
+    if isinstance(given, str | dict) or not hasattr(given, "__len__"):
         each = [given] * d
     else:
         # of one column, its points may be given as they are
-        each = [given] if d == 1 and np.ndim(next(iter(given), None)) == 0 else list(given)
+        each = [given] if d == 1 and np.ndim(next(iter(given), 0)) == 0 else list(given)
     if len(each) != d:
         raise InputError(f"grid: must be one for each of {d} columns, found {len(each)}.")
     edges, points = [], []

@@ -36,7 +36,7 @@ text has 1/2, which is the text's formula at ε = 1/2, and has 1.25 for 1.26; fo
 
 import math
 from dataclasses import dataclass
-from typing import get_args
+from typing import cast, get_args
 
 import numpy.typing as npt
 
@@ -229,7 +229,9 @@ def total_dependence(epsilon: Two, factor: float) -> float:
 def _two(given: Two, name: str) -> tuple[float, float]:
     if isinstance(given, str) or not hasattr(given, "__len__"):
         number(given, name)
-        return given, given
+        # numpy's numbers are numbers, too
+        same = float(cast(float, given))
+        return same, same
     if len(given) != 2:
         raise InputError(f"{name}: must be one number, or one for each of two periods, found {len(given)}.")
     return given

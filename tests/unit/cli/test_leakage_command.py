@@ -72,3 +72,13 @@ def test_mistakes_are_said_in_a_sentence(monthly, args, words):
     said = invoke(monthly, *args)
     assert said.exit_code == 2
     assert words in said.stderr
+
+
+def test_the_noise_is_told_and_values_outside_the_bounds_are_counted(monthly):
+    said = invoke(monthly, *PRICE)
+    assert "each mean: ε = 0.5, δ = 1e-06, noise of sd" in said.stdout
+    # the noise is the least there is for this ε, so one release is learnt at its price
+    assert "A1 with N1: ε' = 0.5 at δ = 1e-06" in said.stdout
+    assert "outside" not in said.stderr
+    narrow = invoke(monthly, "--bounds", "0,2000", "--epsilon", "0.5", "--delta", "1e-6")
+    assert "values are outside the bounds: what follows is for means of values moved into them." in narrow.stderr
