@@ -225,7 +225,7 @@ def misused() -> tuple[Case, ...]:
 
 SECURE_SHARE = 10
 PLANTED_SHARE = 10
-FUNCTIONS_SHARE = 40
+FUNCTIONS_SHARE = 5
 
 
 TABLES = {

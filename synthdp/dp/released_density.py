@@ -71,7 +71,8 @@ class Density(Priced):
 
     def sample(self, size: int, *, rng: np.random.Generator) -> pd.DataFrame:
         """Return synthetic records: cells by their probabilities, values evenly within them; costs nothing more."""
-        cells = rng.choice(self.estimate.size, whole(size, "size", 0), p=self.weights.ravel())
+        size = whole(size, "size", 0)
+        cells = rng.choice(self.estimate.size, size, p=self.weights.ravel())
         places = np.unravel_index(cells, self.estimate.shape)
         drawn = {
             name: rng.uniform(edges[where], edges[where + 1])

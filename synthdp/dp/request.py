@@ -194,7 +194,7 @@ class Priced:
         found = self.table()
         step, rows_in_all = math.ceil(len(found) / MOST_ROWS), len(found)
         found = found.iloc[step // 2 :: max(step, 1)]
-        thinned = [f"every {step}th of {rows_in_all:,} rows"] if step > 1 else []
+        thinned = [f"one row of {step} is shown, of {rows_in_all:,}"] if step > 1 else []
         head = [str(found.index.name or ""), *map(str, found.columns)]
         rows = [[name, *(_cell(cell) for cell in row)] for name, row in zip(found.index, found.to_numpy(), strict=True)]
         return html(self._headline(), head, rows, [*thinned, self.guarantee(), *self.notes])

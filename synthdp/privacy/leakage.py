@@ -36,7 +36,7 @@ text has 1/2, which is the text's formula at ε = 1/2, and has 1.25 for 1.26; fo
 
 import math
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import Any, get_args
 
 import numpy.typing as npt
 
@@ -227,11 +227,12 @@ def total_dependence(epsilon: Two, factor: float) -> float:
 
 
 def _two(given: Two, name: str) -> tuple[float, float]:
-    if isinstance(given, str) or not hasattr(given, "__len__"):
-        number(given, name)
+    asked: Any = given
+    if isinstance(asked, str) or not hasattr(asked, "__len__"):
+        number(asked, name)
         # numpy's numbers are numbers, too
-        same = float(cast(float, given))
-        return same, same
-    if len(given) != 2:
-        raise InputError(f"{name}: must be one number, or one for each of two periods, found {len(given)}.")
-    return given
+        return float(asked), float(asked)
+    if len(asked) != 2:
+        raise InputError(f"{name}: must be one number, or one for each of two periods, found {len(asked)}.")
+    first, second = asked
+    return first, second

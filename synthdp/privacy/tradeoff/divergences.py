@@ -72,7 +72,10 @@ def divergences(p: Any, q: Any, *, order: float = 2.0, epsilon: float = 1.0) -> 
     laws = [hasattr(law, "logpdf") for law in (p, q)]
     if laws[0] != laws[1] or any(hasattr(law, "logpmf") for law in (p, q)):
         raise InputError("p and q: must both be probabilities, or both continuous laws of scipy.stats.")
+    endless = (False, False)
     if laws[0]:
+        low, high = p.support()
+        endless = bool(np.isinf(low)), bool(np.isinf(high))
         weights, log_p, log_q, most = _continuous(p, q)
     else:
         pair = Pair(p, q)
@@ -80,18 +83,30 @@ def divergences(p: Any, q: Any, *, order: float = 2.0, epsilon: float = 1.0) -> 
         with np.errstate(divide="ignore"):
             log_p, log_q = np.log(pair.p), np.log(pair.q)
         most = float(np.max((log_p - log_q)[pair.p > 0]))
-    return _measured(weights, log_p, log_q, most, order, epsilon)
+    return _measured(weights, log_p, log_q, most, order, epsilon, endless)
 
 
-def _measured(w: Floats, log_p: Floats, log_q: Floats, most: float, order: float, epsilon: float) -> Divergences:
+def _measured(
+    w: Floats,
+    log_p: Floats,
+    log_q: Floats,
+    most: float,
+    order: float,
+    epsilon: float,
+    endless: tuple[bool, bool],
+) -> Divergences:
     p, q = np.exp(log_p), np.exp(log_q)
     # logarithms, as a density far out is not 0 but too small for a float
     held = ~np.isneginf(log_p)
     alone = bool((held & np.isneginf(log_q)).any())
     both = held & ~np.isneginf(log_q)
     # in logarithms: far apart, the integral is beyond a float where its logarithm is not
-    mixed = float(logsumexp(order * log_p[both] + (1 - order) * log_q[both], b=w[both])) if both.any() else -math.inf
-    renyi = math.inf if (alone and order > 1) or mixed == -math.inf else mixed / (order - 1)
+    grown = order * log_p[both] + (1 - order) * log_q[both]
+    mixed = float(logsumexp(grown, b=w[both])) if both.any() else -math.inf
+    # what still rises where a law has 10⁻²⁵⁰ left has no integral
+    rising = any(far and end[0] > end[1] for far, end in zip(endless, (grown[:2], grown[:-3:-1]), strict=True))
+    boundless = order > 1 and (alone or rising)
+    renyi = math.inf if boundless or mixed == -math.inf else mixed / (order - 1)
     return Divergences(
         float(w @ np.abs(p - q)) / 2,
         math.inf if alone else float(w[both] @ (p[both] * (log_p[both] - log_q[both]))),
