@@ -88,7 +88,15 @@ def _series(file: Path, column: list[str] | None) -> "pd.DataFrame":
         return pd.concat(read_columns(file, column), axis=1)
     from synthdp.table import io
 
-    return io.read(file).select_dtypes("number")
+    frame = io.read(file).select_dtypes("number")
+    # years and months are numbers, too, but no unit
+    counting = [name for name in frame.columns if len(frame) > 2 and frame[name].diff().dropna().nunique() == 1]
+    counting = [name for name in counting if frame[name].nunique() > 1]
+    if counting:
+        terminal.say(
+            f"{', '.join(map(str, counting))}: rises by the same step every period, so it is no unit; left out."
+        )
+    return frame.drop(columns=counting)
 
 
 def _write(out: Path, found: list[dict[str, object]], table: "pd.DataFrame") -> None:

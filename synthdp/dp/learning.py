@@ -24,7 +24,7 @@ from synthdp.dp.regression import Coefficients
 from synthdp.dp.request import Price, Request, below_noise, priced
 from synthdp.dp.subsampling import multiplier_of
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import not_negative, positive, whole
+from synthdp.privacy.guarantees import not_negative, number, positive, whole
 from synthdp.privacy.mechanisms.mechanism import least_scale
 from synthdp.table.microdata import Floats
 
@@ -155,7 +155,8 @@ def sgd(
     budget = request.budget
     if not budget.delta > 0:
         raise InputError(f"delta: must be above 0 for Gaussian noise, found {budget.delta:g}.")
-    if not 0 < positive(batch, "batch") <= 1:
+    number(batch, "batch")
+    if not 0 < batch <= 1:
         raise InputError(f"batch: must be above 0 and at most 1, found {batch:g}.")
     task = _read(request, loss, records, bounds, penalty)
     if size is None and not budget.replacing:

@@ -82,3 +82,14 @@ def test_the_noise_is_told_and_values_outside_the_bounds_are_counted(monthly):
     assert "outside" not in said.stderr
     narrow = invoke(monthly, "--bounds", "0,2000", "--epsilon", "0.5", "--delta", "1e-6")
     assert "values are outside the bounds: what follows is for means of values moved into them." in narrow.stderr
+
+
+def test_a_column_that_counts_periods_is_no_unit(monthly):
+    frame = pd.read_csv(monthly).assign(month=range(1, 61))
+    frame.to_csv(monthly, index=False)
+    said = invoke(monthly, *PRICE)
+    assert "month: rises by the same step every period, so it is no unit; left out." in said.stderr
+    assert said.stdout.startswith("3 units, 60 periods")
+    named = invoke(monthly, *PRICE, "--column", "month")
+    assert named.exit_code == 2
+    assert "series: is not stationary as fitted" in named.stderr
