@@ -177,7 +177,8 @@ def pool(
         chosen = seed_of(seed)
         streams = Streams(fresh_seed() if chosen is None else chosen)
         found = _resampled(opened, estimator, formula, statistic, bootstrap, streams)
-    return Pooled.of(combine(found, rule or opened.rule, level, title=title + records(found), **opened.layout))
+    pooled = combine(found, rule or opened.rule, level, title=title + records(found), **opened.layout)
+    return Pooled.of(opened.noted(pooled))
 
 
 def evaluate(

@@ -19,6 +19,10 @@ __all__ = ["DEFAULT_RULE", "RULES", "SINGLE_COPY_RULE", "Pooled", "Wald", "combi
 
 FEWEST_DF = 1.0
 NAMED = 5
+ALTERED = (
+    "The intervals ignore the masking: the masked columns are the original ones with errors in them, which bias "
+    "estimates (slopes and correlations come out weaker, tables are shifted)."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,8 @@ class Pooled:
         How many nests the copies form.
     moments
         The covariances between and within copies, for :meth:`wald`.
+    altered
+        Whether the copies hold the records' own values with errors in them, of which no rule knows.
     """
 
     names: tuple[str, ...]
@@ -62,6 +68,7 @@ class Pooled:
     fraction: Floats = field(default_factory=lambda: np.empty(0))
     nests: int = 1
     moments: Moments | None = field(default=None, repr=False)
+    altered: bool = False
 
     def wald(self, terms: Sequence[str] | None = None, value: float | Floats = 0.0) -> Wald:
         """Test that terms (all of them by default) have given values; see :func:`synthdp.inference.wald.wald`.
@@ -82,13 +89,15 @@ class Pooled:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the intervals should know: which of them say nothing."""
+        """What a reader of the intervals should know: what they ignore, and which of them say nothing."""
+        ignored = (ALTERED,) if self.altered else ()
         # below one degree of freedom a t quantile is beyond 12 standard errors, and soon beyond any number
         endless = [name for name, df in zip(self.names, self.df, strict=True) if df < FEWEST_DF]
         if not endless:
-            return ()
+            return ignored
         shown = ", ".join(endless[:NAMED]) + (f" and {len(endless) - NAMED} more" if len(endless) > NAMED else "")
         return (
+            *ignored,
             f"no useful interval: {shown}. The total variance of {self.rule} came out so near 0 that less than one "
             "degree of freedom is left; more copies of each imputation help.",
         )

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,10 @@ class Opened:
         if rule is not None and self.design is not None and (why := unfit(rule, self.design)):
             raise InputError(f"rule: {why}")
 
+    def noted(self, pooled: Pooled) -> Pooled:
+        """Return combined estimates that say so where their intervals ignore a masking."""
+        return replace(pooled, altered=self.design is not None and self.design.altered)
+
 
 def open_copies(source: Any) -> Opened:
     """Return the copies in a folder (``public/`` or its parent), a list of files or tables, or a release in memory.
@@ -241,10 +245,11 @@ def pool_opened(opened: Opened, analysis: Analysis, *, level: float, called: str
     """
     opened.check(analysis.rule)
     try:
-        return pool(
+        pooled = pool(
             opened.copies, analysis, schema=opened.schema, default_rule=opened.rule, level=level, **opened.layout
         )
     except InputError as error:
         raise InputError(*(problem.replace(analysis.where, called) for problem in error.problems)) from None
     except SynthdpError as error:
         raise type(error)(str(error).replace(analysis.where, called)) from None
+    return opened.noted(pooled)

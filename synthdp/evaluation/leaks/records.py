@@ -18,6 +18,7 @@ from synthdp.evaluation.leaks.finding import (
     correlation_limit,
     poisson_limit,
     rank_correlation,
+    ties_explain,
 )
 from synthdp.evaluation.leaks.pairing import Beside, mark, scaled, stand_ins
 from synthdp.table.microdata import Codes, Floats
@@ -92,9 +93,10 @@ def row_order(pair: Beside, *, level: float, rng: np.random.Generator) -> Iterat
         orders.append((values[:size][present], pair.copy[name][:size][present]))
     for everyone, beside in orders:
         a, b = _some(everyone, beside, rng=rng)
-        limit = correlation_limit(len(a), level=level / len(orders))
+        share = level / len(orders)
+        limit = correlation_limit(len(a), level=share)
         strength = abs(rank_correlation(a, b))
-        if len(a) >= FEW and strength > limit:
+        if len(a) >= FEW and strength > limit and not ties_explain(a, b, level=share, rng=rng):
             yield Leak(
                 Kind.ORDER,
                 pair.name,

@@ -7,6 +7,7 @@ from synthdp.config import Config
 from synthdp.privacy import events
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import plan_of
+from synthdp.synthesis.maskings.masking import Masking
 from synthdp.synthesis.nesting import draws_of, withdrawn
 from synthdp.synthesis.sampler import Imputing, links_of
 from synthdp.synthesis.sampler import masks_of as masks_of_plan
@@ -29,6 +30,10 @@ class Masks:
 def masks_of(config: Config) -> Masks:
     """Return the masks of a config; a bound that is withdrawn for the release is no bound here either."""
     method = config.synthesis
+    if isinstance(method, Masking):
+        return Masks(
+            unbounded=(f"{method.method} is a masking for which nothing formal is claimed: no column has a bound.",)
+        )
     masked = config.masks or config.masks_by_group
     if not masked or method.mask_drawn is None or not isinstance(method, Imputing):
         return Masks(unbounded=(NOTHING_MASKED,))

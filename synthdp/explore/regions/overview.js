@@ -118,9 +118,11 @@ function showRows() {
       "stroke-dasharray": dash}));
     for (const [key, value] of [["width", 34], ["height", 14], ["aria-hidden", "true"]]) row.sample.setAttribute(key, value);
     row.tick.setAttribute("aria-label", `Intersect ${name}`);
-    row.area.textContent = shownOf(curve).area.toFixed(4);
-    row.found.textContent = `${(100 * (1 - curve.at(ALARMS))).toFixed(1)}%`;
-    row.advantage.textContent = curve.delta(0).toFixed(4);
+    // the limit theorem promises nothing
+    const about = isLimit(one) ? "≈ " : "";
+    row.area.textContent = about + shownOf(curve).area.toFixed(4);
+    row.found.textContent = `${about}${(100 * (1 - curve.at(ALARMS))).toFixed(1)}%`;
+    row.advantage.textContent = about + curve.delta(0).toFixed(4);
   }
 }
 

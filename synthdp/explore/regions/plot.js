@@ -24,14 +24,14 @@ function node(tag, attributes, text) {
   return made;
 }
 
-/** An empty picture with axes; ``x`` and ``y`` send values to places. */
-function frame(svg, {width, height, title, xTitle, yTitle, xTicks, yTicks, x, y}) {
+/** An empty picture with axes, and room below them; ``x`` and ``y`` send values to places. */
+function frame(svg, {width, height, below = 0, title, xTitle, yTitle, xTicks, yTicks, x, y}) {
   const look = theme();
   svg.replaceChildren(node("title", {}, title));
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height + below}`);
   svg.setAttribute("width", width);
-  svg.setAttribute("height", height);
-  svg.append(node("rect", {width, height, fill: look.paper}));
+  svg.setAttribute("height", height + below);
+  svg.append(node("rect", {width, height: height + below, fill: look.paper}));
   const words = {"font-family": FONT, "font-size": 13, fill: look.ink};
   for (const [value, label] of xTicks) {
     svg.append(node("line", {x1: x(value), x2: x(value), y1: y.top, y2: y.bottom, stroke: look.line}),
@@ -65,19 +65,47 @@ function path(xs, ys, x, y) {
 
 const cut = (text, most) => (Array.from(text).length > most ? `${Array.from(text).slice(0, most - 1).join("")}…` : text);
 
-/** Names beside samples of their lines. */
+/** How wide a name is at most, in letters of seven pixels: capitals like W and letters of other scripts take two. */
+const breadth = (text) => Array.from(text).reduce((sum, c) => sum + (/[MW@%]|[^\u0000-\u04ff\u2000-\u22ff]/.test(c) ? 2 : 1), 0);
+
+/** A name cut to so many letters of seven pixels. */
+function fitted(text, most) {
+  let letters = Array.from(text).length;
+  while (letters > 2 && breadth(cut(text, letters)) > most) letters -= 1;
+  return cut(text, letters);
+}
+
+const ROW = 18;
+const legendWidth = (names) => Math.max(0, ...names.map(breadth)) * 7 + 44;
+
+/** Names beside samples of their lines, from the right edge, or from the left one where ``right`` is null. */
 function legend(svg, entries, right, top, look, most) {
-  const width = Math.max(0, ...entries.map((entry) => Array.from(cut(entry.name, most)).length)) * 7 + 44;
+  const names = entries.map((entry) => fitted(entry.name, most));
+  const left = right === null ? 58 : right - legendWidth(names);
   entries.forEach((entry, i) => {
-    const y = top + 18 * i;
+    const y = top + ROW * i;
     svg.append(
-      node("line", {x1: right - width, x2: right - width + 34, y1: y, y2: y, stroke: entry.colour, "stroke-width": 2.5,
+      node("line", {x1: left, x2: left + 34, y1: y, y2: y, stroke: entry.colour, "stroke-width": 2.5,
         "stroke-dasharray": entry.dash}),
-      node("text", {x: right - width + 41, y: y + 4, ...look.words, "font-size": 12,
-        "font-weight": entry.chosen ? "bold" : "normal"}, cut(entry.name, most)),
+      node("text", {x: left + 41, y: y + 4, ...look.words, "font-size": 12,
+        "font-weight": entry.chosen ? "bold" : "normal"}, names[i]),
     );
   });
 }
+
+/** Where the names stand: above the diagonal, where nothing is drawn, or below the axes if they are too many or long. */
+function placed(named, size) {
+  const inside = Math.max(14, Math.floor((size - 170) / 8.5)), last = 28 + ROW * (named.length - 1);
+  const names = named.map((item) => fitted(item.name, inside));
+  // what is free at the height of the last name, right of the diagonal
+  const free = size - 20 - (58 + (last + 6 - 14) / (size - 62) * (size - 72));
+  const uncut = names.every((name, i) => name === named[i].name);
+  if (uncut && legendWidth(names) <= free) return {below: 0, right: size - 20, top: 28, most: inside};
+  return {below: ROW * named.length + 8, right: null, top: size + 10, most: Math.floor((size - 58 - 41 - 14) / 7)};
+}
+
+const nameAll = (svg, named, {right, top, most}, paint) =>
+  legend(svg, named.map((item) => ({...item, ...look(item.slot, paint.colours)})), right, top, paint, most);
 
 /**
  * Regions in the plane of the two errors. An item has name, curve, slot and chosen; they come in the order of drawing,
@@ -86,7 +114,8 @@ function legend(svg, entries, right, top, look, most) {
 function drawErrors(svg, items, named, size, title) {
   const width = size, height = size, tenths = [0, 0.2, 0.4, 0.6, 0.8, 1].map((v) => [v, String(v)]);
   const x = axis(0, 1, 58, width - 14), y = axis(0, 1, height - 48, 14);
-  const paint = frame(svg, {width, height, title, x, y, xTicks: tenths, yTicks: tenths,
+  const names = placed(named, size);
+  const paint = frame(svg, {width, height, below: names.below, title, x, y, xTicks: tenths, yTicks: tenths,
     xTitle: "false alarms (FP)", yTitle: "misses (FN)"});
   for (const item of items) {
     const {colour, dash} = look(item.slot, paint.colours);
@@ -105,9 +134,7 @@ function drawErrors(svg, items, named, size, title) {
     node("line", {x1: x(0), y1: y(1), x2: x(1), y2: y(0), stroke: paint.ink}),
     node("line", {x1: x(0.05), x2: x(0.05), y1: y(0), y2: y(0.95), stroke: paint.soft, "stroke-dasharray": "3 3"}),
   );
-  // above the diagonal nothing is ever drawn, so the names stand there
-  const most = Math.max(14, Math.floor((width - 170) / 8.5));
-  legend(svg, named.map((item) => ({...item, ...look(item.slot, paint.colours)})), width - 20, 28, paint, most);
+  nameAll(svg, named, names, paint);
   return svg;
 }
 
@@ -124,7 +151,8 @@ function drawDeltas(svg, items, named, size, title) {
   const reach = Math.max(1, ...items.map(falls));
   const steps = Array.from({length: reach + 1}, (_, i) => i).filter((i) => reach < 7 || i % 2 === 0);
   const x = axis(0, reach, 58, width - 14), y = axis(0, 1, height - 48, 14);
-  const paint = frame(svg, {width, height, title, x, y, xTicks: steps.map((v) => [v, String(v)]),
+  const names = placed(named, size);
+  const paint = frame(svg, {width, height, below: names.below, title, x, y, xTicks: steps.map((v) => [v, String(v)]),
     yTicks: [0, 0.2, 0.4, 0.6, 0.8, 1].map((v) => [v, String(v)]), xTitle: "ε", yTitle: "δ(ε)"});
   const places = Array.from({length: 101}, (_, i) => reach * i / 100);
   for (const item of items) {
@@ -132,8 +160,7 @@ function drawDeltas(svg, items, named, size, title) {
     svg.append(node("path", {d: path(places, deltasOf(item.curve, reach), x, y), fill: "none",
       stroke: colour, "stroke-dasharray": dash, "stroke-width": item.chosen ? 3.2 : 2}));
   }
-  legend(svg, named.map((item) => ({...item, ...look(item.slot, paint.colours)})), width - 20, 28, paint,
-    Math.max(14, Math.floor((width - 170) / 8.5)));
+  nameAll(svg, named, names, paint);
   return svg;
 }
 

@@ -26,7 +26,8 @@ function showStep() {
   byId(id).classList.add("toured");
   // beside what it tells of, not on it
   byId("tour").className = ["adding", "editing", "listing"].includes(id) ? "left" : "";
-  byId(id).scrollIntoView({block: "nearest"});
+  // on a narrow screen the words stand at the bottom, so what they tell of goes to the top
+  byId(id).scrollIntoView({block: innerWidth <= 900 ? "start" : "nearest"});
 }
 
 function tour() {

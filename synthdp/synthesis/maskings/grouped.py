@@ -35,7 +35,7 @@ class Grouped(Numeric):
     Parameters
     ----------
     k
-        How many records each group holds at least.
+        How many records each group holds at least. A column that fewer have is one group.
     most_groups
         How many groups there are at most, where edges are found from the data.
     edges
@@ -57,6 +57,8 @@ class Grouped(Numeric):
         """Return everything that keeps this method from working on this plan."""
         columns = [column for column in plan.data.schema.replaced() if not column.kind.categorical]
         found = super().problems(plan) + unknown_columns("edges", self.edges, columns, "numbers")
+        if len(plan.data) < self.k:
+            found.append(f"synthesis.k: {self.k} records are needed for one group, found {len(plan.data)}.")
         for column in columns:
             if column.name in self.edges:
                 values = plan.data.numbers(column.name)

@@ -22,7 +22,8 @@ from synthdp.table.microdata import Codes, Floats, Microdata
 class Microaggregation(Masking):
     """Groups of k records (the last ones up to 2k − 1), each of which shows its means; levels as in ``pram``.
 
-    Missing values count as lying below all others when groups are made, and stay missing.
+    Missing values count as lying below all others when groups are made, and stay missing. A group in which only one
+    record has a value of some column shows that value.
 
     Parameters
     ----------

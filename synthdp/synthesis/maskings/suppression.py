@@ -63,6 +63,8 @@ class LocalSuppression(Masking):
             for name in self.importance
             if name not in {column.name for column in open_to}
         ]
+        if len(plan.data) < self.k:
+            return [*found, f"synthesis.k: {self.k} records are needed to agree, found {len(plan.data)}."]
         if not open_to:
             return [*found, "variables: local_suppression needs a replaced key; set role: replace and key: true."]
         if len(keys) > MOST_KEYS:

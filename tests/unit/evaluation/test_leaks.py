@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.stats import hypergeom
 
 from synthdp import pipeline, release
 from synthdp.cli.starting import settings
@@ -20,7 +21,13 @@ from synthdp.datasets import anes96
 from synthdp.errors import GateRefused
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.evaluation.leaks import Kind, Leak, inspector, records, scan
-from synthdp.evaluation.leaks.finding import chance_limit, correlation_limit, poisson_limit, rank_correlation
+from synthdp.evaluation.leaks.finding import (
+    chance_limit,
+    correlation_limit,
+    poisson_limit,
+    rank_correlation,
+    ties_explain,
+)
 from synthdp.evaluation.leaks.pairing import Original, beside
 from synthdp.evaluation.leaks.scan import copied
 from synthdp.stages.intake import Source, prepare
@@ -607,3 +614,22 @@ def test_copies_in_memory_are_read_as_the_scanner_reads_files() -> None:
     found = list(copied(data.frame, [*drawn, data.frame], data.schema, rng=rng))
     assert {one.kind for one in found} == {Kind.VALUES}, "two levels are too few to tell a row"
     assert {one.file for one in found} == {"copy 3"}
+
+
+def test_rare_levels_meet_by_chance_more_often_than_the_normal_limit_says():
+    """Of two columns that 6 of 300 records have, two meet with P = 0.0058 (hypergeometric)."""
+    rng, limit = np.random.default_rng(1), correlation_limit(300, level=1e-4)
+    normal = tied = 0
+    for _ in range(4000):
+        a, b = np.zeros(300), np.zeros(300)
+        a[rng.choice(300, 6, replace=False)] = b[rng.choice(300, 6, replace=False)] = 1
+        if rank_correlation(a, b) > limit:
+            normal += 1
+            tied += not ties_explain(a, b, level=1e-4, rng=rng)
+    expected = hypergeom.sf(1, 300, 6, 6)
+    assert abs(normal / 4000 - expected) < 4 * np.sqrt(expected / 4000)
+    assert tied <= 4  # four of 4,000 have a probability of 0.001 at a level of 0.0001
+    same = np.repeat([1.0, 0.0], [6, 294])
+    # an order that was kept is found, of rare levels and of columns that differ everywhere
+    assert not ties_explain(same, same, level=1e-6, rng=rng)
+    assert not ties_explain(np.arange(300.0), np.arange(300.0), level=1e-6, rng=rng)

@@ -66,6 +66,9 @@ def test_a_bound_that_is_withdrawn_is_not_shown(folder):
     assert masks_of(parse(config(masks={}, synthesis={"method": "mi"}))).unbounded == (
         "The config masks nothing, so no column has a bound of its own.",
     )
+    assert masks_of(parse(config(masks={}, synthesis={"method": "noise"}))).unbounded == (
+        "noise is a masking for which nothing formal is claimed: no column has a bound.",
+    )
 
 
 def test_nothing_of_the_data_is_in_the_page(folder):

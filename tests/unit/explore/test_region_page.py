@@ -285,6 +285,49 @@ def test_colours_and_narrow_screens(opened):
     assert opened.evaluate("byId('picture').clientWidth") > 300
 
 
+def test_names_stand_where_nothing_else_does(opened):
+    """Beside the lines above the diagonal, or below the axes where they are too many, too long or too wide."""
+    crossed = """[...byId('picture').querySelectorAll('text[font-size="12"]')].filter((one) => {
+        const box = one.getBBox(), size = byId('picture').viewBox.baseVal.width;
+        // the diagonal, in the picture's own pixels
+        const line = 58 + (box.y + box.height - 14) / (size - 62) * (size - 72);
+        return box.x + box.width > size || (box.y < size - 48 && box.x - 41 < line);
+      }).length"""
+    tall = "byId('picture').viewBox.baseVal.height - byId('picture').viewBox.baseVal.width"
+    for width in (1280, 390):
+        opened.set_viewport_size({"width": width, "height": 900})
+        opened.evaluate("(state = fresh(), drawAll())")
+        assert opened.evaluate(tall) == 0
+        for name in ("", "W" * 80, "ﷺ" * 12, "名前" * 20):
+            opened.evaluate("(name) => { state.regions[0].name = name; drawAll(); }", name)
+            assert opened.evaluate(crossed) == 0, (width, name)
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width, (width, name)
+        opened.evaluate("for (let i = 0; i < 23; i++) add(region('optimal', {epsilon: 0.1 + i / 50}))")
+        for view in ("errors", "deltas"):
+            opened.evaluate("(view) => { state.view = view; drawAll(); }", view)
+            assert opened.evaluate(crossed) == 0
+            assert opened.evaluate(tall) == 24 * 18 + 8
+
+
+def test_an_approximation_is_marked_as_one(opened):
+    opened.evaluate("(add(region('limit', {})), drawAll())")
+    cells = opened.locator("#list tbody tr.chosen td").all_inner_texts()
+    assert [cell.startswith("≈ ") for cell in cells] == [True, True, True, False]
+
+
+def test_the_tour_does_not_stand_on_what_it_tells_of(opened):
+    opened.set_viewport_size({"width": 390, "height": 800})
+    # without the slow scrolling
+    opened.emulate_media(reduced_motion="reduce")
+    opened.click("#tour-again")
+    for _ in range(5):
+        top, free = opened.evaluate(
+            "[document.querySelector('.toured').getBoundingClientRect().top, byId('tour').getBoundingClientRect().top]"
+        )
+        assert -1 <= top < free - 100
+        opened.click("#tour-next")
+
+
 def test_hostile_names_are_shown_as_they_are_and_do_nothing(opened, address, tmp_path):
     assert len(PIECES) == 50
     renamed = opened.evaluate(

@@ -246,6 +246,8 @@ class TestGroups:
         assert KPram(k=499, edges={"age": (0, 50, 100)}).problems(given) == [
             "synthesis.edges.age: 2 of 2 groups hold fewer than k = 499 records; widen them, or lower synthesis.k."
         ]
+        for method in (KPram(k=501), KNoise(k=501)):
+            assert method.problems(given) == ["synthesis.k: 501 records are needed for one group, found 500."]
         assert KPram(edges={"sex": (0, 1)}).problems(given) == [
             "synthesis.edges.sex: no replaced column of that name has numbers; correct the name, or leave it out."
         ]
@@ -428,6 +430,7 @@ class TestSuppression:
         assert LocalSuppression(importance=("region",)).problems(plan()) == [
             "synthesis.importance: no replaced key named 'region'; name columns with role: replace and key: true."
         ]
+        assert LocalSuppression(k=501).problems(plan()) == ["synthesis.k: 501 records are needed to agree, found 500."]
         lonely = people().assign(income=np.arange(500.0))
         assert LocalSuppression().problems(plan(lonely, {**MIXED, "income": key})) == [
             "synthesis.k: 500 records agree with fewer than 3 on kept keys, which stay as they are; replace or coarsen "

@@ -12,10 +12,12 @@ import yaml
 from scipy import stats
 
 from synthdp import config as configs
+from synthdp.api import pool
 from synthdp.config.settings import METHODS
 from synthdp.dp.noise import projected
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
+from synthdp.inference.combining import ALTERED
 from synthdp.pipeline import check, run
 from synthdp.privacy.accounting.accountants import cost
 from synthdp.privacy.audit import epsilon_bound, repeated
@@ -476,6 +478,20 @@ class TestOnTheSameRoad:
         text = outcome.report.read_text(encoding="utf-8")
         assert "this masking has no guarantee" in text
         assert "ε = " not in text
+
+    def test_the_files_of_a_masking_say_what_they_are(self, tmp_path):
+        config = self.config(tmp_path, OPEN, method="noise", bins=None, copies=1, sd=1.0, keep=0.3)
+        public = run(config.model_copy(update={"seed": 2**70}), out=tmp_path / "out").public
+        sheet, readme = ((public / name).read_text(encoding="utf-8") for name in ("datasheet.md", "README.md"))
+        assert "Every value of every record was drawn anew" not in sheet
+        assert "Values of masked columns may be real answers, too" in sheet
+        assert "**Intervals ignore the masking.**" in readme
+        # of one masked file it is not what Rubin's rule gets wrong
+        assert "Not Rubin's rule" not in readme
+        for how in ({"model": "mean", "formula": "age"}, {"fit": lambda copy: (copy["age"].mean(), 1.0)}):
+            pooled = pool(public, **how)
+            assert pooled.notes == (ALTERED,)
+            assert str(pooled).endswith(ALTERED)
 
     def test_noise_is_called_noise(self, tmp_path):
         """In ``check``, in the summary, in metrics.json and in the report; from ε, n and the domain alone."""
