@@ -157,3 +157,11 @@ def test_bounds_that_came_from_the_data_are_in_no_error(asked, sentence):
     with pytest.raises(InputError) as error:
         density(VALUES * 9.87654, bounds="data", **asked)
     assert str(error.value) == sentence
+
+
+def test_a_small_penalty_on_thousands_of_records_is_finished():
+    """20,000 passes over the records were too few for these."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=5000)
+    found = machine(x, x + rng.normal(size=5000) / 5 > 0.5, bandwidth=0.1, regularisation=0.001)
+    assert found.noise_sd < 1.02 * 5 / (0.001 * 5000)
