@@ -118,7 +118,7 @@ def density(
     chosen: Kernel = kernel or ("fourier" if budget.pure else "gaussian")
     _check(chosen, decay, frequencies, noise, budget)
     widths = [column.width for column in inside]
-    units = bandwidths(bandwidth, n, widths)
+    units = bandwidths(bandwidth, n, widths, public=request.reason is None)
     edges, centres = grid_of(grid, inside)
     points = [(at - column.low) / column.width for at, column in zip(centres, inside, strict=True)]
     # what a sum over the table may be off by in double arithmetic, for two files

@@ -38,8 +38,11 @@ def least_bandwidth(columns: int) -> float:
     return NARROWEST / (NODES[columns] - 1)
 
 
-def bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
-    """Return the bandwidth of each column as a share of its width: the declared ones, or those of n records."""
+def bandwidths(bandwidth: Any, n: int, widths: Sequence[float], *, public: bool = True) -> list[float]:
+    """Return the bandwidth of each column as a share of its width: the declared ones, or those of n records.
+
+    Widths that are not ``public``, as bounds came from the data, are not told in errors.
+    """
     d = len(widths)
     if bandwidth is None:
         return [from_size(n, d)] * d
@@ -55,7 +58,8 @@ def bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
     for value, width in zip(given, widths, strict=True):
         unit = positive(value, "bandwidth") / width
         if unit < (least := least_bandwidth(d)) * (1 - 1e-9):
-            raise InputError(f"bandwidth: must be at least {least * width:.3g} for these bounds, found {value:g}.")
+            limit = f"{least * width:.3g} for these bounds" if public else f"{least:.3g} of the bounds' width"
+            raise InputError(f"bandwidth: must be at least {limit}, found {value:g}.")
         found.append(unit)
     return found
 
@@ -99,7 +103,8 @@ def grid_of(grid: Any, inside: Sequence[Bounded]) -> tuple[list[Floats], list[Fl
             if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
                 raise InputError("grid: must be a number of cells, or two or more increasing finite points.")
             if at[0] < column.low or at[-1] > column.high:
-                raise InputError(f"grid: must lie within the bounds [{column.low:g}, {column.high:g}].")
+                told = "" if column.reason else f" [{column.low:g}, {column.high:g}]"
+                raise InputError(f"grid: must lie within the bounds{told}.")
             edge = np.concatenate([[column.low], (at[1:] + at[:-1]) / 2, [column.high]])
         edges.append(edge)
         points.append(at)

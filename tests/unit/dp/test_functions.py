@@ -314,7 +314,8 @@ class TestSupportVectors:
         found = svm(VALUES, VALUES > 0.5, bounds=[(0, 1)], bandwidth=0.3, regularisation=0.1, **PRICE, source=noise())
         with pytest.raises(InputError, match="x: must have 1 columns, found an array of shape"):
             found.decision(np.zeros((2, 3)))
-        monkeypatch.setattr(sys.modules["synthdp.dp.svm"], "PASSES", 0)
+        for name in ("PASSES", "MOST_PASSES"):
+            monkeypatch.setattr(sys.modules["synthdp.dp.svm"], name, 0)
         with pytest.raises(Unfinished, match="svm: not within 1% after 0 passes; use a larger regularisation"):
             minimise(np.ones((3, 1)), np.ones(3), 0.1, 1e-9)
 

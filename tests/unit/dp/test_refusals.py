@@ -144,3 +144,24 @@ def test_the_svm_pays_for_what_rounding_hides():
     other = sign.copy()
     other[0] *= -1
     assert np.linalg.norm(exact - minimise(features, other, 0.01, 3e-6)) <= 1 / (0.01 * 400) + 6e-6
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"grid": [0.1, 2e9]}, "grid: must lie within the bounds."),
+        ({"bandwidth": 1e-9}, "bandwidth: must be at least 0.000244 of the bounds' width, found 1e-09."),
+    ],
+)
+def test_bounds_that_came_from_the_data_are_in_no_error(asked, sentence):
+    with pytest.raises(InputError) as error:
+        density(VALUES * 9.87654, bounds="data", **asked)
+    assert str(error.value) == sentence
+
+
+def test_a_small_penalty_on_thousands_of_records_is_finished():
+    """20,000 passes over the records were too few for these."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=5000)
+    found = machine(x, x + rng.normal(size=5000) / 5 > 0.5, bandwidth=0.1, regularisation=0.001)
+    assert found.noise_sd < 1.02 * 5 / (0.001 * 5000)

@@ -234,3 +234,9 @@ def test_a_smooth_median_of_a_million_takes_seconds():
 def test_what_cannot_be_is_said_in_a_sentence(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize("statistic", [local.mean, local.median, local.variance])
+def test_a_missing_value_has_no_local_sensitivity(statistic):
+    with pytest.raises(InputError, match="values: 1 are missing; drop or fill them before the release"):
+        statistic(np.array([np.nan, 1.0, 2.0]), neighbours="leave_one_out")
