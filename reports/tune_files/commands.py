@@ -16,7 +16,8 @@ import yaml
 from reports.tune_files.files import File
 from synthdp import read
 
-BUDGET = "2m"
+# trials, as many as tune makes by default: a clock says little on a machine that other work keeps busy
+BUDGET = "36"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from synthdp.errors import SynthdpError
 from synthdp.stages.intake import read
 
 PARTS = ("ours", "trees", "hand")
-# draws of the trees' files: fewer of larger files, where a mean over records settles sooner
+# draws of hand settings (three times as many where they leave doubt) and of the trees' files: of these fewer in larger
+# files, where a mean over records settles sooner
 FEW, SOME, MANY = 2, 6, 12
 TOO_LARGE, LARGE = 20_000, 3_000
 BY_NAME = {one.name: one for one in FILES}
@@ -61,7 +62,7 @@ def _by_hand(file: str, work: Path) -> list[dict[str, Any]]:
                 "synthesis": {**written["synthesis"], "copies": copies},
             }
             try:
-                one = measured(settings_of(config, given, changed), config)
+                one = measured(settings_of(config, given, changed), config, draws=MANY)
             except SynthdpError as error:
                 # what cannot be made is not let through
                 one = {
@@ -112,4 +113,5 @@ STUDY = Study(
     settings={"budget": BUDGET, "leaves": list(LEAVES), "noise": list(HAND_NOISE), "copies": list(HAND_COPIES)},
     counts=lambda lines: {"files": len({line["file"] for line in lines})},
     reads_data=True,
+    committed="found.jsonl",
 )

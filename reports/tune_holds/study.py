@@ -24,7 +24,9 @@ def cells(files: int | None = None) -> list[Cell]:
     """Return all cells: so many files of each family."""
     numbers = range(min(files or FILES, FILES))
     whose = [(family, number) for number in numbers for family in FAMILIES]
-    found = [{"part": part, "family": family, "number": n} for family, n in whose for part in ("tune", "fresh")]
+    # judgements after the answers of all three families, so that two processes do not look for the same answer
+    parts = [(part, n, family) for n in numbers for part in ("tune", "fresh") for family in FAMILIES]
+    found = [{"part": part, "family": family, "number": n} for part, n, family in parts]
     return found + [{"part": "oracle", "family": family, "number": n} for family, n in whose if n < ORACLES]
 
 

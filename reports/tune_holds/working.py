@@ -53,13 +53,13 @@ class Desk:
 
     @classmethod
     def of(cls, family: str, number: int, *, seed: int) -> "Desk":
-        """Return the desk of one file: masks are varied, three copies, limits as they are by default."""
+        """Return the desk of one file: masks are varied, three copies, `auto`, limits as they are by default."""
         frame, variables = file_of(family, number, seed=seed)
         config = parse(
             {
                 "data": {"path": "in memory"},
                 "variables": variables,
-                "synthesis": {"copies": 3},
+                "synthesis": {"copies": 3, "model": {"method": "auto"}},
                 "tuning": {"vary": ["masks"], "holds": HOLDS},
                 "seed": int(Streams(seed).generator("tune", family, number).integers(2**62)),
             }

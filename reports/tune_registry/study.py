@@ -40,8 +40,8 @@ from synthdp.tuning.study import tune
 from synthdp.tuning.trials import Laboratory
 
 # of people found beyond blind guessing, by the strongest intruder
-SHARES = (0.03, 0.02, 0.045, 0.07, 0.1)
-DRAWN, BUDGET = 20, "20"
+SHARES = (0.03, 0.045, 0.02, 0.07, 0.1)
+DRAWN, BUDGET = 20, "36"
 GRID = (1.0, 3.0, 10.0, 30.0, 100.0)
 MEAN_RISK, DATA_SETS, TRIED = 0.012, 5, 12
 SEED = 20277
@@ -152,11 +152,10 @@ def wrong(number: int, *, seed: int) -> dict[str, Any]:
 
 
 def cells(count: int | None) -> Iterator[Cell]:
-    """Yield the limits of the ladder and the data sets."""
-    yield from ({"part": "front", "share": share, "number": 0} for share in SHARES[:count])
-    yield from (
-        {"part": "wrong", "share": 0.0, "number": number} for number in range(min(count or DATA_SETS, DATA_SETS))
-    )
+    """Yield the limits of the ladder and the data sets, in turns."""
+    for number in range(min(count or DATA_SETS, DATA_SETS)):
+        yield {"part": "front", "share": SHARES[number], "number": 0}
+        yield {"part": "wrong", "share": 0.0, "number": number}
 
 
 def one_cell(part: str, share: float, number: int, *, data: Path, seed: int) -> dict[str, Any]:

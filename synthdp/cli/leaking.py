@@ -38,7 +38,7 @@ def leakage(
 ) -> None:
     """Say what a published mean tells of other periods, and plan many."""
     from synthdp.privacy.guarantees import delta_of, epsilon_of
-    from synthdp.privacy.leakage import fit_leakage
+    from synthdp.privacy.leakage import fit_leakage, noise_sd
     from synthdp.privacy.mechanisms import Bounds
     from synthdp.privacy.planning import plan
     from synthdp.privacy.series import fit_var
@@ -50,20 +50,27 @@ def leakage(
         raise InputError(f"--bounds: must be two numbers, LOW,HIGH, found {len(ends)}.")
     frame = _series(file, column)
     fitted = fit_var(frame, structure=structure)  # type: ignore[arg-type]
-    step = Bounds(ends[0], ends[1]).width / frame.shape[1]
+    within = Bounds(ends[0], ends[1])
+    step = within.width / frame.shape[1]
     # A2 with what is seen of the first period is heuristic, and left out
     unit = int(abs(fitted.matrices[0].sum(axis=0)).argmax()) if fitted.matrices else 0
     asked = [(attack, knowledge) for attack in ("A1", "A3", "A4") for knowledge in ("N1", "N2", "N3")] + [("A2", "N2")]
-    price = {"epsilon": epsilon, "delta": delta, "sensitivity": step, "unit": unit}
+    price = {"epsilon": epsilon, "delta": delta, "sensitivity": step, "unit": unit, "constant": None}
     found = [
         fit_leakage(fitted, attack=attack, knowledge=knowledge, **price)  # type: ignore[arg-type]
         for attack, knowledge in asked
     ]
     terminal.say(CONFIDENTIAL)
+    outside = int(((frame < within.low) | (frame > within.high)).to_numpy().sum())
+    if outside:
+        terminal.say(f"{outside} values are outside the bounds: what follows is for means of values moved into them.")
     terminal.show(
         f"{frame.shape[1]} units, {fitted.periods} periods, persistence {fitted.persistence:.3f} ({structure})"
     )
-    terminal.show(f"each mean: ε = {epsilon:g}, δ = {delta:g}; the unit that is easiest to learn:")
+    sd = noise_sd(epsilon, delta, step)
+    terminal.show(
+        f"each mean: ε = {epsilon:g}, δ = {delta:g}, noise of sd {sd:.5g}; the unit that is easiest to learn:"
+    )
     for one in found:
         terminal.show(f"  {one.sentence()}")
     terminal.show(f"{releases} means for ε = {epsilon:g}, δ = {delta:g} together, whatever the series does:")
@@ -81,7 +88,15 @@ def _series(file: Path, column: list[str] | None) -> "pd.DataFrame":
         return pd.concat(read_columns(file, column), axis=1)
     from synthdp.table import io
 
-    return io.read(file).select_dtypes("number")
+    frame = io.read(file).select_dtypes("number")
+    # years and months are numbers, too, but no unit
+    counting = [name for name in frame.columns if len(frame) > 2 and frame[name].diff().dropna().nunique() == 1]
+    counting = [name for name in counting if frame[name].nunique() > 1]
+    if counting:
+        terminal.say(
+            f"{', '.join(map(str, counting))}: rises by the same step every period, so it is no unit; left out."
+        )
+    return frame.drop(columns=counting)
 
 
 def _write(out: Path, found: list[dict[str, object]], table: "pd.DataFrame") -> None:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,6 @@ from synthdp.cli.paying import account_lines, conclude, open_ledger
 from synthdp.cli.reading import read_columns
 from synthdp.cli.terminal import Cap, CapDelta, LedgerFile, Log, numbers, option
 from synthdp.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     name="dp",

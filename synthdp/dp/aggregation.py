@@ -75,6 +75,8 @@ def aggregate(
     (True, 1)
     """
     request = Request(**price)
+    if not hasattr(records, "__len__") or isinstance(records, str | dict | set | frozenset):
+        raise InputError(f"records: must be a table, a column or a list of records, found {type(records).__name__}.")
     if not callable(estimator):
         raise InputError("estimator: must be a function of a block of records.")
     if isinstance(bounds, str):

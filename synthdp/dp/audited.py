@@ -10,28 +10,20 @@ from typing import Any
 import numpy as np
 
 from synthdp.dp.aggregation import aggregate
-from synthdp.dp.density import density
-from synthdp.dp.functions import OnlineRelease, release_function
+from synthdp.dp.audited_functions import COST, DELTA, EPSILON
+from synthdp.dp.audited_functions import functions as functions
 from synthdp.dp.gram_noise import Calibration
-from synthdp.dp.kernels import Kernel, gaussian_gram, gaussian_sensitivity
 from synthdp.dp.kmeans import kmeans
 from synthdp.dp.learning import gradient_descent, sgd
 from synthdp.dp.regression import adassp
 from synthdp.dp.smoothed import smooth_median
-from synthdp.dp.svm import svm
 from synthdp.privacy.audit.cases import Case
 from synthdp.privacy.audit.runs import Sampler, repeated
 from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import Simulated, Source
 from synthdp.privacy.tradeoff.curves import approximate, pure
 
-EPSILON = 1.0
-DELTA = 1e-3
 OTHERS = 60
-# one call per run, and each draws many times
-COST = 8.0
-PLACES = (0.2, 0.8)
-WIDTH = 0.1
 
 
 def clustered(source: Source | None, *, rounds: int, adjacency: Adjacency, epsilon: float = EPSILON) -> Sampler:
@@ -91,29 +83,38 @@ def released(source: Source | None, release: Callable[..., Any], **asked: Any) -
     return repeated(once)
 
 
-def curve(source: Source | None, *, kernel: Kernel, delta: float, gamma: bool = False) -> Sampler:
-    """Return a density told at two points, far apart for the kernel, where the one record is or is not.
-
-    Under a Gaussian process the difference of the two values says all there is to know; of Fourier coefficients only
-    those of the first frequency are released, and both values are told.
-    """
-    more: dict[str, Any] = {} if kernel != "fourier" else {"frequencies": 1, "noise": "gamma" if gamma else "laplace"}
-
-    def once(data: Any, rng: np.random.Generator) -> Any:
-        found = density(
-            data,
-            bounds=(0, 1),
-            bandwidth=0.2 if kernel == "fourier" else 0.1,
-            kernel=kernel,
-            grid=PLACES,
-            epsilon=EPSILON,
-            delta=delta,
-            source=source if source is not None else Simulated(rng),
-            **more,
-        ).estimate
-        return found if kernel == "fourier" else found[1] - found[0]
-
-    return repeated(once)
+def algorithms(source: Source | None = None) -> tuple[Case, ...]:
+    """Return the cases; noise comes from ``source``, seeded numpy noise from the auditor's generator when absent."""
+    # one record crosses from one cluster to the other, as far as the bounds allow
+    sides = np.repeat([-0.5, 0.5], OTHERS // 2)
+    left, right = np.append(sides, -1.0), np.append(sides, 1.0)
+    # the one record that says anything of the slope, and its reverse; or is not there
+    quiet = np.zeros((OTHERS, 2))
+    rising, falling = np.vstack([quiet, [1.0, 1.0]]), np.vstack([quiet, [1.0, -1.0]])
+    added: tuple[tuple[Adjacency, Any], ...] = (("replace", falling), ("add_remove", quiet))
+    calibrations: tuple[Calibration, ...] = ("analytic", "joint")
+    promise, approximately = pure(EPSILON), approximate(EPSILON, DELTA)
+    return (
+        Case("k-means, 1 round", clustered(source, rounds=1, adjacency="replace"), left, right, promise, cost=COST),
+        Case("k-means, 3 rounds", clustered(source, rounds=3, adjacency="replace"), left, right, promise, cost=COST),
+        Case(
+            "k-means, add_remove", clustered(source, rounds=1, adjacency="add_remove"), sides, right, promise, cost=COST
+        ),
+        *(
+            Case(
+                f"AdaSSP {calibration}, {adjacency}",
+                regressed(source, calibration=calibration, adjacency=adjacency),
+                first,
+                rising,
+                approximately,
+                DELTA,
+                cost=COST,
+            )
+            for calibration in calibrations
+            for adjacency, first in added
+        ),
+        *beyond_global(source),
+    )
 
 
 def _lowest_of(block: Any) -> float:
@@ -158,121 +159,13 @@ def beyond_global(source: Source | None = None) -> tuple[Case, ...]:
         *(
             Case(
                 f"DP-SGD, {adjacency}",
-                learnt(sgd, delta=DELTA, steps=2, batch=0.7, adjacency=adjacency, size=2),
+                learnt(sgd, delta=DELTA, steps=2, batch=0.7, adjacency=adjacency, size=size),
                 other,
                 second,
                 approximately,
                 DELTA,
                 cost=COST,
             )
-            for adjacency, other in (("replace", first), ("add_remove", np.append(second, 0.0)))
-        ),
-    )
-
-
-def function(source: Source | None, *, online: bool) -> Sampler:
-    """Return a function that is given, told at the two points: released at once, or asked for point by point."""
-
-    def kernel(x: Any, y: Any) -> Any:
-        return gaussian_gram(x, y, WIDTH)
-
-    def once(data: Any, rng: np.random.Generator) -> Any:
-        records, at = np.asarray(data), np.asarray(PLACES)
-
-        def f(x: Any) -> Any:
-            return kernel(x, records).mean(axis=1)
-
-        moved = gaussian_sensitivity(len(records), [WIDTH]) * np.sqrt(2 * np.pi) * WIDTH
-        price: dict[str, Any] = {"sensitivity": moved, "epsilon": EPSILON, "delta": DELTA}
-        price["source"] = source if source is not None else Simulated(rng)
-        if online:
-            low, high, _ = OnlineRelease(f, kernel, **price).at([*PLACES, PLACES[0]])
-        else:
-            low, high = release_function(f(at), kernel(at, at), **price).estimate
-        return high - low
-
-    return repeated(once)
-
-
-def classified(source: Source | None) -> Sampler:
-    """Return a support vector machine in which every record is on the margin, told at the place of all records."""
-
-    def once(data: Any, rng: np.random.Generator) -> Any:
-        found = svm(
-            np.full(len(data), 0.5),
-            data,
-            bounds=[(0, 1)],
-            bandwidth=0.5,
-            regularisation=1.0,
-            epsilon=EPSILON,
-            delta=DELTA,
-            source=source if source is not None else Simulated(rng),
-        )
-        return float(found.decision([0.5])[0])
-
-    return repeated(once)
-
-
-def algorithms(source: Source | None = None) -> tuple[Case, ...]:
-    """Return the cases; noise comes from ``source``, seeded numpy noise from the auditor's generator when absent."""
-    # one record crosses from one cluster to the other, as far as the bounds allow
-    sides = np.repeat([-0.5, 0.5], OTHERS // 2)
-    left, right = np.append(sides, -1.0), np.append(sides, 1.0)
-    # the one record that says anything of the slope, and its reverse; or is not there
-    quiet = np.zeros((OTHERS, 2))
-    rising, falling = np.vstack([quiet, [1.0, 1.0]]), np.vstack([quiet, [1.0, -1.0]])
-    added: tuple[tuple[Adjacency, Any], ...] = (("replace", falling), ("add_remove", quiet))
-    calibrations: tuple[Calibration, ...] = ("analytic", "joint")
-    promise, approximately = pure(EPSILON), approximate(EPSILON, DELTA)
-    return (
-        Case("k-means, 1 round", clustered(source, rounds=1, adjacency="replace"), left, right, promise, cost=COST),
-        Case("k-means, 3 rounds", clustered(source, rounds=3, adjacency="replace"), left, right, promise, cost=COST),
-        Case(
-            "k-means, add_remove", clustered(source, rounds=1, adjacency="add_remove"), sides, right, promise, cost=COST
-        ),
-        *(
-            Case(
-                f"AdaSSP {calibration}, {adjacency}",
-                regressed(source, calibration=calibration, adjacency=adjacency),
-                first,
-                rising,
-                approximately,
-                DELTA,
-                cost=COST,
-            )
-            for calibration in calibrations
-            for adjacency, first in added
-        ),
-        *beyond_global(source),
-    )
-
-
-def functions(source: Source | None = None) -> tuple[Case, ...]:
-    """Return the cases of private functions: densities, curves and the support vector machine."""
-    # all others in the middle, where neither point hears of them; one record moves from the one to the other
-    middle = np.full(9, 0.5)
-    here, there = np.append(middle, PLACES[0]), np.append(middle, PLACES[1])
-    balanced = np.repeat([1, 0], 4)
-    exact, slack = pure(EPSILON), approximate(EPSILON, DELTA)
-    told: tuple[tuple[str, Sampler, float], ...] = (
-        ("density, gaussian", curve(source, kernel="gaussian", delta=DELTA), DELTA),
-        ("density, sobolev", curve(source, kernel="sobolev", delta=DELTA), DELTA),
-        ("density, fourier", curve(source, kernel="fourier", delta=0.0), 0.0),
-        ("density, fourier with δ", curve(source, kernel="fourier", delta=DELTA), DELTA),
-        ("function, at once", function(source, online=False), DELTA),
-        ("function, online", function(source, online=True), DELTA),
-    )
-    if source is None or source.name != "secure":
-        told = (*told, ("density, fourier, gamma noise", curve(source, kernel="fourier", delta=0.0, gamma=True), 0.0))
-    return (
-        *(Case(name, sample, here, there, slack if delta else exact, delta, cost=COST) for name, sample, delta in told),
-        Case(
-            "support vector machine",
-            classified(source),
-            np.append(balanced, 0),
-            np.append(balanced, 1),
-            slack,
-            DELTA,
-            cost=COST,
+            for adjacency, other, size in (("replace", first, None), ("add_remove", np.append(second, 0.0), 2))
         ),
     )

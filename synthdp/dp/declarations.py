@@ -160,6 +160,8 @@ def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | N
 
 def together(columns: Sequence[Any], bounds: Sequence[Limits], budget: Budget, names: Sequence[str]) -> list[Bounded]:
     """Return several columns of the same records, each inside its bounds; incomplete records as in `bounded`."""
+    if not hasattr(bounds, "__len__"):
+        raise InputError(f"bounds: must be one pair for each of {len(columns)} columns.")
     if len(bounds) != len(columns):
         raise InputError(f"bounds: must be one pair for each of {len(columns)} columns, found {len(bounds)}.")
     numbers = [_numbers(column, name) for column, name in zip(columns, names, strict=True)]

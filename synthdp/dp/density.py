@@ -18,19 +18,17 @@ and the misprints. Silverman (1986), section 3.4, for the order of the bandwidth
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from synthdp.dp.declarations import Bounded, Budget, Limits
-from synthdp.dp.fourier import MARGIN, SHAPES, Circle, Coefficients, Shape, estimated
+from synthdp.dp.fourier import SHAPES, Circle, Coefficients, Shape, estimated
 from synthdp.dp.functions import Basis, along, mechanism_of, reach, spread
 from synthdp.dp.kernels import (
     KERNELS,
     Kernel,
-    damping,
     gaussian_gram,
     gaussian_sensitivity,
     least_decay,
@@ -38,115 +36,23 @@ from synthdp.dp.kernels import (
     sobolev_sensitivity,
 )
 from synthdp.dp.least_squares import named
-from synthdp.dp.noise import nearest_law
-from synthdp.dp.request import NoisePrice, Priced, Request, priced
+from synthdp.dp.released_density import Density as Density
+from synthdp.dp.request import NoisePrice, Request, priced
+from synthdp.dp.smoothing import MOST_CELLS as MOST_CELLS
+from synthdp.dp.smoothing import NODES as NODES
+from synthdp.dp.smoothing import bandwidths, grid_of
+from synthdp.dp.smoothing import expected_noise as expected_noise
+from synthdp.dp.smoothing import from_size as from_size
+from synthdp.dp.smoothing import least_bandwidth as least_bandwidth
 from synthdp.errors import InputError
 from synthdp.privacy.guarantees import positive
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
 
-NODES = {1: 2**14, 2: 2**10, 3: 2**8}
-CELLS = {1: 256, 2: 48, 3: 16}
-MOST_CELLS = 10**6
-SHOWN = 21
-NARROWEST = 4
-QUARTER = 0.25
 BAND = (
     "the band is for the same estimate without noise, at each point on its own: it accounts neither for sampling "
     "(sampling_sd) nor for smoothing, and not for the whole curve at once"
 )
-
-
-@dataclass(frozen=True, repr=False)
-class Density(Priced):
-    """A released density on a grid of cells.
-
-    Attributes
-    ----------
-    axes, edges
-        Centres and edges of the cells of each column.
-    estimate, low, high
-        The density at the centres, an axis per column, and its pointwise band; it may be below 0.
-    noise_sd, sampling_sd
-        The sd of the privacy noise, and about that of the estimate itself if the records are a sample.
-    bandwidths, kernel
-        How it was smoothed (in the columns' units), and the space its noise lives in.
-    """
-
-    names: tuple[str, ...]
-    axes: tuple[Floats, ...]
-    edges: tuple[Floats, ...]
-    estimate: Floats
-    noise_sd: Floats
-    sampling_sd: Floats
-    half: Floats
-    kernel: Kernel
-    bandwidths: tuple[float, ...]
-    budget: Budget
-    notes: tuple[str, ...]
-    reason: str | None = None
-    confidential: tuple[str, ...] = field(default=(), kw_only=True)
-
-    @property
-    def low(self) -> Floats:
-        """Lower end of the band."""
-        return np.asarray(self.estimate - self.half)
-
-    @property
-    def high(self) -> Floats:
-        """Upper end of the band."""
-        return np.asarray(self.estimate + self.half)
-
-    @property
-    def statistic(self) -> str:
-        """What was released."""
-        return f"density of {', '.join(self.names)}"
-
-    @property
-    def weights(self) -> Floats:
-        """The probability of every cell: the nearest law to the noisy one, which may be negative here and there."""
-        mass = self.estimate
-        for axis, edges in enumerate(self.edges):
-            mass = np.moveaxis(np.moveaxis(mass, axis, -1) * np.diff(edges), -1, axis)
-        return nearest_law(mass)
-
-    def sample(self, size: int, *, rng: np.random.Generator) -> pd.DataFrame:
-        """Return synthetic records: cells by their probabilities, values evenly within them; costs nothing more."""
-        cells = rng.choice(self.estimate.size, size, p=self.weights.ravel())
-        places = np.unravel_index(cells, self.estimate.shape)
-        drawn = {
-            name: rng.uniform(edges[where], edges[where + 1])
-            for name, edges, where in zip(self.names, self.edges, places, strict=True)
-        }
-        return pd.DataFrame(drawn)
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per cell: its centre, the density, its band, and both standard deviations."""
-        centres = np.meshgrid(*self.axes, indexing="ij")
-        columns = {
-            "density": self.estimate,
-            "low": self.low,
-            "high": self.high,
-            "noise_sd": self.noise_sd,
-            "sampling_sd": self.sampling_sd,
-        }
-        # a column may be called density, too
-        found = {
-            f"{name} " if name in columns else name: at.ravel() for name, at in zip(self.names, centres, strict=True)
-        }
-        found |= {name: values.ravel() for name, values in columns.items()}
-        return pd.DataFrame(found, index=pd.RangeIndex(1, self.estimate.size + 1, name="cell"))
-
-    def __repr__(self) -> str:
-        rows = self.table()
-        step = math.ceil(len(rows) / SHOWN)
-        body = rows.iloc[step // 2 :: step].to_string(float_format=lambda number: f"{number:.6g}", index=False)
-        said = [] if step == 1 else [f"  (every {step}th of {len(rows):,} cells)"]
-        return "\n".join([self._headline(), *(f"  {line}" for line in body.splitlines()), *said, *self._tail()])
-
-    def _headline(self) -> str:
-        wide = ", ".join(f"{h:.4g}" for h in self.bandwidths)
-        return f"{self.statistic}, {self.kernel} kernel, bandwidth {wide}, {self.level:.0%} band"
 
 
 @priced(NoisePrice)
@@ -212,8 +118,8 @@ def density(
     chosen: Kernel = kernel or ("fourier" if budget.pure else "gaussian")
     _check(chosen, decay, frequencies, noise, budget)
     widths = [column.width for column in inside]
-    units = _bandwidths(bandwidth, n, widths)
-    edges, centres = _grid(grid, inside)
+    units = bandwidths(bandwidth, n, widths)
+    edges, centres = grid_of(grid, inside)
     points = [(at - column.low) / column.width for at, column in zip(centres, inside, strict=True)]
     # what a sum over the table may be off by in double arithmetic, for two files
     widened = 1 + 2 * n * d * NODES[d] * 2.0**-53
@@ -246,41 +152,6 @@ def density(
         request.reason,
         confidential=request.confidential,
     )
-
-
-def from_size(n: int, columns: int) -> float:
-    """Return the bandwidth as a share of the bounds' width that goes with n records: ¼ n^(−1/(4+d)).
-
-    Examples
-    --------
-    >>> round(from_size(100, 1), 4)
-    0.0995
-    """
-    wide: float = QUARTER * float(n) ** (-1 / (4 + columns))
-    return max(wide, least_bandwidth(columns))
-
-
-def least_bandwidth(columns: int) -> float:
-    """Return the least bandwidth, as a share of the bounds' width, that the public table resolves."""
-    return NARROWEST / (NODES[columns] - 1)
-
-
-def expected_noise(
-    n: int, widths: Sequence[float], budget: Budget, bandwidth: Sequence[float] | None, kernel: Kernel | None = None
-) -> float:
-    """Return about what sd the noise of a density will have where an even density is 1: from public numbers alone."""
-    units = _bandwidths(bandwidth, n, widths)
-    chosen = kernel or ("fourier" if budget.pure else "gaussian")
-    if chosen == "fourier":
-        circle = Circle.of(units, None)
-        lengths = [1 + 2 * MARGIN * h for h in units]
-        damped = math.prod(
-            float((damping(m, h / length) ** 2).sum())
-            for m, h, length in zip(circle.frequencies, units, lengths, strict=True)
-        )
-        return Coefficients.of(budget, n, circle, "laplace", 1.0).sd * math.sqrt(damped - 1) / math.prod(lengths)
-    moved = sobolev_sensitivity(n, units, least_decay(units)) if chosen == "sobolev" else gaussian_sensitivity(n, units)
-    return mechanism_of(budget, moved, "density").sd
 
 
 def _smooth(
@@ -339,9 +210,10 @@ def _columns(values: Any, bounds: Any) -> tuple[list[Any], list[Limits]]:
     if not 1 <= len(columns) <= len(NODES):
         raise InputError(f"density: takes one to three columns, found {len(columns)}; noise grows fast with each.")
     if len(columns) == 1:
-        flat = isinstance(bounds, str) or bounds is None or np.ndim(bounds) == 1
+        flat = isinstance(bounds, str) or bounds is None or np.ndim(bounds) <= 1
         return columns, [bounds if flat else bounds[0]]
-    if isinstance(bounds, str) or bounds is None:
+    # a single word or number is told column by column why it is no pair
+    if isinstance(bounds, str) or np.ndim(bounds) == 0:
         bounds = [bounds] * len(columns)
     return columns, list(bounds)
 
@@ -363,59 +235,6 @@ def _check(kernel: Kernel, decay: float | None, frequencies: int | None, noise: 
         raise InputError(f"frequencies and noise: belong to the kernel fourier, found with {kernel}.")
     if kernel != "fourier" and budget.pure:
         raise InputError(f"delta: the kernel {kernel} needs one above 0, such as 1e-6; kernel fourier takes 0.")
-
-
-def _bandwidths(bandwidth: Any, n: int, widths: Sequence[float]) -> list[float]:
-    d = len(widths)
-    if bandwidth is None:
-        return [from_size(n, d)] * d
-    if isinstance(bandwidth, str):
-        raise InputError(
-            f"bandwidth: must be a number known without the data, or be left out, found {bandwidth!r}; one that is "
-            "read off the data would void ε."
-        )
-    given = [bandwidth] * d if np.ndim(bandwidth) == 0 else list(bandwidth)
-    if len(given) != d:
-        raise InputError(f"bandwidth: must be one for each of {d} columns, found {len(given)}.")
-    found = []
-    for value, width in zip(given, widths, strict=True):
-        unit = positive(value, "bandwidth") / width
-        if unit < (least := least_bandwidth(d)) * (1 - 1e-9):
-            raise InputError(f"bandwidth: must be at least {least * width:.3g} for these bounds, found {value:g}.")
-        found.append(unit)
-    return found
-
-
-def _grid(grid: Any, inside: Sequence[Bounded]) -> tuple[list[Floats], list[Floats]]:
-    """Return edges and points of the cells of each column."""
-    d = len(inside)
-    given: Any = CELLS[d] if grid is None else grid
-    if not hasattr(given, "__len__"):
-        each = [given] * d
-    else:
-        # of one column, its points may be given as they are
-        each = [given] if d == 1 and np.ndim(given[0]) == 0 else list(given)
-    if len(each) != d:
-        raise InputError(f"grid: must be one for each of {d} columns, found {len(each)}.")
-    edges, points = [], []
-    for asked, column in zip(each, inside, strict=True):
-        if np.ndim(asked) == 0:
-            if asked != int(asked) or asked < 2:
-                raise InputError(f"grid: must be a whole number of at least 2 cells, found {asked}.")
-            edge = np.linspace(column.low, column.high, int(asked) + 1)
-            at = (edge[1:] + edge[:-1]) / 2
-        else:
-            at = np.asarray(asked, dtype=np.float64)
-            if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
-                raise InputError("grid: must be a number of cells, or two or more increasing finite points.")
-            if at[0] < column.low or at[-1] > column.high:
-                raise InputError(f"grid: must lie within the bounds [{column.low:g}, {column.high:g}].")
-            edge = np.concatenate([[column.low], (at[1:] + at[:-1]) / 2, [column.high]])
-        edges.append(edge)
-        points.append(at)
-    if (cells := math.prod(len(at) for at in points)) > MOST_CELLS:
-        raise InputError(f"grid: at most {MOST_CELLS:,} cells, found {cells:,}.")
-    return edges, points
 
 
 def _noisy(sd: Floats) -> list[str]:

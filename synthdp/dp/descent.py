@@ -35,7 +35,7 @@ from synthdp.table.microdata import Floats
 
 def rates(steps: int, first: float, power: float) -> Floats:
     """Return η_t = first·(1 + t)^−power for t = 0, …, N − 1."""
-    if not 0 <= power < 1:
+    if not 0 <= not_negative(power, "power") < 1:
         raise InputError(f"power: must be at least 0 and below 1, found {power:g}.")
     return np.asarray(positive(first, "rate") * (1.0 + np.arange(whole(steps, "steps", 1))) ** -power)
 

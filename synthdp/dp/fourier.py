@@ -24,6 +24,7 @@ from synthdp.dp.functions import along
 from synthdp.dp.kernels import damping, fourier_basis, fourier_l1, fourier_l2
 from synthdp.dp.noise import Noise, bootstrap_generator
 from synthdp.errors import InputError
+from synthdp.privacy.guarantees import whole
 from synthdp.privacy.mechanisms import KNorm, Sensitivity, Source, gamma
 from synthdp.table.microdata import Floats
 
@@ -45,11 +46,8 @@ class Circle:
     @classmethod
     def of(cls, bandwidths: Sequence[float], frequencies: int | None) -> "Circle":
         """Return the circles of these bandwidths, with frequencies from the damping unless they are given."""
-        if frequencies is not None and frequencies < 1:
-            raise InputError(f"frequencies: must be at least 1, found {frequencies}.")
-        wanted = [
-            math.ceil(REACHED * (1 + 2 * MARGIN * h) / h) if frequencies is None else frequencies for h in bandwidths
-        ]
+        given = None if frequencies is None else whole(frequencies, "frequencies", 1)
+        wanted = [math.ceil(REACHED * (1 + 2 * MARGIN * h) / h) if given is None else given for h in bandwidths]
         most = max(wanted)
         size = (2 * most + 1) ** len(wanted)
         if size > MOST_COEFFICIENTS:

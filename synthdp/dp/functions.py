@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from synthdp.dp.declarations import Budget
 from synthdp.dp.request import NoisePrice, Priced, Request, priced
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import positive
+from synthdp.privacy.guarantees import floats, positive
 from synthdp.privacy.mechanisms import Gaussian, Sensitivity, Source
 from synthdp.table.microdata import Floats
 
@@ -90,7 +90,7 @@ class Basis:
     @classmethod
     def of(cls, gram: ArrayLike) -> "Basis":
         """Return the basis of one Gram matrix. Cost O(N³)."""
-        matrix = np.asarray(gram, dtype=np.float64)
+        matrix = floats(gram, "gram")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
             raise InputError("gram: must be a square matrix of finite numbers, one row for each point.")
         if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-10 * max(float(np.abs(matrix).max()), 1e-300)):
@@ -160,7 +160,7 @@ def release_function(
     mechanism = mechanism_of(request.budget, sensitivity, what)
     grams = list(gram) if isinstance(gram, list | tuple) else [gram]
     bases = [Basis.of(one) for one in grams]
-    f = np.asarray(values, dtype=np.float64)
+    f = floats(values, "values")
     shape = tuple(basis.back.shape[0] for basis in bases)
     if f.shape != shape:
         raise InputError(f"values: must have one number for each point, {shape}, found {f.shape}.")
@@ -241,18 +241,22 @@ class OnlineRelease:
 
     def at(self, points: ArrayLike) -> Floats:
         """Return the noisy function at points: numbers, or rows where the function takes several."""
-        asked = np.asarray(points, dtype=np.float64)
+        asked = floats(points, "points")
         if not asked.ndim or not np.isfinite(asked).all():
             raise InputError("points: must be a list of finite numbers, or of rows of them.")
         return np.array([self._answer(asked[k : k + 1]) for k in range(len(asked))])
 
     def _answer(self, point: Floats) -> float:
-        itself = float(self._kernel(point, point)[0, 0])
+        from scipy.linalg import solve_triangular
+
+        itself = float(self._between(point, point)[0])
         known: Floats = np.zeros(0)
         if self._points:
-            between = self._kernel(np.concatenate(self._points), point)[:, 0]
-            known = np.asarray(np.linalg.solve(self._root, between), dtype=np.float64)
+            between = self._between(np.concatenate(self._points), point)
+            known = np.asarray(solve_triangular(self._root, between, lower=True), dtype=np.float64)
         left = itself - float(known @ known)
+        if itself < 0 or left < -NEGATIVE * itself:
+            raise InputError("kernel: is none, as the Gram matrix of the points asked has an eigenvalue below 0.")
         if left > FLAT * itself:
             root = math.sqrt(left)
             value = float(np.asarray(self._function(point), dtype=np.float64).ravel()[0])
@@ -265,3 +269,12 @@ class OnlineRelease:
             self._true, self._noisy = np.append(self._true, coordinate), np.append(self._noisy, noisy)
             known = np.append(known, root)
         return float(known @ self._noisy)
+
+    def _between(self, points: Floats, point: Floats) -> Floats:
+        """Return the kernel between points and one point."""
+        found = floats(self._kernel(points, point), "kernel")
+        if found.shape != (len(points), 1) or not np.isfinite(found).all():
+            raise InputError(
+                "kernel: must return finite numbers, a row for each first and a column for each second point."
+            )
+        return found[:, 0]

@@ -24,11 +24,12 @@ from synthdp.dp.regression import Coefficients
 from synthdp.dp.request import Price, Request, below_noise, priced
 from synthdp.dp.subsampling import multiplier_of
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import positive, whole
+from synthdp.privacy.guarantees import not_negative, number, positive, whole
 from synthdp.privacy.mechanisms.mechanism import least_scale
 from synthdp.table.microdata import Floats
 
 WEAKER = "only the last iterate is covered, by the noise of its worst case; sgd is closer for the same ε with a small δ"
+MOST_GROWN = 1e9
 UNTOLD = "what noise does to coefficients learnt in steps has no known law; mean and ols have intervals"
 
 
@@ -89,6 +90,8 @@ def gradient_descent(
     diameter = 2 * positive(clip, "clip")
     epsilon = request.budget.epsilon
     # β_N = N^κ, and the last iterate shall cost ε: all others have less of it
+    if not_negative(kappa, "kappa") * math.log(len(eta)) > math.log(MOST_GROWN):
+        raise InputError(f"kappa: steps^kappa must be at most {MOST_GROWN:g}; noise beyond drowns every double.")
     gammas = noise_factors(eta, kappa=kappa) * diameter / (epsilon / len(eta) ** kappa)
     source = request.source(f"last iterate of {loss}")
     rng = bootstrap_generator(source)
@@ -152,13 +155,16 @@ def sgd(
     budget = request.budget
     if not budget.delta > 0:
         raise InputError(f"delta: must be above 0 for Gaussian noise, found {budget.delta:g}.")
+    number(batch, "batch")
     if not 0 < batch <= 1:
         raise InputError(f"batch: must be above 0 and at most 1, found {batch:g}.")
     task = _read(request, loss, records, bounds, penalty)
     if size is None and not budget.replacing:
         raise InputError("size: is needed under add_remove, where the number of records is confidential.")
+    if size is not None and budget.replacing:
+        raise InputError("size: belongs to add_remove; under replace the number of records is public and known.")
     count = len(task.rows) if budget.replacing else whole(size or 0, "size", 1)
-    most, stride = positive(clip, "clip"), positive(rate or 1 / (2 * task.loss.smoothness), "rate")
+    most, stride = positive(clip, "clip"), positive(1 / (2 * task.loss.smoothness) if rate is None else rate, "rate")
     multiplier = multiplier_of(
         budget.epsilon, budget.delta, rate=batch, steps=whole(steps, "steps", 1), adjacency=budget.adjacency
     )

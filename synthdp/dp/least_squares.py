@@ -249,4 +249,4 @@ def named(given: Sequence[str] | None, default: list[str]) -> list[str]:
         return default
     if len(given) != len(default):
         raise InputError(f"names: must be {len(default)}, one for each column, found {len(given)}.")
-    return list(given)
+    return [str(name) for name in given]

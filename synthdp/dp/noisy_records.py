@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import not_negative, positive
+from synthdp.privacy.guarantees import floats, not_negative, positive
 from synthdp.table.microdata import Floats
 
 
@@ -45,7 +45,7 @@ def variance_of_noisy(values: ArrayLike, *, scale: float) -> NoisyVariance:
     >>> bool(abs(found.estimate - x.var()) < 4 * found.sd)
     True
     """
-    y: Floats = np.asarray(values, dtype=np.float64)
+    y: Floats = floats(values, "values")
     if y.ndim != 1 or len(y) < 2:
         raise InputError("values: must be one column of at least 2 noisy records.")
     if not np.isfinite(y).all():

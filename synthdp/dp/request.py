@@ -6,6 +6,7 @@ Every public function takes the keywords of `Price` after its own; `priced` spel
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Required, TypedDict, TypeVar, cast, get_type_hints
@@ -84,6 +85,8 @@ DEFAULTS: dict[str, Any] = {
     "ledger": None,
 }
 FIRST = ("epsilon", "delta")
+MOST_ROWS = 300
+"""So many rows of a table does a notebook show."""
 
 
 def priced(price: type[Any], **defaults: Any) -> Callable[[Function], Function]:
@@ -189,9 +192,12 @@ class Priced:
 
     def _repr_html_(self) -> str:
         found = self.table()
+        step, rows_in_all = math.ceil(len(found) / MOST_ROWS), len(found)
+        found = found.iloc[step // 2 :: max(step, 1)]
+        thinned = [f"one row of {step} is shown, of {rows_in_all:,}"] if step > 1 else []
         head = [str(found.index.name or ""), *map(str, found.columns)]
         rows = [[name, *(_cell(cell) for cell in row)] for name, row in zip(found.index, found.to_numpy(), strict=True)]
-        return html(self._headline(), head, rows, [self.guarantee(), *self.notes])
+        return html(self._headline(), head, rows, [*thinned, self.guarantee(), *self.notes])
 
 
 def _cell(value: Any) -> str:

@@ -1,1 +1,1 @@
-"""The explorer in the browser."""
+"""The workbench in the browser, on this machine only; it is all that imports Dash (the extra ``explore``)."""

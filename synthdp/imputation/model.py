@@ -157,6 +157,8 @@ class Association(Settings):
     """Whether draws know that the strength of a mask is a function of the values."""
     keeps_gaps: ClassVar[bool] = False
     """Whether missing values of replaced columns are drawn as missing values."""
+    fitted_by_chance: ClassVar[bool] = False
+    """Whether two fits to the same records differ, so that copies of one fit are more alike than those of two."""
     withdrawn: ClassVar[str | None] = None
     """Why no formal statement about the masks can stand beside this model; None where it can."""
 

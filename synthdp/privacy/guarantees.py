@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from synthdp.errors import InputError
 from synthdp.privacy.events import Event
 
@@ -21,6 +24,14 @@ def number(value: object, where: str) -> None:
     """Refuse what is no number, before a library does."""
     if isinstance(value, str) or not hasattr(value, "__float__"):
         raise InputError(f"{where}: must be a number, found {type(value).__name__}.")
+
+
+def floats(values: npt.ArrayLike, where: str) -> npt.NDArray[np.float64]:
+    """Return numbers as an array, or say that they are none: text, objects, rows of unequal length."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: must be numbers.") from None
 
 
 def positive(value: float, where: str) -> float:
@@ -41,6 +52,7 @@ def not_negative(value: float, name: str) -> float:
 
 def share(value: float, name: str, low: float = 0.0, high: float = 1.0) -> float:
     """Return the value if it lies between two bounds, both included."""
+    number(value, name)
     if not low <= value <= high:
         raise InputError(f"{name}: must lie in [{low:g}, {high:g}], found {value:g}.")
     return float(value)
@@ -48,7 +60,8 @@ def share(value: float, name: str, low: float = 0.0, high: float = 1.0) -> float
 
 def whole(value: int, name: str, least: int) -> int:
     """Return the value if it is a whole number of at least ``least``."""
-    if value != int(value) or value < least:
+    number(value, name)
+    if not (math.isfinite(value) and value == int(value) and value >= least):
         raise InputError(f"{name}: must be a whole number of at least {least}, found {value:g}.")
     return int(value)
 
@@ -60,6 +73,7 @@ def epsilon_of(value: float, where: str = "epsilon") -> float:
 
 def delta_of(value: float, where: str = "delta") -> float:
     """Return δ if it lies strictly between 0 and 1."""
+    number(value, where)
     if not 0 < value < 1:
         raise InputError(f"{where}: must lie strictly between 0 and 1, found {value:g}.")
     return float(value)
@@ -67,6 +81,7 @@ def delta_of(value: float, where: str = "delta") -> float:
 
 def slack_of(value: float, where: str = "delta") -> float:
     """Return δ if it lies in [0, 1): pure guarantees have δ = 0."""
+    number(value, where)
     if not 0 <= value < 1:
         raise InputError(f"{where}: must be 0 or more and below 1, found {value:g}.")
     return float(value)

@@ -27,6 +27,8 @@ from synthdp.table.microdata import Floats
 
 Structure = Literal["full", "common"]
 LEAST_PERIODS = 4
+LARGEST = 1e70
+UNIT_ROOT = 1e-9
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +105,8 @@ def fit_var(frame: pd.DataFrame, *, structure: Structure = "full") -> Fit:
         raise InputError(f"series: {needed} periods are needed for {n} units, found {periods}{more}.")
     before, after = x[:-1] - x[:-1].mean(axis=0), x[1:] - x[1:].mean(axis=0)
     fitted = _full(before, after) if structure == "full" else _common(before, after)
-    if abs(fitted.persistence) >= 1:
+    # a trend without shocks comes out a rounding below 1
+    if abs(fitted.persistence) > 1 - UNIT_ROOT:
         raise InputError("series: is not stationary as fitted (an eigenvalue of 1 or more); take differences first.")
     return fitted
 
@@ -127,7 +130,8 @@ def _common(before: Floats, after: Floats) -> Fit:
     rest = after - common * before
     variance = float((rest**2).sum()) / (n * (steps - 1))
     total = float((rest.sum(axis=1) ** 2).sum()) / (steps - 1)
-    shared = 0.0 if n == 1 else float(np.clip((total / variance - n) / (n * (n - 1)), -1 / (n - 1), 1))
+    # shocks that are all 0 have no correlation
+    shared = 0.0 if n == 1 or variance == 0 else float(np.clip((total / variance - n) / (n * (n - 1)), -1 / (n - 1), 1))
     return Fit("common", steps + 1, n, common, None, variance, shared)
 
 
@@ -135,9 +139,15 @@ def _numbers(frame: pd.DataFrame) -> Floats:
     if not isinstance(frame, pd.DataFrame) or not frame.shape[1]:
         raise InputError("series: must be a table with a row for each period and a column for each unit.")
     for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name]):
+        if list(frame.columns).count(name) > 1:
+            raise InputError(f"series.{name}: is the name of more than one column; rename them.")
+        if not pd.api.types.is_numeric_dtype(frame[name]) or pd.api.types.is_complex_dtype(frame[name]):
             raise InputError(f"series.{name}: must be numbers.")
         missing = int(frame[name].isna().sum())
         if missing:
             raise InputError(f"series.{name}: {missing} values are missing; fill them in.")
+        # squares of squares must still be numbers
+        wild = int((np.abs(frame[name].to_numpy(dtype=np.float64)) > LARGEST).sum())
+        if wild:
+            raise InputError(f"series.{name}: {wild} values are infinite or beyond {LARGEST:g}; use a larger unit.")
     return frame.to_numpy(dtype=np.float64)

@@ -32,6 +32,9 @@ Maker = Callable[[pd.DataFrame, np.random.Generator], Sequence[pd.DataFrame]]
 
 # cells held at once: draws that share a fit are made together as far as they fit into about 400 MB
 MOST_CELLS = 5 * 10**7
+# draws that share a fit that rests on chance: one for so many records, at least one, so that intervals over draws of a
+# small file include what another fit would find. Of many records two fits find nearly the same, and fits are dear
+RECORDS_A_DRAW = 2_000
 # in large files the means over records are sharp enough with the fewest draws that keep chance out of the largest
 FEWEST_DRAWS, LARGE = 12, 20_000
 # where a mean is within its limit and its interval is not, so many times as many draws decide, unless the file has so
@@ -93,18 +96,23 @@ class Draws:
         if self.mechanism is not None or not method.independent:
             return 1
         cells = max(1, len(data) * len(data.schema.columns) * method.copies)
-        return max(1, min(count, MOST_CELLS // cells))
+        most = MOST_CELLS // cells
+        if method.fitted_by_chance:
+            most = min(most, len(data) // RECORDS_A_DRAW)
+        return max(1, min(count, most))
 
     def repeat(self, count: int, first: int = 0) -> Iterator[Release]:
         """Yield the copies ``count`` times, all that is done to a release included; ``first`` were drawn before.
 
         Where copies depend on each other only through the fit, several draws are cut from one long release: that is
         the same law, and the model is fitted once. Where they share a mask, a completed original or a noisy table,
-        everything is made anew for each draw.
+        everything is made anew for each draw; and of a small file where the fit rests on chance, for draws that share
+        it would be more alike than those of two runs are, and intervals over them too short (reports/fits).
 
         Notes
         -----
-        Cost: ``count`` times the drawing, and ``count·M·n·p/5·10⁷`` fits, at least one.
+        Cost: ``count`` times the drawing, and ``count·M·n·p/5·10⁷`` fits, at least one; at least ``count·2,000/n``,
+        and at most ``count``, of a model that rests on chance.
         """
         plan, method = self.plan, self.config.synthesis
         if self.mechanism is not None:

@@ -45,7 +45,7 @@ from synthdp.evaluation.risk.likelihood import LikelihoodRisk
 from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.imputation import predictors
 from synthdp.seeding import Streams
-from synthdp.stages.learnt_laws import Key, Law, classes_of, keys_of, lines, logits, shown_by, told_apart
+from synthdp.stages.learnt_laws import Key, Law, Logit, classes_of, keys_of, lines, logits, shown_by, told_apart
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.ruling import ruled_by
 from synthdp.table.microdata import Codes, Floats
@@ -53,6 +53,10 @@ from synthdp.table.microdata import Codes, Floats
 # pairs of keys and row that are learnt from: small files are made again more often, large ones are sampled
 ENOUGH, MOST = 4000, 100_000
 FEWEST_TIMES, MOST_TIMES = 2, 10
+# of so many records half teach as much as four fifths do: no more are learnt from, and there are fewer laws to read by
+MANY, FEW_FOLDS = 20_000, 2
+# keys whose probabilities are multiplied before a logarithm is taken: each is at least about 1e-10
+MULTIPLIED = 16
 # a risk group with fewer records is learnt from everybody
 SMALLEST_GROUP = 100
 # numbers that laws have read and that are kept: 200 MB, and what one fold takes
@@ -164,11 +168,21 @@ class Posterior:
                 if not len(theirs):
                     continue
                 part, known = np.zeros((len(mine), len(theirs))), np.empty((len(mine), 0))
+                product, held = np.empty((0, 0)), 0
                 for key, law, read in zip(self.keys, self.laws[fold][group], self._read(fold, group), strict=True):
                     # all rows are asked about again and again, so that theirs are not looked up each time
                     shown = read if local is None else read[local[rows[theirs]]]
-                    part += law.log_density(key.values[people], known, shown)
+                    if isinstance(law, Logit):
+                        # one logarithm for the levels of all keys together
+                        own = law.density(key.values[people], known, shown)
+                        product, held = (own if not held else np.multiply(product, own, out=product)), held + 1
+                    else:
+                        part += law.log_density(key.values[people], known, shown)
+                    if held == MULTIPLIED:
+                        part, held = part + np.log(product, out=product), 0
                     known = np.hstack([known, key.columns[people]])
+                if held:
+                    part += np.log(product, out=product)
                 if len(theirs) == len(rows):
                     found[mine] = part
                 else:
@@ -241,7 +255,8 @@ def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random
     n = len(plan.data)
     kept = predictors.build(plan.data).matrix
     keys = keys_of(plan.released)
-    folds = rng.permutation(n) % FOLDS
+    parts = FOLDS if n < MANY else FEW_FOLDS
+    folds = rng.permutation(n) % parts
     some = np.sort(rng.choice(n, min(n, MOST // len(again)), replace=False))
     shown = [np.hstack([kept[some], shown_by(copies, plan.data, some)]) for copies in again]
     if ruled_by(plan):
@@ -250,8 +265,8 @@ def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random
     else:
         groups, members = _groups(plan)
         places, records, teachers = None, some, [here[some] for here in members]
-    by_group = [_laws(keys, shown, records, here, folds, rng) for here in teachers]
-    laws = tuple(tuple(tuple(law[fold] for law in learnt) for learnt in by_group) for fold in range(FOLDS))
+    by_group = [_laws(keys, shown, records, here, folds, parts, rng) for here in teachers]
+    laws = tuple(tuple(tuple(law[fold] for law in learnt) for learnt in by_group) for fold in range(parts))
     return Learnt(keys, kept, folds, groups, laws, places)
 
 
@@ -261,6 +276,7 @@ def _laws(
     records: Codes,
     wanted: Booleans,
     folds: Codes,
+    parts: int,
     rng: np.random.Generator,
 ) -> list[tuple[Law, ...]]:
     """Return the law of every key by fold, learnt from the wanted ones of these records."""
@@ -270,7 +286,9 @@ def _laws(
     for key in keys:
         x, apart = key.values[records], folds[records]
         found.append(
-            logits(x, key.levels, known, shown, apart, rng=rng) if key.levels else lines(x, known, shown, apart)
+            logits(x, key.levels, known, shown, apart, parts=parts, rng=rng)
+            if key.levels
+            else lines(x, known, shown, apart, parts=parts)
         )
         known = np.hstack([known, key.columns[records]])
     return found

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from synthdp.arrays import Booleans, Codes, Floats
-from synthdp.evaluation.risk.scatter import FOLDS
 from synthdp.stages.logit_fit import fit_logit
 from synthdp.synthesis.plan import Plan
 from synthdp.table import expressions
@@ -220,6 +219,12 @@ class Logit:
 
     def log_density(self, x: Floats, known: Floats, read: Floats) -> Floats:
         """Return log Pr(x | known, row)."""
+        found = self.density(x, known, read)
+        np.log(found, out=found)
+        return found
+
+    def density(self, x: Floats, known: Floats, read: Floats) -> Floats:
+        """Return Pr(x | known, row)."""
         weight = known @ self.known.T
         weight = np.exp(weight - weight.max(axis=1, keepdims=True))
         missing = x == MISSING
@@ -229,12 +234,11 @@ class Logit:
         found /= np.maximum(weight @ read.T, np.finfo(np.float64).tiny)
         found *= 1 - self.share
         found += self.share * self.frequency[level][:, None]
-        np.log(found, out=found)
-        found[missing] = 0.0
+        found[missing] = 1.0
         return found
 
 
-def lines(x: Floats, known: Floats, shown: Sequence[Floats], folds: Codes) -> tuple[Law, ...]:
+def lines(x: Floats, known: Floats, shown: Sequence[Floats], folds: Codes, *, parts: int) -> tuple[Law, ...]:
     """Learn a numeric key's law for every fold, each without its own records.
 
     Parameters
@@ -243,8 +247,8 @@ def lines(x: Floats, known: Floats, shown: Sequence[Floats], folds: Codes) -> tu
         Of the records, NaN where x is missing.
     shown
         What rows made from these records show, once for every time the copies were made; the first column is one.
-    folds
-        Of the records.
+    folds, parts
+        Of the records, and how many folds there are.
 
     Notes
     -----
@@ -252,49 +256,56 @@ def lines(x: Floats, known: Floats, shown: Sequence[Floats], folds: Codes) -> tu
     deviation is that of these predictions. O(T n p²) for T makings.
     """
     present = np.isfinite(x)
-    parts = [np.hstack([known, made])[present] for made in shown]
+    pairs = [np.hstack([known, made])[present] for made in shown]
     x, folds = x[present], folds[present]
-    width = parts[0].shape[1]
-    grams = np.zeros((FOLDS, width, width))
-    sums = np.zeros((FOLDS, width))
-    for part in parts:
-        for fold in range(FOLDS):
+    width = pairs[0].shape[1]
+    grams = np.zeros((parts, width, width))
+    sums = np.zeros((parts, width))
+    for part in pairs:
+        for fold in range(parts):
             rows = part[folds == fold]
             grams[fold] += rows.T @ rows
             sums[fold] += rows.T @ x[folds == fold]
     penalised = np.ones(width)
     penalised[known.shape[1]] = 0.0
-    best: tuple[float, Floats, Floats] = (np.inf, np.zeros((FOLDS, width)), np.ones(FOLDS))
+    best: tuple[float, Floats, Floats] = (np.inf, np.zeros((parts, width)), np.ones(parts))
     for penalty in PENALTIES:
         slopes = np.stack(
             [
                 np.linalg.lstsq(
                     grams.sum(axis=0) - grams[fold] + np.diag(penalty * penalised), sums.sum(axis=0) - sums[fold]
                 )[0]
-                for fold in range(FOLDS)
+                for fold in range(parts)
             ]
         )
-        square = np.mean([(x - np.einsum("ij,ij->i", part, slopes[folds])) ** 2 for part in parts], axis=0)
-        by_fold = np.asarray([square[folds != fold].mean() if np.any(folds != fold) else 1.0 for fold in range(FOLDS)])
+        square = np.mean([(x - np.einsum("ij,ij->i", part, slopes[folds])) ** 2 for part in pairs], axis=0)
+        by_fold = np.asarray([square[folds != fold].mean() if np.any(folds != fold) else 1.0 for fold in range(parts)])
         if by_fold.sum() < best[0]:
             best = (float(by_fold.sum()), slopes, by_fold)
     _, slopes, variance = best
     j = known.shape[1]
     return tuple(
         Line(slopes[fold][:j], slopes[fold][j:], float(max(np.sqrt(variance[fold]), SMALLEST_SD)))
-        for fold in range(FOLDS)
+        for fold in range(parts)
     )
 
 
 def logits(
-    x: Floats, levels: int, known: Floats, shown: Sequence[Floats], folds: Codes, *, rng: np.random.Generator
+    x: Floats,
+    levels: int,
+    known: Floats,
+    shown: Sequence[Floats],
+    folds: Codes,
+    *,
+    parts: int,
+    rng: np.random.Generator,
 ) -> tuple[Law, ...]:
     """Learn a categorical key's law for every fold, each without its own records; arguments as :func:`lines`."""
     owner = np.tile(np.arange(len(x)), len(shown))
     features = np.hstack([np.tile(known, (len(shown), 1)), np.vstack(shown)])
     present = x[owner] != MISSING
     found = []
-    for fold in range(FOLDS):
+    for fold in range(parts):
         pairs = np.flatnonzero(present & (folds[owner] != fold))
         pairs = rng.permutation(pairs)[:MOST_PAIRS]
         found.append(_logit(x[owner[pairs]].astype(np.int64), levels, features[pairs], known.shape[1]))

@@ -61,23 +61,25 @@ def fit_logit(features: Floats, levels: Codes, count: int, *, weak: float) -> tu
         penalty *= 2
     penalty[-1] = 0.0
     back = _coordinates(design, penalty)
-    # seven digits are enough for a mean over many rows, and twice as quick
-    rows: Floats = (design @ back).astype(np.float32 if n >= MANY else np.float64)
+    # seven digits are enough for a mean over many rows, and twice as quick; records side by side, so that sums over a
+    # few levels are sums of long rows
+    rows: Floats = (back.T @ design.T).astype(np.float32 if n >= MANY else np.float64)
     ridge = back.T @ (penalty[:, None] * back)
-    seen = np.zeros((n, count), dtype=rows.dtype)
-    seen[np.arange(n), levels] = 1.0
-    observed = rows.T @ seen
+    seen = np.zeros((count, n), dtype=rows.dtype)
+    everyone = np.arange(n)
+    seen[levels, everyone] = 1.0
+    observed = rows @ seen.T
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         theta = flat.reshape(-1, count)
-        scores = rows @ theta.astype(rows.dtype)
-        scores -= scores.max(axis=1, keepdims=True)
-        own = float(scores[np.arange(n), levels].sum(dtype=np.float64))
+        scores = theta.T.astype(rows.dtype) @ rows
+        scores -= scores.max(axis=0)
+        own = float(scores[levels, everyone].sum(dtype=np.float64))
         np.exp(scores, out=scores)
-        total = scores.sum(axis=1, keepdims=True)
+        total = scores.sum(axis=0)
         scores /= total
         pulled = ridge @ theta
-        slope = (rows.T @ scores - observed) / n + pulled
+        slope = (rows @ scores.T - observed) / n + pulled
         return (float(np.log(total).sum(dtype=np.float64)) - own) / n + 0.5 * float(
             (theta * pulled).sum()
         ), slope.ravel()

@@ -91,6 +91,11 @@ class Imputed(Imputing):
         """Whether copies depend on each other only through the fit."""
         return self.imputations == 1 and self.mask_drawn in (None, "per_copy")
 
+    @property
+    def fitted_by_chance(self) -> bool:
+        """Whether two fits to the same records differ, so that copies of one fit are more alike than those of two."""
+        return self.model.fitted_by_chance
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
         made = plan.design(proper=self.model.draws_parameters, copies=self.copies, mask_draw=self.mask_drawn)

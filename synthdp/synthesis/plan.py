@@ -247,6 +247,11 @@ class Method(Settings):
         """Whether copies depend on each other only through the fit, so that many may be cut from one long release."""
         return False
 
+    @property
+    def fitted_by_chance(self) -> bool:
+        """Whether two fits to the same records differ, so that copies of one fit are more alike than those of two."""
+        return False
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
         return plan.design(proper=False, copies=self.copies)

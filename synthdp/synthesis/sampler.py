@@ -211,9 +211,12 @@ def _draw_copy(
     def draw() -> pd.DataFrame:
         drawn, trace = _drawn(parameters, evidence, rng=rng)
         traces.extend([] if trace is None else [trace])
-        frame = task.data.frame.copy()
+        original = task.data.frame
+        # copies share the columns that are kept, and what these are coded as (``table.coded``)
+        frame = original.assign()
         for column in task.data.schema.replaced():
-            frame[column.name] = released(drawn[column.name], column, task.links.get(column.name), frame[column.name])
+            link = task.links.get(column.name)
+            frame[column.name] = released(drawn[column.name], column, link, original[column.name])
         # each after those that decide whether it applies
         for name in visits(task.data.schema.kept()) if impute else ():
             if name in drawn:

@@ -110,6 +110,11 @@ class Sequential(Method):
         """Whether copies depend on each other only through the fit."""
         return True
 
+    @property
+    def fitted_by_chance(self) -> bool:
+        """Whether two fits to the same records differ: where halves of them choose how small leaves may be."""
+        return isinstance(self.model, Cart) and self.model.min_leaf is None
+
     def design(self, plan: Plan) -> Design:
         """Return what inference from the copies depends on."""
         drawn = self.model.keeps_constraints == "learnt" and bool(binding(plan.constraints, _replaced(plan)))

@@ -9,6 +9,7 @@ from synthdp.stages.advising import advise
 from synthdp.stages.planning import plan_of
 from synthdp.tagging.groups import LOW
 from synthdp.tuning.rays import HIGHEST
+from synthdp.tuning.space import Shape
 from synthdp.tuning.trials import INDIVIDUAL, Laboratory, Trial, ratio_of
 
 # a group is to blame where its easiest record is found so much more often than that of the others
@@ -19,6 +20,14 @@ NOT_THE_MASKS = (
     "and the model tell of the keys. Replace or drop kept columns that go with them, make the keys coarser (topcode, "
     "bottomcode, round, rare), take fewer copies, or raise the limit with a reason."
 )
+
+# where people are repeated because the model has learnt them by heart
+BY_HEART = (
+    "Masks are not to blame: the model repeats people of the file under the strongest as well. Try another one "
+    "(synthesis.model.method: regression or copula, or trees with a larger min_leaf), make the keys coarser, or "
+    "replace fewer columns."
+)
+MEMORISED = "max_memorised"
 
 
 def nearest(trials: Sequence[Trial]) -> Trial | None:
@@ -34,6 +43,12 @@ def nearest(trials: Sequence[Trial]) -> Trial | None:
 def failing(trial: Trial) -> list[Check]:
     """Return the worst figure of every limit that is not kept, the furthest beyond first."""
     return sorted((one for one in trial.worst().values() if not one.passed), key=ratio_of, reverse=True)
+
+
+def first_change(trials: Sequence[Trial], shape: Shape) -> str:
+    """Return what of a shape that no masks are enough for is best changed first: its model, if that repeats people."""
+    binding = {one.name for trial in trials if trial.shape == shape for one in failing(trial)}
+    return "model" if MEMORISED in binding else "tails"
 
 
 def reasons(trials: Sequence[Trial], why: str = "") -> list[str]:
@@ -75,7 +90,7 @@ def _group(trial: Trial) -> str:
 def what_would_help(lab: Laboratory, trial: Trial, *, draws: int) -> tuple[str, str]:
     """Return what is to blame in a sentence, and the lines of a config that would free it (they may be empty)."""
     if any(one.rung == HIGHEST and not one.passed and not one.problem for one in lab.trials):
-        return NOT_THE_MASKS, ""
+        return BY_HEART if MEMORISED in {one.name for one in failing(trial)} else NOT_THE_MASKS, ""
     config = lab.space.config_of(trial.shape, trial.rung)
 
     def possible(changed: Config) -> bool:

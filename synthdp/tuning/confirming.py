@@ -71,9 +71,14 @@ HALVES = ("max_memorised",)
 
 def beyond(trial: Trial, holds: float, *, final: int | None = None) -> tuple[Check, ...]:
     """Return the checks that would not hold on enough fresh draws."""
+    return beyond_checks(trial.checks, trial.draws, holds, final=final)
+
+
+def beyond_checks(checks: Sequence[Check], draws: int, holds: float, *, final: int | None = None) -> tuple[Check, ...]:
+    """Return those of some checks that would not hold on enough fresh draws; ``draws`` is what they rest on."""
     found = []
-    for one in trial.checks:
-        far = one.deciding if one.name in HALVES else reach(one, trial.draws, holds, final=final)
+    for one in checks:
+        far = one.deciding if one.name in HALVES else reach(one, draws, holds, final=final)
         if far is None or far > one.limit:
             found.append(one)
     return tuple(found)

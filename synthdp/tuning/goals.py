@@ -7,14 +7,18 @@ import numpy as np
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
+from synthdp.evaluation.leaks.finding import Leak
+from synthdp.evaluation.leaks.scan import copied
 from synthdp.evaluation.measures import measure
 from synthdp.seeding import Streams
-from synthdp.stages.draws import Draws, beside
+from synthdp.stages.draws import LARGE, Draws, beside
 from synthdp.synthesis.plan import Release
 from synthdp.table.microdata import Microdata
 
 # measures of how unlike the original copies are: 1 is what perfect copies give, and more is worse
 UNLIKE = ("pmse", "tables")
+# draws that are scanned for what is copied over, and of a confirmation; of a large file one tells it as well
+SCANNED, SCANNED_TO_CONFIRM = 3, 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,15 +75,22 @@ class Watched(Draws):
         The parts of every draw's usefulness.
     most
         Of how many draws it is noted: it is a mean over all records, and settles sooner than a largest risk.
+    leaks, scanned
+        What the scanner for leaks finds copied over in the first few draws: ``run`` would not publish that.
     """
 
     goal: Goal | None = None
     seen: list[dict[str, float]] = field(default_factory=list)
     most: int = 12
+    leaks: list[Leak] = field(default_factory=list)
+    scanned: int = SCANNED
 
     def repeat(self, count: int, first: int = 0) -> Iterator[Release]:
         """Yield the copies, noting how useful they are."""
-        for made in super().repeat(count, first):
+        for number, made in enumerate(super().repeat(count, first), start=first):
+            if number < (self.scanned if len(self.plan.data) < LARGE else 1):
+                data, rng = self.plan.released, self.streams.generator("tune", "scan", number)
+                self.leaks.extend(copied(data.frame, made.copies, data.schema, rng=rng))
             if self.goal is not None and len(self.seen) < self.most:
                 self.seen.append(self.goal.of(self, made))
             yield made

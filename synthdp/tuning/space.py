@@ -7,7 +7,7 @@ coarser, and whether the ends of keys are cut off. A shape and a rung of the lad
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from synthdp.config import Config
@@ -20,7 +20,7 @@ from synthdp.table.microdata import Microdata
 from synthdp.tagging.groups import LOW, Neighbours
 from synthdp.tuning.rays import HIGHEST, LOWEST, factor_of
 from synthdp.tuning.strengths import Masked, masked_columns
-from synthdp.tuning.tails import cut_ends
+from synthdp.tuning.tails import Cuts, cut_ends
 
 # relative strengths in half octaves: a column's mask may be 4 times weaker or stronger than the common factor
 RELATIVE = range(-4, 5)
@@ -43,6 +43,8 @@ class Shape:
         By column, in half octaves.
     groups
         How much stronger masks of the riskiest group are, in half octaves.
+    tails
+        Which ends of keys are cut off: 0 for none, k for the k-th entry of ``Space.tails``.
     """
 
     relative: tuple[int, ...]
@@ -52,7 +54,7 @@ class Shape:
     copies: int = 5
     mask_draw: str = "per_copy"
     coarser: bool = False
-    tails: bool = False
+    tails: int = 0
 
     def params(self, space: "Space") -> dict[str, Any]:
         """Return the choices by name, only those that there are."""
@@ -85,7 +87,7 @@ class Space:
     only_coarser
         Whether people are alone with kept columns as they are, so that there is no choice.
     tails
-        By replaced key, where its ends may be cut off.
+        Where ends of replaced keys may be cut off: those that reach furthest out, then more.
     """
 
     config: Config
@@ -96,7 +98,7 @@ class Space:
     mask_draws: tuple[str, ...]
     coarser: Mapping[str, Any] | None = None
     only_coarser: bool = False
-    tails: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tails: tuple[Cuts, ...] = ()
 
     def __repr__(self) -> str:
         return f"Space({len(self.columns)} masks, {self.size():.3g} candidates)"
@@ -113,7 +115,7 @@ class Space:
             found["groups"] = STRONGER if len(self.tags) > 1 else (0,)
         found |= {"model": self.models, "copies": self.copies, "mask_draw": self.mask_draws}
         found["coarser"] = (True,) if self.only_coarser else (False, True) if self.coarser else (False,)
-        found["tails"] = (False, True) if self.tails else (False,)
+        found["tails"] = tuple(range(len(self.tails) + 1))
         return {name: values for name, values in found.items() if len(values) > 1}
 
     def size(self) -> float:
@@ -138,7 +140,7 @@ class Space:
             copies=int(given.get("copies", first["copies"])),
             mask_draw=str(given.get("mask_draw", first["mask_draw"])),
             coarser=bool(given.get("coarser", self.only_coarser)),
-            tails=bool(given.get("tails", False)),
+            tails=int(given.get("tails", 0)),
         )
 
     def starts(self, even: Shape | None = None) -> list[Shape]:
@@ -176,10 +178,13 @@ class Space:
         more = sorted((count for count in self.choices().get("copies", ()) if count > best.copies), reverse=True)
         return [replace(best, copies=count) for count in more]
 
-    def moves(self, best: Shape) -> list[Shape]:
-        """Return the best shape with one of its choices changed: another model, W drawn otherwise, more copies."""
+    def moves(self, best: Shape, *, first: str = "tails") -> list[Shape]:
+        """Return the best shape with one of its choices changed: another model, W drawn otherwise, more copies.
+
+        ``first`` is what changes first, where one knows what stands in the way.
+        """
         found: list[Shape] = []
-        for name in ("tails", "coarser", "copies", "model", "mask_draw"):
+        for name in sorted(("tails", "coarser", "copies", "model", "mask_draw"), key=lambda name: name != first):
             for value in self.choices().get(name, ()):
                 if getattr(best, name) != value:
                     changed: dict[str, Any] = {name: value}
@@ -214,7 +219,8 @@ class Space:
         if not shape.tails:
             return changed
         given = changed if changed is not None else given_settings(self.config).get("variables", {})
-        return {**given, **{name: {**given.get(name, {}), **cuts} for name, cuts in self.tails.items()}}
+        cut = self.tails[shape.tails - 1]
+        return {**given, **{name: {**given.get(name, {}), **cuts} for name, cuts in cut.items()}}
 
     def _masks(self, shape: Shape, factor: float) -> dict[str, AnyMask]:
         return {
@@ -266,7 +272,7 @@ def space_of(config: Config, data: Microdata) -> Space:
     coarser = offered(config, data) if "coarsening" in vary else None
     # where people are alone with kept keys, which no mask hides, there is no choice
     exposed = coarser is not None and config.limits.limit("max_exposed") is not None
-    tails = cut_ends(plan.released) if "coarsening" in vary else {}
+    tails = cut_ends(plan.released) if "coarsening" in vary else ()
     return replace(found, coarser=coarser, only_coarser=exposed, tails=tails)
 
 
@@ -295,6 +301,7 @@ def told(space: Space, shape: Shape, others: Sequence[str] = ()) -> str:
     parts += (
         [shape.model, f"{shape.copies} copies", shape.mask_draw]
         + ["coarser"] * shape.coarser
-        + ["ends cut off"] * shape.tails
+        + [f"ends cut off ({shape.tails} of {len(space.tails)})" if len(space.tails) > 1 else "ends cut off"]
+        * bool(shape.tails)
     )
     return ", ".join((*parts, *others))

@@ -35,6 +35,8 @@ from synthdp.tuning.trials import DEAR, Laboratory, Trial
 
 # draws of a trial that explores: candidates share their noise, and the answer is confirmed on many
 EXPLORED = 6
+# up to so many records halves of the file are fitted in every trial: what is memorised may bind, and is soon told
+CHEAP = 2000
 # on larger files shapes are compared on so many records; strengths and the confirmation come from the whole file
 LARGE, COMPARED = 8000, 3000
 # of the budget: what shapes may take, and what is left when no rung further than the first is refined or confirmed
@@ -45,6 +47,8 @@ PATIENCE = 8
 LAST_RESORT = 8
 # shapes that are refined on the whole file with more draws
 REFINED = 2
+# a few draws' bounds beyond a limit by so much, under the strongest masks: whether many pass is then open
+NARROWLY = 0.15
 # usefulness that chance may hide: paired draws leave less than this between two candidates
 MARGIN = 0.005
 HELD = (NAME, f"{NAME}-journal", writing.TUNED, writing.TRIALS, writing.REPORT, writing.README)
@@ -124,14 +128,14 @@ def tune(
         with progress.stage("explore"):
             points = search.explore()
         with progress.stage("refine"):
-            best = search.refine(points)
+            refined = search.refine(points)
         with progress.stage("confirm"):
-            found = search.confirm(best) if best is not None else Confirmed(None)
+            found = search.confirm_first(refined, points)
         if found.trial is None:
             return _nothing(search, out)
         with progress.stage("draw"):
             search.picture(found.trial)
-        cautions = (*asked.sentences, *search.cautions(best, found, data_records=len(data)))
+        cautions = (*asked.sentences, *search.cautions(found, data_records=len(data)))
         tuned = Tuned(space, tuple(lab.trials), found.trial, cautions, len(data))
         if out is not None:
             with progress.stage("report"):
@@ -204,9 +208,15 @@ class Search:
         return self.budget.left(self.lab.spent, len(self.lab.trials), share)
 
     def explore(self) -> list[Point]:
-        """Return the borders of the shapes that were tried, the most useful first."""
+        """Return the borders of the shapes that were tried, the most useful first.
+
+        Before them stands the most useful of the shapes that a few draws refuse narrowly, if it is more useful still:
+        it is asked about again with many draws.
+        """
         points: list[Point] = []
+        near: list[Point] = []
         tried: list[Tried] = []
+        moved: set[Shape] = set()
         since, guess, strongest = 0, 0, self.rungs[1]
         waiting = [self.space.shape()]
         # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
@@ -214,6 +224,10 @@ class Search:
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
                 waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
+            if not waiting and not points and self.nearest is not None and self.nearest not in moved:
+                # of all that no masks are enough for, what came nearest to the limits is changed further
+                moved.add(self.nearest)
+                waiting = self.space.moves(self.nearest, first=blame.first_change(self.lab.trials, self.nearest))
             shape = waiting.pop(0) if waiting else propose(self.space, tried, seed=self.seed)
             if shape is None:
                 break
@@ -227,30 +241,37 @@ class Search:
                 )
             if border.rung is None:
                 excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
+                since = 0 if not points and tried and excess < min(one.excess for one in tried) else since + 1
                 tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))
-                since += 1
                 if not points and last.rung == strongest:
                     # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
                     # that helps is seen under the strongest
                     guess = strongest
-                    waiting = waiting if len(tried) > 1 else self.space.moves(shape)
                 self.nearest = min(tried, key=lambda one: one.excess).shape
+                if last.rung == strongest and excess <= NARROWLY:
+                    near.append(Point(shape, strongest, last.use))
                 continue
             use = self._use(shape, border.rung)
+            if not points:
+                # changes of a shape that no masks are enough for are no longer asked about
+                waiting = []
             tried.append(Tried(shape, use, 0.0))
             points.append(Point(shape, border.rung, use))
             since = 0 if use > self.best + MARGIN else since + 1
             if use > self.best:
                 self.best, guess = use, border.rung
                 self.tell(f"best so far: usefulness {use:.3f} ({told(self.space, shape)}), to be confirmed")
-        return sorted(points, key=lambda one: -one.use)
+        better = [one for one in near if one.use > self.best]
+        first = [max(better, key=lambda one: one.use)] if better else []
+        return first + sorted(points, key=lambda one: -one.use)
 
     def _ray(self, shape: Shape, guess: int) -> tuple[Border, Trial]:
         last: list[Trial] = []
 
         def look(rung: int) -> Seen:
             whole, level = self.lab.rows is None, self._level(EXPLORED)
-            trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=DEAR, level=level)
+            off = DEAR if len(self.lab.data) > CHEAP else ()
+            trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=off, level=level)
             last.append(trial)
             return Seen(trial.passed, trial.use, trial.ratio)
 
@@ -273,14 +294,15 @@ class Search:
         mine = [one for one in self.lab.trials if one.stage == "explore" and (one.shape, one.rung) == (shape, rung)]
         return mine[-1].use
 
-    def refine(self, points: Sequence[Point]) -> Point | None:
-        """Return the best of the most useful points once every limit is judged, on the whole file and more draws."""
+    def refine(self, points: Sequence[Point]) -> list[Point]:
+        """Return points, the most useful first, once every limit is judged, on the whole file and more draws."""
         draws = count_of(self.space.config, len(self.lab.data))
         best: Point | None = None
+        found: list[Point] = []
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
         last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
-        for point in points[:REFINED] or last_resort:
-            if best is not None and not self.left(REFINING):
+        for place, point in enumerate(points or last_resort):
+            if place > REFINED or (best is not None and (place == REFINED or not self.left(REFINING))):
                 break
             uses: dict[int, float] = {}
 
@@ -300,10 +322,13 @@ class Search:
                 margin=MARGIN,
                 more=lambda found=best: found is None or self.left(CONFIRMING),  # type: ignore[misc]
             )
-            if border.rung is not None and (best is None or uses[border.rung] > best.use):
-                best = Point(point.shape, border.rung, uses[border.rung])
+            if border.rung is None:
+                continue
+            found.append(Point(point.shape, border.rung, uses[border.rung]))
+            if best is None or uses[border.rung] > best.use:
+                best = found[-1]
                 self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
-        return best
+        return sorted(found, key=lambda one: -one.use)
 
     def _looks(self) -> int:
         return 1 if len(self.lab.data) >= TOO_LARGE_TO_SHARPEN else SHARPENED
@@ -312,6 +337,23 @@ class Search:
         """Return the level of so few draws' intervals that ends where the confirmation will."""
         tuning = self.space.config.tuning
         return round(level_for(draws, tuning.holds, final=SHARPENED * tuning.confirm), 4)
+
+    def confirm_first(self, refined: Sequence[Point], explored: Sequence[Point] = ()) -> Confirmed:
+        """Return the first point that holds on fresh draws, or whose shape does under stronger masks.
+
+        Where no refined one does, those are tried whose border lies lowest on the ladder, for there is room for
+        stronger masks; of those with the same border the ones with the fewest copies.
+        """
+        steps: tuple[tuple[str, ...], ...] = ()
+        known = {one.shape for one in refined}
+        others = [one for one in explored if one.shape not in known]
+        others.sort(key=lambda one: (one.rung, one.shape.copies, -one.use))
+        for point in (*refined, *others[:REFINED]):
+            found = self.confirm(point)
+            steps += found.steps
+            if found.trial is not None:
+                return Confirmed(found.trial, steps)
+        return Confirmed(None, steps)
 
     def confirm(self, best: Point) -> Confirmed:
         """Return the first candidate at or above the best rung that holds on fresh draws."""
@@ -337,7 +379,7 @@ class Search:
         strengths(self.lab, chosen, more=lambda: self.left(1.0))
         columns(self.lab, chosen, more=lambda: self.left(1.0))
 
-    def cautions(self, best: Point | None, found: Confirmed, *, data_records: int) -> tuple[str, ...]:
+    def cautions(self, found: Confirmed, *, data_records: int) -> tuple[str, ...]:
         """Return what a person should know before signing."""
         space, trial = self.space, found.trial
         assert trial is not None
@@ -353,13 +395,14 @@ class Search:
             names = sorted({LIMITS[name].brief for step in found.steps for name in step if name in LIMITS})
             times = "once" if len(found.steps) == 1 else f"{len(found.steps)} times"
             said.append(
-                f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger {times}."
+                f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger, or "
+                f"another shape taken, {times}."
             )
         if self.lab.rows is not None:
             said.append(
                 f"Shapes of masks were compared on {len(self.lab.rows):,} of {data_records:,} records; their strength "
                 "and the confirmation come from the whole file."
             )
-        if best is not None and trial.shape.mask_draw != "per_copy":
+        if trial.shape.mask_draw != "per_copy":
             said.append(f"W is drawn {trial.shape.mask_draw}: see reports/coverage for what intervals cover then.")
         return tuple(said)

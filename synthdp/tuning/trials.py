@@ -29,13 +29,14 @@ from synthdp.stages.gating import Judged, judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
 from synthdp.table.microdata import Microdata
-from synthdp.tuning.goals import Goal, Watched
+from synthdp.tuning.goals import SCANNED, SCANNED_TO_CONFIRM, Goal, Watched
 from synthdp.tuning.journal import Journal
 from synthdp.tuning.space import Shape, Space
 
-# fits halves of the file anew for every trial, and hardly depends on the masks
+# fits halves of the file anew for every trial; in larger files it is dear and hardly depends on the masks
 DEAR = ("max_memorised",)
 INDIVIDUAL = "max_individual"
+VERBATIM = "max_excess_verbatim"
 # risks over these say how far a candidate is from passing where a limit is zero
 NO_RATIO = 1.0
 
@@ -213,7 +214,8 @@ class Laboratory:
                 plan = part_of(plan, self.rows)
                 goal = Goal(goal.name, part(self.goal.original, self.rows))
             streams = self.streams.within("tune", stage, place)
-            watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal)
+            scanned = SCANNED_TO_CONFIRM if stage == "confirm" else SCANNED
+            watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal, scanned=scanned)
             judged = judge(watched, study=True, count=draws, looks=looks)
         except SynthdpError as error:
             took = time.perf_counter() - began
@@ -221,6 +223,9 @@ class Laboratory:
             return Trial(stage, shape, rung, False, float("-inf"), 0.0, {}, (), 0, took, problem=why)
         use, error_, parts = watched.use()
         risks = tuple(one for one in at_level(judged, config, level) if not one.useful)
+        if watched.leaks:
+            # masks so weak that the scanner stops the release, whatever intruders find
+            risks = (*risks, Check(VERBATIM, "scan", float(len(watched.leaks)), 0.0, False))
         groups = by_group(judged, plan.tags.labels)
         took = time.perf_counter() - began
         passed = all(one.passed for one in risks) and math.isfinite(use)

@@ -53,7 +53,7 @@ def write_refused(space: Space, trials: Sequence[Trial], said: Sequence[str], ch
 
 def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
     """Return tuned.yaml: the whole config, files named as seen from ``out``, with the reasons beside the strengths."""
-    config = _as_seen_from(out, tuned.settings, data)
+    config = as_seen_from(out, tuned.settings, data)
     blocks = given_settings(config)
     masks = {"masks": config.masks, "masks_by_group": config.masks_by_group}
     plain = {"version": 1} | {
@@ -149,7 +149,7 @@ def _comment(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
 
 
-def _as_seen_from(out: Path, config: Config, data: Path) -> Config:
+def as_seen_from(out: Path, config: Config, data: Path) -> Config:
     """Return the config with the files it names relative to the folder it is written to."""
 
     def seen(path: Path | str) -> str:

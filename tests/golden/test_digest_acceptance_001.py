@@ -402,12 +402,12 @@ def test_A20_a_support_vector_machine_and_its_neighbours():
         n = 8
         root = np.linalg.cholesky(gaussian_gram(*[np.linspace(0, 1, 6)] * 2, 0.5) + 1e-9 * np.eye(6))
         place, sign = rng.integers(0, 6, n), rng.choice([-1.0, 1.0], n)
-        fitted = minimise(root[place], sign, lam, 1e-7)
+        fitted = minimise(root[place], sign, lam, 1e-6)
         for k in range(6):
             for label in (-1.0, 1.0):
                 place2, sign2 = np.append(place[:-1], k), np.append(sign[:-1], label)
-                moved = np.linalg.norm(minimise(root[place2], sign2, lam, 1e-7) - fitted)
-                assert moved <= 1 / (lam * n) + 1e-6
+                moved = np.linalg.norm(minimise(root[place2], sign2, lam, 1e-6) - fitted)
+                assert moved <= 1 / (lam * n) + 2e-6
                 farthest = max(farthest, moved * lam * n)
     assert farthest > 0.8
 

@@ -232,7 +232,7 @@ def _explored() -> dict[str, Any]:
     said = synthdp("explore", "risks.yaml", "--export", "regions.html")
     told = Path("regions.html").read_text().partition('id="context">')[2].partition("</script>")[0]
     again = synthdp("explore", "--export", "regions.html")
-    return {"said": said, "masks": json.loads(told), "again": again, "alone": synthdp("explore")}
+    return {"said": said, "masks": json.loads(told), "again": again, "absent": synthdp("explore", "absent.csv")}
 
 
 def _register() -> dict[str, Any]:
@@ -321,6 +321,7 @@ def _face() -> dict[str, Any]:
     for command in ("", *inside.commands()):
         found[f"help {command}"] = synthdp(*command.split(), "--help", timed=False)
     found["version"] = synthdp("--version")
+    found["explore"] = synthdp("explore", "nothing.yaml", "--no-browser")
     return found
 
 

@@ -9,7 +9,7 @@ from reports import figures
 from synthdp.errors import InputError
 from synthdp.release import signing
 
-EXTRA = ("arviz", "cryptography", "formulaic", "matplotlib", "pymc", "pytensor")
+EXTRA = ("arviz", "cryptography", "dash", "flask", "formulaic", "matplotlib", "pymc", "pytensor")
 
 
 def test_a_file_is_synthesized_and_evaluated_without_any_extra():

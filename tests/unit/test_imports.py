@@ -47,7 +47,19 @@ BLIND = ("inference", "evaluation")
 UNSEEN = ("masking", "imputation", "synthesis")
 SEAM = "synthdp.synthesis.design"
 
-HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "numba", "plotly", "pyarrow", "pyreadstat", "optuna")
+HEAVY = (
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "sklearn",
+    "numba",
+    "plotly",
+    "pyarrow",
+    "pyreadstat",
+    "optuna",
+    "dash",
+)
 
 
 def module_name(path: Path) -> str:

@@ -5,6 +5,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtrc
 
 from synthdp.errors import InputError
 from synthdp.evaluation.comparison import Comparison
@@ -198,7 +199,5 @@ def individually(own: Codes, others: Codes, *, times: int, level: float) -> int:
     """
     if not len(own):
         return 0
-    from scipy.stats import binom
-
-    tail = binom.sf(own - 1, own + others, LIKELIER / (LIKELIER + times))
+    tail = bdtrc(own - 1, own + others, LIKELIER / (LIKELIER + times))
     return int(np.sum(tail <= level / len(own)))

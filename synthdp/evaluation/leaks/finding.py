@@ -5,7 +5,9 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import bdtrc, ndtri, pdtr, pdtrik
+
+from synthdp.arrays import ranks
 
 LEVEL = 0.001  # a clean release is flagged by chance once in a thousand times, per kind of leak
 NEIGHBOURS = 10
@@ -78,12 +80,10 @@ def chance_limit(hits: int, *, times: int, most: int, level: float, likelier: fl
     >>> chance_limit(0, times=10, most=100, level=0.001)
     2
     """
-    from scipy.stats import binom
-
     rate = likelier / (likelier + times)
 
     def explained(count: int) -> bool:
-        return bool(binom.sf(count - 1, count + hits, rate) > level)
+        return bool(bdtrc(count - 1, count + hits, rate) > level)
 
     # the tail falls as the count grows
     low, high = 0, 1
@@ -101,9 +101,9 @@ def poisson_limit(mean: float, *, level: float) -> int:
 
     Matches under a random permutation vary less than a Poisson count of the same mean, so this errs on the quiet side.
     """
-    from scipy.stats import poisson
-
-    return int(poisson.isf(level, mean))
+    # the smallest count that is exceeded so seldom
+    found = int(np.ceil(pdtrik(1 - level, mean)))
+    return found - 1 if found > 0 and pdtr(found - 1, mean) >= 1 - level else found
 
 
 def correlation_limit(records: int, *, level: float) -> float:
@@ -115,9 +115,7 @@ def rank_correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> 
     """Return Spearman's correlation; 0 when one side is constant."""
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    from scipy.stats import rankdata
-
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
 
 
 DRAWS = 200_000
@@ -129,7 +127,7 @@ def ties_explain(
     """Return whether independent orders with these ties are as strongly correlated more often than ``level``.
 
     :func:`correlation_limit` is the normal one. It is far too small where nearly all values of both sides are equal: of
-    two columns that 6 of 300 records have, two meet by chance in 0.7% of orders, and the correlation is then 0.32.
+    two columns that 6 of 300 records have, two meet by chance in 0.6% of orders, and the correlation is then 0.32.
 
     Notes
     -----
@@ -137,13 +135,11 @@ def ties_explain(
     which varies more (Hoeffding 1963, Theorem 4), so this errs on the quiet side. Where most values of both sides
     differ, nothing is drawn, as the normal limit holds.
     """
-    from scipy.stats import rankdata
-
     sides = []
     for values in (a, b):
-        ranks = rankdata(values)
-        commonest, held = np.unique(ranks, return_counts=True)
-        sides.append((ranks - commonest[held.argmax()], ranks - ranks.mean()))
+        ranked = ranks(values)
+        commonest, held = np.unique(ranked, return_counts=True)
+        sides.append((ranked - commonest[held.argmax()], ranked - ranked.mean()))
     sparse, whole = sorted(sides, key=lambda side: np.count_nonzero(side[0]))
     few = np.flatnonzero(sparse[0])
     if not 0 < 2 * len(few) <= len(a):

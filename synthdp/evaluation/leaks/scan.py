@@ -4,7 +4,7 @@ import getpass
 import itertools
 import json
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from synthdp.errors import InputError
 from synthdp.evaluation.leaks import records as row_tests
 from synthdp.evaluation.leaks import statements
 from synthdp.evaluation.leaks.finding import LEVEL, Kind, Leak
-from synthdp.evaluation.leaks.pairing import Original, beside
+from synthdp.evaluation.leaks.pairing import Beside, Original, beside
 from synthdp.evaluation.leaks.statements import PublicFile
 from synthdp.table import io
-from synthdp.table.schema import Schema
+from synthdp.table.schema import Column, Schema
 
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
@@ -192,14 +192,29 @@ def _records(
     for pair, (name, copy) in zip(pairs, copies.items(), strict=True):
         yield from statements.extra_columns(pair, original, copy, schema)
         yield from statements.derived_columns(copy, name, derived, schema)
-        yield from row_tests.verbatim_rows(pair, level=level, rng=rng)
-        for column in replaced:
-            if column.name in pair.copy:
-                # two tests of each column
-                yield from row_tests.verbatim_values(pair, column, level=level / (2 * len(replaced)), rng=rng)
+        yield from _copied(pair, replaced, level=level, rng=rng)
         yield from row_tests.row_order(pair, level=level / 2, rng=rng)
     for first, second in itertools.pairwise(pairs):
         yield from row_tests.same_order(first, second, level=level)
+
+
+def copied(
+    original: pd.DataFrame, copies: Sequence[pd.DataFrame], schema: Schema, *, rng: np.random.Generator
+) -> Iterator[Leak]:
+    """Yield the rows and values that the scanner would find copied over if these copies went out."""
+    passive = {column.name for column in schema.derived()}
+    known, replaced = Original(original), schema.replaced()
+    for number, copy in enumerate(copies, start=1):
+        pair = beside(f"copy {number}", known, copy, schema, passive=passive)
+        yield from _copied(pair, replaced, level=LEVEL / max(1, len(copies)), rng=rng)
+
+
+def _copied(pair: Beside, replaced: Sequence[Column], *, level: float, rng: np.random.Generator) -> Iterator[Leak]:
+    yield from row_tests.verbatim_rows(pair, level=level, rng=rng)
+    for column in replaced:
+        if column.name in pair.copy:
+            # two tests of each column
+            yield from row_tests.verbatim_values(pair, column, level=level / (2 * len(replaced)), rng=rng)
 
 
 def _dialect(files: list[PublicFile]) -> io.Dialect:

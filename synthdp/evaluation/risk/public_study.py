@@ -101,13 +101,19 @@ class Regressed:
     def total(self) -> Floats:
         """The covariance of residuals."""
         copies, rows, _ = self.residuals.shape
-        return np.asarray(np.einsum("mni,mnj->ij", self.residuals, self.residuals) / (copies * rows * self.freedom))
+        return np.asarray(_squares(self.residuals) / (copies * rows * self.freedom))
 
     def within(self, rows: Codes | None = None) -> Floats:
         """Return the covariance of what linked rows do not have in common, from some of the rows."""
         mine = self.residuals if rows is None else self.residuals[:, rows]
         apart = mine - mine.mean(axis=0)
-        return np.asarray(np.einsum("mni,mnj->ij", apart, apart) / ((len(mine) - 1) * mine.shape[1] * self.freedom))
+        return np.asarray(_squares(apart) / ((len(mine) - 1) * mine.shape[1] * self.freedom))
+
+
+def _squares(vectors: Floats) -> Floats:
+    """Return the sum of squares and products of vectors along the last axis."""
+    flat = np.ascontiguousarray(vectors).reshape(int(np.prod(vectors.shape[:-1])), vectors.shape[-1])
+    return np.asarray(flat.T @ flat)
 
 
 def regress_on_kept(
@@ -128,17 +134,23 @@ def regress_on_kept(
         rows = np.sort(rng.choice(len(rows), most_rows, replace=False))
     known = predictors.matrix(first.take(rows))
     shown = [coding.matrix(copy.take(rows)) for copy in copies]
-    present = np.isfinite(shown)
-    mean = np.where(present, shown, 0.0).sum(axis=(0, 1)) / np.maximum(present.sum(axis=(0, 1)), 1)
-    filled = np.where(present, shown, mean)
-    m, n, width = filled.shape
     # all copies at once, side by side
-    flat = filled.transpose(1, 0, 2).reshape(n, m * width)
+    m, n, width = len(shown), len(rows), shown[0].shape[1]
+    flat = np.hstack(shown)
+    present = np.isfinite(flat)
+    whole = bool(present.all())
+    if not whole:
+        known_sum, count = np.where(present, flat, 0.0).sum(axis=0), present.sum(axis=0)
+        mean = known_sum.reshape(m, width).sum(axis=0) / np.maximum(count.reshape(m, width).sum(axis=0), 1)
+        flat = np.where(present, flat, np.tile(mean, m))
     slopes, _, rank, _ = np.linalg.lstsq(known, flat)
-    residuals = (flat - known @ slopes).reshape(n, m, width).transpose(1, 0, 2)
+    flat -= known @ slopes
+    if not whole:
+        flat[~present] = 0.0
+    residuals = np.ascontiguousarray(flat.reshape(n, m, width).transpose(1, 0, 2))
     mean_slopes = slopes.reshape(known.shape[1], m, width).mean(axis=1)
     freedom = max(1.0, n - float(rank)) / n
-    return Regressed(coding, predictors, mean_slopes, np.where(present, residuals, 0.0), rows, freedom)
+    return Regressed(coding, predictors, mean_slopes, residuals, rows, freedom)
 
 
 def _channels(fit: Regressed, cells: Cells, mask_draw: MaskDraw | None, rng: np.random.Generator) -> list[Channel]:

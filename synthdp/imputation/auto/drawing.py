@@ -8,7 +8,7 @@ import numpy as np
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.design import Encoding
 from synthdp.imputation.auto.impossible import Impossible
-from synthdp.imputation.auto.levels import Levels
+from synthdp.imputation.auto.levels import Levels, Told
 from synthdp.imputation.auto.matching import Matching
 from synthdp.imputation.auto.numbers import Linear
 from synthdp.imputation.model import Task
@@ -17,6 +17,8 @@ from synthdp.imputation.trees.particles import Paths, choose_path
 from synthdp.masking.evidence import Evidence, about_levels, about_numbers
 
 BLOCK = 2**17
+# what W says of the levels of a number
+NOTHING = Told.of(np.empty((0, 0)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +93,7 @@ class AutoParameters:
     def complete(self, task: Task, *, rng: np.random.Generator) -> dict[str, Floats]:
         """Return the original's replaced columns with a draw where there is no value."""
         found: dict[str, Floats] = {}
-        state = _State(self.codes.copy(), {})
+        state = _State(self.codes.copy(), self.encodings)
         for branch in self.branches:
             x = task.working[branch.name]
             known = np.isfinite(x)
@@ -99,13 +101,13 @@ class AutoParameters:
             if not known.all():
                 quiet = _silent(branch.value, len(x))
                 found[branch.name] = np.where(known, x, self._value(branch.value, state, quiet, 1, rng=rng)[0])
-            state.put(branch, self.encodings[branch.name], x)
+            state.put(branch, x)
         return found
 
     def propose(self, heard: "list[_Heard]", count: int, *, rng: np.random.Generator) -> Paths:
         """Return ``count`` paths of each record, drawn forward, with their log weights."""
         n = self.codes.shape[1]
-        state = _State(np.repeat(self.codes, count, axis=1), {})
+        state = _State(np.repeat(self.codes, count, axis=1), self.encodings)
         values, log_weight = np.empty((len(self.branches), n, count)), np.zeros(n * count)
         for j, branch in enumerate(self.branches):
             # before the first column a record's paths have nothing of their own
@@ -117,7 +119,8 @@ class AutoParameters:
             log_weight += norm
             x = np.where(absent, np.nan, x)
             values[j] = x.reshape(n, count)
-            state.put(branch, self.encodings[branch.name], x)
+            if j + 1 < len(self.branches):
+                state.put(branch, x)
         return Paths(values, log_weight.reshape(n, count))
 
     def _value(
@@ -129,7 +132,7 @@ class AutoParameters:
         if part.base is not None:
             shift = part.base[self.rows][record]
             for name, slopes in part.slopes.items():
-                shift = shift + state.encoded[name] @ slopes
+                shift = shift + state.columns(name) @ slopes
         if isinstance(part, Linear):
             return part.draw(leaves, shift, heard.center[record], heard.precision[record], rng=rng)
         return part.draw(leaves, shift, heard.levels, record, rng=rng)
@@ -143,15 +146,22 @@ class AutoParameters:
 
 @dataclass(repr=False)
 class _State:
-    """Paths while they are drawn: bins for the trees, encoded values for the regressions."""
+    """Paths while they are drawn: bins for the trees, encoded values for the regressions that ask for them."""
 
     codes: Bins
-    encoded: dict[str, Floats]
+    encodings: Mapping[str, Encoding]
     shared: bool = False
+    drawn: dict[str, Floats] = field(default_factory=dict)
+    _encoded: dict[str, Floats] = field(default_factory=dict)
 
-    def put(self, branch: Branch, encoding: Encoding, x: Floats) -> None:
+    def put(self, branch: Branch, x: Floats) -> None:
         self.codes[branch.row] = branch.binning.bins(x)
-        self.encoded[branch.name] = encoding.columns(x)
+        self.drawn[branch.name] = x
+
+    def columns(self, name: str) -> Floats:
+        if name not in self._encoded:
+            self._encoded[name] = self.encodings[name].columns(self.drawn[name])
+        return self._encoded[name]
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,19 +170,19 @@ class _Heard:
 
     center: Floats
     precision: Floats
-    levels: Floats
+    levels: Told
 
 
 def _heard(evidence: Evidence, part: Linear | Levels) -> _Heard:
     if isinstance(part, Linear):
         about = about_numbers(evidence)
-        return _Heard(about.mean(), np.ascontiguousarray(about.precision), np.empty((len(about), 0)))
+        return _Heard(about.mean(), np.ascontiguousarray(about.precision), NOTHING)
     quiet = np.zeros(len(evidence))
-    return _Heard(quiet, quiet, np.ascontiguousarray(about_levels(evidence).log_weights))
+    return _Heard(quiet, quiet, Told.of(about_levels(evidence).log_weights))
 
 
 def _silent(part: Linear | Levels, n: int) -> _Heard:
     levels = 0
     if isinstance(part, Levels):
         levels = part.correction.shape[1] if part.donors is None else int(part.donors.value.max(initial=0)) + 1
-    return _Heard(np.zeros(n), np.zeros(n), np.zeros((n, levels)))
+    return _Heard(np.zeros(n), np.zeros(n), Told.of(np.zeros((n, levels))))

@@ -30,6 +30,25 @@ TINY = 1e-200
 
 
 @dataclass(frozen=True, repr=False)
+class Told:
+    """What W says of each level, records by levels: the logs, each record's largest, and the rest against it."""
+
+    log_weights: Floats
+    top: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, log_weights: Floats) -> "Told":
+        """Work out what every draw asks for: once for all paths of a record."""
+        held = np.ascontiguousarray(log_weights)
+        top = np.full(len(held), -np.inf)
+        for column in held.T:
+            np.maximum(top, column, out=top)
+        top[~np.isfinite(top)] = 0.0
+        return cls(held, top, np.exp(held - top[:, None]))
+
+
+@dataclass(frozen=True, repr=False)
 class Levels:
     """One draw of the distribution of a column of levels.
 
@@ -50,29 +69,28 @@ class Levels:
     donors: Donors | None
 
     def draw(
-        self, leaves: Codes, shift: Floats, heard: Floats, record: Codes, *, rng: np.random.Generator
+        self, leaves: Codes, shift: Floats, heard: Told, record: Codes, *, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Draw a level for each path; ``heard`` is what W says of each level, by record, ``record`` whose it is."""
         if self.donors is not None:
             norm = dealt(leaves, rng=rng)
-            x, top = np.empty(len(leaves)), heard.max(axis=1, initial=-np.inf)
-            top[~np.isfinite(top)] = 0.0
+            x, n = np.empty(len(leaves)), len(heard.top)
             _pick(
-                leaves.reshape(len(heard), -1),
+                leaves.reshape(n, -1),
                 self.donors.offsets,
                 self.donors.value.astype(np.int64),
                 np.exp(self.donors.log_mass),
-                np.exp(heard - top[:, None]),
-                np.ascontiguousarray(heard),
-                top,
+                heard.weights,
+                heard.log_weights,
+                heard.top,
                 np.empty(int(np.diff(self.donors.offsets).max())),
-                x.reshape(len(heard), -1),
-                norm.reshape(len(heard), -1),
+                x.reshape(n, -1),
+                norm.reshape(n, -1),
             )
             return x, norm
         log_p = log_shares(shift) + self.correction[leaves]
         log_p -= log_sum(log_p)[:, None]
-        weighed = log_p + heard[record]
+        weighed = log_p + heard.log_weights[record]
         norm = log_sum(weighed)
         excluded = np.isneginf(norm)
         weighed[excluded] = log_p[excluded]

@@ -82,6 +82,8 @@ class Auto(InOrder):
     completes: ClassVar[Completes | None] = "chained"
     keeps_constraints: ClassVar[Constrains | None] = "drawn"
     keeps_gaps: ClassVar[bool] = True
+    # trees or regressions are chosen by how well halves of the records, drawn at random, predict each other
+    fitted_by_chance: ClassVar[bool] = True
     withdrawn: ClassVar[str | None] = "the scale on which values are masked was learnt from the data"
 
     def of_one(self, exclude: tuple[str, ...]) -> Self:

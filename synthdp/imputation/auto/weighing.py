@@ -66,8 +66,9 @@ class Weighing:
 
         Of features and products seven digits are kept: what is off is a matter of a few records, not of digits.
         """
-        used = sorted({total[0] for total in chosen})
-        first = np.asarray([sum(total[0] < f for total in chosen) for f in used] + [len(chosen)], dtype=np.int64)
+        of_each = np.asarray([total[0] for total in chosen], dtype=np.int64)
+        used = np.unique(of_each)
+        first = np.append(np.searchsorted(of_each, used), len(chosen)).astype(np.int64)
         products: Floats = np.empty((len(chosen), len(kept)), dtype=np.float32)
         aim = np.zeros(len(chosen))
         _multiply(kept, seen, np.asarray(chosen, dtype=np.int64).reshape(-1, 3), products, aim)
@@ -93,10 +94,28 @@ class Weighing:
 
     def slope(self, tilt: Floats) -> tuple[float, Floats]:
         """Return the log likelihood of λ with its prior, and its gradient."""
-        expected = np.zeros(len(tilt))
-        norm = _weigh(self.products, self.first, self.drawn, self.base.copy(), tilt, expected, self._room())
+        return self._at(tilt)[:2]
+
+    def _at(self, tilt: Floats) -> tuple[float, Floats, Floats]:
+        """Return the same, and the probability of every path."""
+        expected, shares = np.zeros(len(tilt)), self.base.copy()
+        norm = _weigh(self.products, self.first, self.drawn, shares, tilt, expected, self._room())
         value = self.aim @ tilt - norm - 0.5 * self.precision @ tilt**2
-        return float(value), self.aim - expected - self.precision * tilt
+        return float(value), self.aim - expected - self.precision * tilt, shares
+
+    def _begin(self, start: Floats) -> tuple[Floats, float, Floats, Floats]:
+        """Return where the search begins, and what is known there: what few records found may be worse than nothing.
+
+        The log likelihood is concave: where half of the start is no better than the start, nothing is no better either.
+        """
+        value, slope, shares = self._at(start)
+        for part in (0.5, 0.0) if start.any() else ():
+            other = part * start
+            found = self._at(other)
+            if found[0] <= value:
+                break
+            start, (value, slope, shares) = other, found
+        return start, value, slope, shares
 
     def spread(self, shares: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what is expected of every total, its variance, and the sum of its records' squared variances."""
@@ -112,9 +131,7 @@ class Weighing:
         """
         if not len(start):
             return start
-        # what was found by a few records may be worse than nothing
-        start = max((start, 0.5 * start, 0.0 * start), key=lambda tilt: self.slope(tilt)[0]) if start.any() else start
-        shares = self.shares(start)
+        start, value, slope, shares = self._begin(start)
         spread = np.sqrt(self.spread(shares)[1] + self.precision)
         # of a level that none of these records has there is nothing to match, and its λ stays
         spread[spread == 0] = 1.0
@@ -130,7 +147,6 @@ class Weighing:
             return found
 
         tilt, inverse = start, np.eye(len(start))
-        value, slope = self.slope(tilt)
         slope = down(slope)
         for _ in range(STEPS):
             step = inverse @ slope

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy.special import ndtri
 
+from synthdp.arrays import ranks
 from synthdp.imputation.copula.latent import Flags, Latent, Mixture, Shape, Singles, first_shift, meaningful
 from synthdp.imputation.copula.margins import (
     Family,
@@ -32,14 +33,8 @@ def scores(data: Microdata, name: str) -> Floats:
     values = data.codes(name).astype(np.float64) if column.kind.categorical else data.numbers(name)
     known = (values >= 0) if column.kind.categorical else np.isfinite(values)
     found = np.zeros(len(values))
-    found[known] = ndtri((_ranks(values[known]) - 0.5) / max(int(known.sum()), 1))
+    found[known] = ndtri((ranks(values[known]) - 0.5) / max(int(known.sum()), 1))
     return found
-
-
-def _ranks(x: Floats) -> Floats:
-    """Return ranks from one on, those of equal values their mean; scipy.stats alone takes a second to load."""
-    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
 
 
 def leave_out(data: Microdata, exclude: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The compiled loops of growing a tree and running records down it.
+"""The compiled loops of growing a tree.
 
 A node costs O(its records), and a sort of the bins in it, for every predictor, however many levels there are elsewhere:
 only bins that occur in the node are visited, and the Gini index is updated as cells of records pass from the right
@@ -401,19 +401,3 @@ def grow(
         nodes.depth[made] = nodes.depth[made + 1] = nodes.depth[parent] + 1
         made += 2
     return made, words, used
-
-
-@compiled
-def descend(codes: Bins, ordered: Booleans, missing: Codes, nodes: Nodes, words: Words) -> Codes:
-    """Return the node without children each column of ``codes`` ends in."""
-    found = np.empty(codes.shape[1], dtype=np.int64)
-    for i in range(codes.shape[1]):
-        node = 0
-        while nodes.feature[node] >= 0:
-            f = nodes.feature[node]
-            left = goes_left(
-                codes[f, i], ordered[f], missing[f], nodes.threshold[node], nodes.missing_left[node], words
-            )
-            node = nodes.left[node] + (0 if left else 1)
-        found[i] = node
-    return found

@@ -20,6 +20,7 @@ import numpy as np
 from synthdp.arrays import Booleans
 from synthdp.imputation.trees import growing
 from synthdp.imputation.trees.binning import Binned, Bins, Nodes, Records, Room, Words
+from synthdp.imputation.trees.descending import descend
 from synthdp.table.microdata import Codes, Floats
 
 
@@ -164,7 +165,7 @@ class Tree:
 
     def apply(self, codes: Bins) -> Codes:
         """Return the leaf of each record, given its bins (one row per predictor, as in ``Binned.codes``)."""
-        return np.asarray(self.leaf[growing.descend(codes, self.ordered, self.missing, self.nodes, self.words)])
+        return np.asarray(self.leaf[descend(codes, self.ordered, self.missing, self.nodes, self.words)])
 
     def sorted(self, values: Floats, weights: Floats | None = None) -> Self:
         """Return the same tree, the donors of each leaf from the smallest value to the largest.

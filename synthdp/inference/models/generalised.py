@@ -4,52 +4,81 @@ import warnings
 from typing import Any, get_args
 
 import numpy as np
+from scipy.special import expit, ndtr
 
 from synthdp.errors import InputError, Unfinished
 from synthdp.inference.formulas import ModelMatrix
 from synthdp.inference.models.fit import SEPARATION, VANISHED, Fit, Link
 from synthdp.table.microdata import Floats
 
-NEWTON_STEPS = 30
+# steps of Newton's method, at most, and the step after which it has arrived
+NEWTON_STEPS, NEAR = 30, 1e-8
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 def least_squares(design: ModelMatrix, where: str) -> Fit:
     """Return the least-squares fit with the covariance s² (X'X)⁻¹."""
-    from statsmodels.regression.linear_model import OLS
-
     y = numeric_response(design, "ols", where)
     rows = len(y)
     basis, upper = orthogonal(design.matrix)
-    result = OLS(y, basis).fit()
-    residual = y - basis @ np.asarray(result.params)
     # the basis has X'X = n I
-    return turned(design, upper, result, residual[:, None] * basis / rows, float(rows - len(design.names)))
+    values = basis.T @ y / rows
+    residual = y - basis @ values
+    left = rows - len(design.names)
+    covariance = np.eye(len(values)) * (residual @ residual) / left / rows
+    return turned(design, upper, values, covariance, residual[:, None] * basis / rows, float(left))
 
 
 def maximum_likelihood(model: str, design: ModelMatrix, where: str) -> Fit:
-    """Return the logit, probit or Poisson fit with the inverse information as covariance."""
-    from statsmodels.discrete.discrete_model import Logit, Poisson, Probit
+    """Return the logit, probit or Poisson fit with the inverse information as covariance.
 
+    By Newton's method, as statsmodels does it, whose import would take longer than most fits.
+    """
     y, weight, centre = counts(design, model, where) if model == "poisson" else zero_one(design, model, where)
     basis, upper = orthogonal(design.matrix)
-    likelihood = {"logit": Logit, "probit": Probit, "poisson": Poisson}[model](y, basis)
-    start = centre * basis.mean(axis=0)
-    # statsmodels warns of separation and of no convergence; both become errors below
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            # statsmodels' ridge would stop a separated fit half-way and make it look slow instead
-            result = likelihood.fit(start, method="newton", maxiter=NEWTON_STEPS, ridge_factor=0.0, disp=0)
-        except np.linalg.LinAlgError:
-            result = None
-        information = None if result is None else -likelihood.hessian(result.params)
-    if information is not None and np.isfinite(information).all():
-        if np.linalg.eigvalsh(information)[0] < VANISHED * weight * len(y):
-            raise InputError(f"{where}: {SEPARATION}")
-        if result.mle_retvals["converged"]:
-            influence = likelihood.score_obs(result.params) @ np.linalg.inv(information)
-            return turned(design, upper, result, influence, None)
-    raise Unfinished(f"{where}: the {model} fit did not converge; rescale or simplify the formula.")
+    pull = _PULLS[model]
+    values, arrived = centre * basis.mean(axis=0), False
+    # overflows on the way become errors below
+    with np.errstate(all="ignore"):
+        for _ in range(NEWTON_STEPS):
+            score, curvature = pull(y, basis @ values)
+            try:
+                step = np.linalg.solve(basis.T @ (basis * curvature[:, None]), basis.T @ score)
+            except np.linalg.LinAlgError:
+                step = np.full(len(values), np.nan)
+            values, arrived = values + step, not (np.abs(step) > NEAR).any()
+            if arrived:
+                break
+        score, curvature = pull(y, basis @ values)
+        information = basis.T @ (basis * curvature[:, None])
+    finite = bool(np.isfinite(information).all())
+    if finite and np.linalg.eigvalsh(information)[0] < VANISHED * weight * len(y):
+        raise InputError(f"{where}: {SEPARATION}")
+    if not (finite and arrived):
+        raise Unfinished(f"{where}: the {model} fit did not converge; rescale or simplify the formula.")
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    return turned(design, upper, values, covariance, score[:, None] * basis @ covariance, None)
+
+
+def _logit(y: Floats, eta: Floats) -> tuple[Floats, Floats]:
+    mean = expit(eta)
+    return y - mean, mean * (1 - mean)
+
+
+def _probit(y: Floats, eta: Floats) -> tuple[Floats, Floats]:
+    side = 2 * y - 1
+    passed = np.clip(ndtr(side * eta), EPSILON, 1 - EPSILON)
+    score = side * np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi) / passed
+    return score, score * (score + eta)
+
+
+def _poisson(y: Floats, eta: Floats) -> tuple[Floats, Floats]:
+    mean = np.exp(eta)
+    return y - mean, mean
+
+
+# the slope of each record's log likelihood by its linear predictor, and how much it bends
+_PULLS = {"logit": _logit, "probit": _probit, "poisson": _poisson}
 
 
 def numeric_response(design: ModelMatrix, model: str, where: str) -> Floats:
@@ -97,16 +126,22 @@ def orthogonal(matrix: Floats) -> tuple[Floats, Floats]:
     return basis * root, upper / root
 
 
-def turned(design: ModelMatrix, upper: Floats, result: Any, influence: Floats, df_residual: float | None) -> Fit:
+def turned(
+    design: ModelMatrix, upper: Floats, values: Floats, covariance: Floats, influence: Floats, df_residual: float | None
+) -> Fit:
     """Return the fit of the terms from that of the basis."""
     back = np.asarray(np.linalg.inv(upper), dtype=np.float64)
     return Fit(
         names=design.names,
-        values=back @ np.asarray(result.params, dtype=np.float64),
-        covariance=back @ np.asarray(result.cov_params(), dtype=np.float64) @ back.T,
+        values=back @ values,
+        covariance=back @ covariance @ back.T,
         influence=influence @ back.T,
         df_residual=df_residual,
     )
+
+
+def _found(result: Any) -> tuple[Floats, Floats]:
+    return np.asarray(result.params, dtype=np.float64), np.asarray(result.cov_params(), dtype=np.float64)
 
 
 # model → family, and the link it has by name; the others take their family's canonical link
@@ -176,7 +211,7 @@ def generalised(
         raise failed
     influence = ((each * working * (y - mean) * slope)[:, None] * basis) @ np.linalg.inv(information)
     df = float(len(y) - len(design.names)) if model in ("ols", "gaussian") else None
-    return turned(design, upper, result, influence, df)
+    return turned(design, upper, *_found(result), influence, df)
 
 
 def weighted_least_squares(design: ModelMatrix, weights: Floats, where: str) -> Fit:
@@ -188,7 +223,7 @@ def weighted_least_squares(design: ModelMatrix, weights: Floats, where: str) -> 
     result = WLS(y, basis, weights=weights).fit()
     inverse = np.linalg.inv(basis.T @ (basis * weights[:, None]))
     influence = ((y - basis @ np.asarray(result.params)) * weights)[:, None] * basis @ inverse
-    return turned(design, upper, result, influence, float(np.count_nonzero(weights) - len(design.names)))
+    return turned(design, upper, *_found(result), influence, float(np.count_nonzero(weights) - len(design.names)))
 
 
 def _family(model: str, link: Link | None, power: float) -> Any:

@@ -19,6 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from synthdp.errors import InputError
+from synthdp.privacy.guarantees import floats
 from synthdp.privacy.mechanisms.sensitivity import Bounds, required
 from synthdp.table.microdata import Floats
 
@@ -85,7 +86,9 @@ def variance(values: Floats, bounds: Bounds | None = None, *, neighbours: Neighb
 def _sorted(values: Floats, bounds: Bounds | None, neighbours: Neighbours, where: str) -> Floats:
     if neighbours not in get_args(Neighbours):
         raise InputError(f"neighbours: must be replace or leave_one_out, found {neighbours!r}.")
-    x = np.sort(np.asarray(values, dtype=np.float64))
+    x = np.sort(floats(values, where))
+    if missing := int(np.isnan(x).sum()):
+        raise InputError(f"values: {missing} are missing; drop or fill them before the release.")
     if bounds is not None or neighbours == "replace":
         x = required(bounds, where).clip(x).values
     if len(x) < 2:

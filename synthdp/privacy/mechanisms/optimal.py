@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError, Unfinished
-from synthdp.privacy.guarantees import epsilon_of, whole
+from synthdp.privacy.guarantees import epsilon_of, floats, whole
 from synthdp.privacy.mechanisms.responses import Transition
 from synthdp.table.microdata import Floats
 
@@ -93,7 +93,7 @@ def losses(loss: Loss, n: int) -> Floats:
             raise InputError(f"loss: must be absolute, squared or a matrix, found {loss!r}.")
         distance: Floats = np.abs(np.subtract.outer(np.arange(n + 1.0), np.arange(n + 1.0)))
         return distance if loss == "absolute" else distance**2
-    matrix = np.asarray(loss, dtype=np.float64)
+    matrix = floats(loss, "loss")
     if matrix.shape != (n + 1, n + 1) or not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InputError(f"loss: must be {n + 1} × {n + 1} finite numbers, none below 0; rows are true counts.")
     return matrix
@@ -154,7 +154,7 @@ def risk_body(epsilon: float) -> Floats:
 def _prior(prior: npt.ArrayLike | None, n: int) -> Floats:
     if prior is None:
         return np.full(n + 1, 1 / (n + 1))
-    weights = np.asarray(prior, dtype=np.float64)
+    weights = floats(prior, "prior")
     if weights.shape != (n + 1,) or not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
         raise InputError(f"prior: must be {n + 1} probabilities that sum to 1.")
     return weights

@@ -57,6 +57,7 @@ LEAST = 2.0**-40
 GRID = 2.0**-24
 COUNTED = 1 - 2.0**-20
 TAIL = 4.0
+STEEPEST = 300.0
 
 
 def smooth_mean(values: Floats, bounds: Bounds | None, beta: float) -> float:
@@ -198,9 +199,9 @@ class SmoothNoise:
             left /= 2
             reach = 1 / bisected(lambda ratio: exact_delta(ratio, half) <= delta / 2)[1]
         # over the whole range of β that a stretch allows, what it leaves over grows
-        beta = half
-        if stretch_delta(law, half, half) > left:
-            beta = bisected(lambda at: stretch_delta(law, half, at) > left, high=half)[0]
+        beta = min(half, STEEPEST)
+        if stretch_delta(law, half, beta) > left:
+            beta = bisected(lambda at: stretch_delta(law, half, at) > left, high=beta)[0]
         return cls(law, epsilon, delta, beta, reach, TAIL, origin)
 
     @property

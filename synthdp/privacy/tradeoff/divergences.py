@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from synthdp.errors import InputError
 from synthdp.privacy.guarantees import not_negative, positive
@@ -69,9 +70,12 @@ def divergences(p: Any, q: Any, *, order: float = 2.0, epsilon: float = 1.0) -> 
         raise InputError("order: Rényi's divergence of order 1 is KL; give another order.")
     not_negative(epsilon, "epsilon")
     laws = [hasattr(law, "logpdf") for law in (p, q)]
-    if laws[0] != laws[1]:
+    if laws[0] != laws[1] or any(hasattr(law, "logpmf") for law in (p, q)):
         raise InputError("p and q: must both be probabilities, or both continuous laws of scipy.stats.")
+    endless = (False, False)
     if laws[0]:
+        low, high = p.support()
+        endless = bool(np.isinf(low)), bool(np.isinf(high))
         weights, log_p, log_q, most = _continuous(p, q)
     else:
         pair = Pair(p, q)
@@ -79,24 +83,36 @@ def divergences(p: Any, q: Any, *, order: float = 2.0, epsilon: float = 1.0) -> 
         with np.errstate(divide="ignore"):
             log_p, log_q = np.log(pair.p), np.log(pair.q)
         most = float(np.max((log_p - log_q)[pair.p > 0]))
-    return _measured(weights, log_p, log_q, most, order, epsilon)
+    return _measured(weights, log_p, log_q, most, order, epsilon, endless)
 
 
-def _measured(w: Floats, log_p: Floats, log_q: Floats, most: float, order: float, epsilon: float) -> Divergences:
+def _measured(
+    w: Floats,
+    log_p: Floats,
+    log_q: Floats,
+    most: float,
+    order: float,
+    epsilon: float,
+    endless: tuple[bool, bool],
+) -> Divergences:
     p, q = np.exp(log_p), np.exp(log_q)
     # logarithms, as a density far out is not 0 but too small for a float
     held = ~np.isneginf(log_p)
     alone = bool((held & np.isneginf(log_q)).any())
     both = held & ~np.isneginf(log_q)
-    with np.errstate(over="ignore"):
-        mixed = float(w[both] @ np.exp(order * log_p[both] + (1 - order) * log_q[both]))
-    renyi = math.inf if (alone and order > 1) or mixed == 0 else math.log(mixed) / (order - 1)
+    # in logarithms: far apart, the integral is beyond a float where its logarithm is not
+    grown = order * log_p[both] + (1 - order) * log_q[both]
+    mixed = float(logsumexp(grown, b=w[both])) if both.any() else -math.inf
+    # what still rises where a law has 10⁻²⁵⁰ left has no integral
+    rising = any(far and end[0] > end[1] for far, end in zip(endless, (grown[:2], grown[:-3:-1]), strict=True))
+    boundless = order > 1 and (alone or rising)
+    renyi = math.inf if boundless or mixed == -math.inf else mixed / (order - 1)
     return Divergences(
         float(w @ np.abs(p - q)) / 2,
         math.inf if alone else float(w[both] @ (p[both] * (log_p[both] - log_q[both]))),
         renyi,
         most,
-        float(w @ np.maximum(p - math.exp(epsilon) * q, 0.0)),
+        float(w @ np.maximum(p - np.exp(np.minimum(epsilon + log_q, 700.0)), 0.0)),
         order,
         epsilon,
     )

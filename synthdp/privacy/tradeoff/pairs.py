@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
+from synthdp.privacy.guarantees import floats
 from synthdp.table.microdata import Floats
 
 # ratios closer than this are one ratio: they differ by the rounding of the masses they come from
@@ -172,7 +173,7 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 
 def _masses(name: str, values: npt.ArrayLike) -> Floats:
-    masses = np.asarray(values, dtype=float).ravel()
+    masses = floats(values, name).ravel()
     if not len(masses) or not np.isfinite(masses).all():
         raise InputError(f"{name}: probabilities must be finite numbers, at least one.")
     lowest = float(masses.min())

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synthdp.errors import InputError
-from synthdp.privacy.guarantees import epsilon_of, not_negative, positive, whole
+from synthdp.privacy.guarantees import epsilon_of, floats, not_negative, positive, whole
 from synthdp.table.microdata import Floats
 
 MOVED = 2.0
@@ -109,7 +109,7 @@ def fano_bound(least_loss: float, most_kl: float, hypotheses: int) -> float:
 
 
 def _occupied(counts: npt.ArrayLike, cells: int | None) -> tuple[Floats, int]:
-    found = np.asarray(counts, dtype=np.float64).ravel()
+    found = floats(counts, "counts").ravel()
     if not np.isfinite(found).all() or (found < 0).any():
         raise InputError("counts: must be finite numbers, none below 0.")
     held = found[found > 0]

@@ -42,7 +42,7 @@ def test_the_command_says_what_the_python_calls_find(monthly, structure):
     frame = pd.read_csv(monthly)[["a", "b", "c"]]
     fitted = fit_var(frame, structure=structure)
     unit = int(np.abs(fitted.transition.sum(axis=0)).argmax())
-    asked = {"epsilon": 0.5, "delta": 1e-6, "sensitivity": 5000 / 3, "unit": unit}
+    asked = {"epsilon": 0.5, "delta": 1e-6, "sensitivity": 5000 / 3, "unit": unit, "constant": None}
     one = var_leakage(fitted.transition, fitted.noise, **asked, attack="A1", knowledge="N3")
     (mine,) = [row for row in content["leakage"] if (row["attack"], row["knowledge"]) == ("A1", "N3")]
     assert mine["found"] == pytest.approx(one.found)
@@ -72,3 +72,24 @@ def test_mistakes_are_said_in_a_sentence(monthly, args, words):
     said = invoke(monthly, *args)
     assert said.exit_code == 2
     assert words in said.stderr
+
+
+def test_the_noise_is_told_and_values_outside_the_bounds_are_counted(monthly):
+    said = invoke(monthly, *PRICE)
+    assert "each mean: ε = 0.5, δ = 1e-06, noise of sd" in said.stdout
+    # the noise is the least there is for this ε, so one release is learnt at its price
+    assert "A1 with N1: ε' = 0.5 at δ = 1e-06" in said.stdout
+    assert "outside" not in said.stderr
+    narrow = invoke(monthly, "--bounds", "0,2000", "--epsilon", "0.5", "--delta", "1e-6")
+    assert "values are outside the bounds: what follows is for means of values moved into them." in narrow.stderr
+
+
+def test_a_column_that_counts_periods_is_no_unit(monthly):
+    frame = pd.read_csv(monthly).assign(month=range(1, 61))
+    frame.to_csv(monthly, index=False)
+    said = invoke(monthly, *PRICE)
+    assert "month: rises by the same step every period, so it is no unit; left out." in said.stderr
+    assert said.stdout.startswith("3 units, 60 periods")
+    named = invoke(monthly, *PRICE, "--column", "month")
+    assert named.exit_code == 2
+    assert "series: is not stationary as fitted" in named.stderr

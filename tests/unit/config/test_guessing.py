@@ -6,8 +6,8 @@ import pytest
 import yaml
 from shared_data import SHARED
 
-from synthdp.cli.starting import date_form
 from synthdp.config import parse
+from synthdp.config.guessing import date_form
 from synthdp.config.proposal_text import propose as propose_by
 from synthdp.config.proposal_text import scalar, tell, to_yaml
 from synthdp.config.reading import Loader

@@ -235,7 +235,7 @@ class TestDensity:
                 {"frequencies": 3, "delta": 1e-6},
                 "frequencies and noise: belong to the kernel fourier, found with gaussian.",
             ),
-            ({"frequencies": 0}, "frequencies: must be at least 1, found 0."),
+            ({"frequencies": 0}, "frequencies: must be a whole number of at least 1, found 0."),
             ({"adjacency": "add_remove"}, "density: takes adjacency replace only, as bandwidth and noise follow from"),
             ({"bounds": (1, 0)}, "values: bounds must be increasing, found [1, 0]."),
             ({"bounds": None}, "values: bounds are missing."),

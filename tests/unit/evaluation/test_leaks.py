@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import hypergeom
+from scipy import stats
 
 from synthdp import pipeline, release
 from synthdp.cli.starting import settings
@@ -28,6 +28,7 @@ from synthdp.evaluation.leaks.finding import (
     ties_explain,
 )
 from synthdp.evaluation.leaks.pairing import Original, beside
+from synthdp.evaluation.leaks.scan import copied
 from synthdp.stages.intake import Source, prepare
 from synthdp.table import io
 from synthdp.table.microdata import resolve
@@ -513,6 +514,16 @@ def test_the_limit_is_passed_by_chance_as_rarely_as_promised(rate):
     assert beyond <= level + 4 * np.sqrt(level / runs)
 
 
+@pytest.mark.parametrize("level", [0.05, 0.001, 1e-9])
+def test_limits_are_those_of_scipys_distributions(level):
+    means = np.r_[0.0, np.geomspace(1e-3, 300, 60), np.arange(1.0, 20.0)]
+    assert [poisson_limit(mean, level=level) for mean in means] == stats.poisson.isf(level, means).tolist()
+    for hits in (0, 3, 40):
+        counts = np.arange(1, 201)
+        explained = counts[stats.binom.sf(counts - 1, counts + hits, 2 / 12) > level]
+        assert chance_limit(hits, times=10, most=200, level=level, likelier=2.0) == explained.max(initial=0)
+
+
 def test_permutations_stay_below_the_poisson_limit():
     rng, runs = np.random.default_rng(13), 2000
     for groups in (300, 40, 2):
@@ -602,10 +613,22 @@ def test_rare_levels_meet_by_chance_more_often_than_the_normal_limit_says():
         if rank_correlation(a, b) > limit:
             normal += 1
             tied += not ties_explain(a, b, level=1e-4, rng=rng)
-    expected = hypergeom.sf(1, 300, 6, 6)
+    expected = stats.hypergeom.sf(1, 300, 6, 6)
     assert abs(normal / 4000 - expected) < 4 * np.sqrt(expected / 4000)
     assert tied <= 4  # four of 4,000 have a probability of 0.001 at a level of 0.0001
     same = np.repeat([1.0, 0.0], [6, 294])
     # an order that was kept is found, of rare levels and of columns that differ everywhere
     assert not ties_explain(same, same, level=1e-6, rng=rng)
     assert not ties_explain(np.arange(300.0), np.arange(300.0), level=1e-6, rng=rng)
+
+
+def test_copies_in_memory_are_read_as_the_scanner_reads_files() -> None:
+    """A column that stays as it is in every copy is copied over; one that is drawn anew is not."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"z": rng.normal(size=200), "sex": rng.choice(["f", "m"], 200)})
+    data = resolve(frame, {"sex": Variable(role="replace")})
+    drawn = [data.frame.assign(sex=rng.permutation(data.frame["sex"])) for _ in range(2)]
+    assert list(copied(data.frame, drawn, data.schema, rng=rng)) == []
+    found = list(copied(data.frame, [*drawn, data.frame], data.schema, rng=rng))
+    assert {one.kind for one in found} == {Kind.VALUES}, "two levels are too few to tell a row"
+    assert {one.file for one in found} == {"copy 3"}

@@ -85,7 +85,6 @@ def test_the_command_writes_one_page(folder):
     assert (done.exit_code, done.stdout) == (0, "regions.html: written; open it in a browser.\n")
     assert "mask of age" in (folder / "regions.html").read_text(encoding="utf-8")
     for args, words in (
-        (["explore"], "explore: name the page to write, with --export FILE."),
         (["explore", "--export", "page.txt"], "--export page.txt: must be a .html file."),
         (["explore", "--export", "regions.html"], "--export regions.html: exists already and is not overwritten;"),
         (["explore", "--export", "absent/page.html"], "--export absent/page.html: the file cannot be written."),

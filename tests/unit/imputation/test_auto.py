@@ -10,7 +10,7 @@ from scipy import stats
 from synthdp.imputation.auto.columns import ColumnFit
 from synthdp.imputation.auto.design import choose_products, products
 from synthdp.imputation.auto.drawing import _heard
-from synthdp.imputation.auto.levels import Levels, corrections, log_shares
+from synthdp.imputation.auto.levels import Levels, Told, corrections, log_shares
 from synthdp.imputation.auto.model import Auto
 from synthdp.imputation.auto.numbers import GROUP, Linear, Sorted, dealt, forward
 from synthdp.imputation.cells import flat, released
@@ -101,7 +101,11 @@ def test_a_level_is_drawn_as_enumeration_says(regressed):
     weighed = share * np.exp(heard[0])
     leaves = np.ones(N, dtype=np.int64)
     drawn, norm = part.draw(
-        leaves, np.repeat(eta, N, axis=0), np.repeat(heard, N, axis=0), np.arange(N), rng=np.random.default_rng(5)
+        leaves,
+        np.repeat(eta, N, axis=0),
+        Told.of(np.repeat(heard, N, axis=0)),
+        np.arange(N),
+        rng=np.random.default_rng(5),
     )
     assert norm == pytest.approx(np.log(weighed.sum()))
     for level, p in enumerate(weighed / weighed.sum()):
@@ -113,7 +117,7 @@ def test_what_w_excludes_altogether_is_drawn_from_the_leaf():
     part = Levels(None, np.zeros((1, 1)), {}, np.array([[0.0, -np.inf]]), None)
     heard = np.array([[-np.inf, 0.0]] * 50)
     leaves = np.zeros(50, dtype=np.int64)
-    drawn, norm = part.draw(leaves, np.zeros((50, 1)), heard, np.arange(50), rng=np.random.default_rng(0))
+    drawn, norm = part.draw(leaves, np.zeros((50, 1)), Told.of(heard), np.arange(50), rng=np.random.default_rng(0))
     assert (drawn == 0).all()
     assert np.isneginf(norm).all()
 

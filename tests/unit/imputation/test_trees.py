@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from synthdp.imputation.trees import descending
 from synthdp.imputation.trees.binning import MOST_LEVELS, Binned, Binning
 from synthdp.imputation.trees.donors import Smoother, reflected
 from synthdp.imputation.trees.tree import Growth, Tree
@@ -368,3 +369,19 @@ class TestSmoothing:
         inside = (x >= -1) & (x <= 2)
         np.testing.assert_allclose(found[inside], x[inside], atol=1e-12)
         assert reflected(np.array([2.5]), np.array([-1.0]), np.array([2.0]))[0] == pytest.approx(1.5)
+
+
+def test_records_go_down_side_by_side_to_where_they_go_one_by_one(monkeypatch):
+    rng = np.random.default_rng(4)
+    n = 3_000
+    number = np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n))
+    level = np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 90, n).astype(float))
+    data = binned(number, np.round(rng.normal(size=n), 1), level, levels=(90,))
+    y = np.nan_to_num(number) + np.nan_to_num(level) % 7 + rng.normal(size=n)
+    tree = Tree.grow(data, data.names, y, growth=Growth(min_leaf=10))
+    together = tree.apply(data.codes)
+    monkeypatch.setattr(descending, "MOST_CELLS", 0)
+    assert len(np.unique(together)) == tree.leaves > 50
+    assert np.array_equal(together, tree.apply(data.codes))
+    leaf = np.repeat(np.arange(tree.leaves), np.diff(tree.offsets))
+    assert np.array_equal(together[tree.rows], leaf)

@@ -64,3 +64,22 @@ def test_refusals(arguments, more, sentence):
     with pytest.raises(InputError) as error:
         divergences(*arguments, **more)
     assert str(error.value) == sentence
+
+
+def test_laws_far_apart_have_a_finite_renyi_divergence():
+    """a·d²/2 for two normal laws d apart, whose integral is beyond a float."""
+    assert divergences(stats.norm(0, 1), stats.norm(30, 1), order=2).renyi == pytest.approx(900, rel=1e-3)
+    assert divergences([0.5, 0.5], [1 - 1e-12, 1e-12], order=80).renyi == pytest.approx(
+        (80 * math.log(0.5) + 79 * math.log(1e12)) / 79, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("laws", [(stats.poisson(3), stats.poisson(4)), ([0.5, 0.5], stats.norm())])
+def test_laws_of_another_kind_are_refused(laws):
+    with pytest.raises(InputError, match="p and q: must both be probabilities, or both continuous laws"):
+        divergences(*laws)
+
+
+def test_text_is_no_probability():
+    with pytest.raises(InputError, match="p: must be numbers"):
+        divergences("a", "b")

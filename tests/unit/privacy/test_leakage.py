@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synthdp.dp.declarations import Budget
+from synthdp.dp.noise import Noise
 from synthdp.errors import InputError
 from synthdp.privacy.accounting.closed_forms import delta_of_mu
-from synthdp.privacy.leakage import farthest, fit_leakage, total_dependence, var_leakage
+from synthdp.privacy.leakage import farthest, fit_leakage, noise_sd, total_dependence, var_leakage
 from synthdp.privacy.planning import plan
 from synthdp.privacy.series import fit_var, persistence
 
@@ -203,7 +205,7 @@ def test_a_plan_keeps_the_budget_and_puts_the_least_noise_first():
         ({"knowledge": "N4"}, "knowledge: must be one of N1, N2, N3"),
         ({"form": "own"}, "form: must be one of exact, printed, corrected"),
         ({"unit": 2}, "unit: must be from 0 to 1, found 2"),
-        ({"constant": 1}, "constant: must be above 1, found 1"),
+        ({"constant": 1}, "constant: must be a finite number above 1, found 1"),
         ({"transition": [[1, 2]]}, "transition: must be a square matrix"),
         ({"noise": [[1]]}, "noise: must be a matrix of finite numbers of 2 rows"),
         ({"noise": [[1, 2], [2, 1]]}, "noise: must be a covariance matrix"),
@@ -248,3 +250,60 @@ def test_series_that_cannot_be_fitted_are_refused(frame, structure, words):
 def test_wrong_plans_are_refused(releases, price, words):
     with pytest.raises(InputError, match=words):
         plan(releases, **price)
+
+
+def test_the_least_noise_is_that_of_the_package():
+    """What `synthdp.dp` adds: with it one release is learnt at its own ε, where the classical noise hides more."""
+    asked = {"transition": np.eye(2) / 2, "noise": np.eye(2), "epsilon": 0.5, "delta": 1e-6, "sensitivity": 0.5}
+    own = var_leakage(**asked, attack="A1", knowledge="N1", constant=None)
+    assert own.found == pytest.approx(0.5, rel=1e-9)
+    assert var_leakage(**asked, attack="A1", knowledge="N1").found < 0.4
+    assert noise_sd(0.5, 1e-6, 0.5) == pytest.approx(Noise.of(Budget(0.5, 1e-6), 0.5).sd)
+    assert own.mu == pytest.approx(0.5 / noise_sd(0.5, 1e-6, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"epsilon": None}, "epsilon: must be a number, found NoneType"),
+        ({"unit": 0.5}, "unit: must be a whole number of at least 0, found 0.5"),
+        ({"constant": "a"}, "constant: must be a number, found str"),
+        ({"constant": None, "form": "printed"}, "constant: must be a number above 1 for the form printed, found None"),
+        ({"transition": "x"}, "transition: must be numbers"),
+        ({"transition": [[1], [1, 2]]}, "transition: must be numbers"),
+        ({"transition": np.zeros((0, 0)), "noise": np.zeros((0, 0))}, "transition: must be a square matrix"),
+    ],
+)
+def test_what_is_no_number_is_refused(changed, words):
+    asked = {"transition": np.eye(2), "noise": np.eye(2), **TEXT, "attack": "A1", "knowledge": "N2"} | changed
+    with pytest.raises(InputError, match=words):
+        var_leakage(**asked)
+
+
+def test_printed_bounds_of_a_huge_epsilon_are_one():
+    huge = TEXT | {"epsilon": np.int64(500), "form": "printed"}
+    assert var_leakage(np.eye(2), np.eye(2), **huge, attack="A3", knowledge="N3").delta == 1
+
+
+def test_a_series_that_repeats_itself_has_shocks_of_zero():
+    halved = pd.DataFrame({"a": 2.0 ** -np.arange(6), "b": 2.0 ** -np.arange(6)})
+    fitted = fit_var(halved, structure="common")
+    assert (fitted.persistence, fitted.total_variance) == (0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda x: x.replace(x.iloc[0, 0], math.inf),
+            "series.a: 1 values are infinite or beyond 1e\\+70; use a larger",
+        ),
+        (lambda x: x * 1e200, "series.a: 20 values are infinite or beyond"),
+        (lambda x: x + 1j, "series.a: must be numbers"),
+        (lambda x: pd.concat([x, x], axis=1), "series.a: is the name of more than one column; rename them"),
+    ],
+)
+def test_series_that_no_fit_can_take(change, words):
+    x = pd.DataFrame(np.random.default_rng(3).normal(size=(20, 2)), columns=["a", "b"])
+    with pytest.raises(InputError, match=words):
+        fit_var(change(x))

@@ -88,3 +88,12 @@ def test_what_has_no_answer_says_so(monkeypatch):
     monkeypatch.setattr(optimal, "MOST_MIXED", optimal.LEAST_MIXED)
     with pytest.raises(Unfinished, match="too far from private; ask for fewer records or another ε"):
         optimal_count(40, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [({"loss": [["a"]]}, "loss: must be numbers"), ({"rule": "bayes", "prior": ["a"] * 6}, "prior: must be numbers")],
+)
+def test_text_is_no_loss(asked, words):
+    with pytest.raises(InputError, match=words):
+        optimal_count(5, 1.0, **asked)

@@ -23,7 +23,7 @@ from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.stages.informed_intruder import Posterior, informed_intruder, learnt_intruder, make_again, teach
 from synthdp.stages.intake import prepare
-from synthdp.stages.learnt_laws import Line, Logit, classes_of, lines, logits, told_apart
+from synthdp.stages.learnt_laws import Key, Line, Logit, classes_of, lines, logits, told_apart
 from synthdp.stages.planning import plan_of
 from synthdp.synthesis.making import make
 from synthdp.synthesis.plan import Plan
@@ -123,6 +123,26 @@ def test_the_learnt_posterior_is_the_closed_form(sd: float, mask_draw: str) -> N
         assert slope == pytest.approx(on_mean, abs=4 * error / scatter)
         assert slope_z == pytest.approx(on_z * centred, abs=4 * error * (1 + SLOPE / scatter) + 4 * SLOPE / np.sqrt(n))
         assert found**2 == pytest.approx(variance, rel=4 * np.sqrt(2 / (0.8 * n)))
+
+
+def test_large_files_are_learnt_by_halves_and_nobody_teaches_about_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 4000
+    frame = regression(n, seed=1)
+    plan, comparison, remake = world(frame, 1.0, "per_copy")
+    attacked = []
+    for many in (n + 1, n):
+        monkeypatch.setattr("synthdp.stages.informed_intruder.MANY", many)
+        posterior = learnt(plan, comparison, remake)
+        attacked.append(evaluate_bayes(comparison, posterior, rng=rng()).predicted_links)
+    assert sorted(np.unique(posterior.folds)) == [0, 1]
+    assert len(posterior.laws) == 2
+    exact = closed_form(frame, comparison, 1.0, "per_copy")
+    variance = 1 / (exact.prior_sd**-2 + exact.slope**2 * COPIES / exact.sd**2)
+    spread = float(frame["x"].std(ddof=0))
+    for fold in range(2):
+        assert line_of(posterior, spread, fold)[2] ** 2 == pytest.approx(variance, rel=4 * np.sqrt(2 / (0.5 * n)))
+    # the same records, attacked by what four fifths and what a half taught
+    assert attacked[1] == pytest.approx(attacked[0], rel=0.05)
 
 
 def test_the_mask_is_told_from_the_draw() -> None:
@@ -267,7 +287,7 @@ def test_a_law_of_levels_is_a_distribution_and_follows_its_definition() -> None:
     known = draw.integers(0, 2, (n, 1)).astype(np.float64)
     x = (draw.integers(0, 3, n)).astype(np.float64)
     x[:10] = -1
-    laws = logits(x, levels, known, shown, np.arange(n) % 5, rng=rng())
+    laws = logits(x, levels, known, shown, np.arange(n) % 5, parts=5, rng=rng())
     law = laws[0]
     assert isinstance(law, Logit)
     assert repr(law) == "Logit(4 levels)"
@@ -285,9 +305,34 @@ def test_a_law_of_levels_is_a_distribution_and_follows_its_definition() -> None:
     np.testing.assert_allclose(total, 1.0)
     assert np.all(law.log_density(np.full(4, -1.0), few, law.read(rows)) == 0)
     # one level only: nothing to tell apart
-    only = logits(np.zeros(n), 2, known, shown, np.arange(n) % 5, rng=rng())[0]
+    only = logits(np.zeros(n), 2, known, shown, np.arange(n) % 5, parts=5, rng=rng())[0]
     same = only.log_density(np.zeros(4), few, only.read(rows))
     assert np.all(np.exp(same) > 0.99)
+
+
+def test_levels_of_many_keys_are_multiplied_before_a_logarithm_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, n = rng(9), 400
+    shown = np.column_stack([np.ones(n), draw.normal(size=(n, 2))])
+    keys, laws, known = [], [], np.empty((n, 0))
+    for _ in range(5):
+        x = (shown[:, 1] + draw.normal(size=n) > 0).astype(np.float64)
+        x[draw.random(n) < 0.05] = -1
+        keys.append(Key(x, (x[:, None] == 1).astype(np.float64), 2))
+        laws.append(logits(x, 2, known, [shown], np.arange(n) % 2, parts=2, rng=draw))
+        known = np.hstack([known, keys[-1].columns])
+    by_fold = tuple((tuple(law[fold] for law in laws),) for fold in range(2))
+    posterior = Posterior(tuple(keys), shown, np.arange(n) % 2, np.zeros(n, dtype=np.int64), by_fold)
+    targets, rows = np.arange(30), np.arange(n)
+    found = posterior(targets, rows)
+    twin = np.zeros((30, n))
+    for fold in range(2):
+        mine, before = targets[targets % 2 == fold], np.empty((15, 0))
+        for key, law in zip(keys, by_fold[fold][0], strict=True):
+            twin[mine] += law.log_density(key.values[mine], before, law.read(shown))
+            before = np.hstack([before, key.columns[mine]])
+    assert found == pytest.approx(twin, abs=1e-10)
+    monkeypatch.setattr("synthdp.stages.informed_intruder.MULTIPLIED", 2)
+    assert posterior(targets, rows) == pytest.approx(twin, abs=1e-10)
 
 
 def test_a_law_of_numbers_is_least_squares_without_its_own_fold() -> None:
@@ -298,7 +343,7 @@ def test_a_law_of_numbers_is_least_squares_without_its_own_fold() -> None:
     known = draw.normal(size=(n, 1))
     x: Floats = 1 + 2 * shown[:, 1] - known[:, 0] + 0.5 * draw.normal(size=n)
     x[7] = np.nan
-    law = lines(x, known, [shown], folds)[2]
+    law = lines(x, known, [shown], folds, parts=5)[2]
     assert isinstance(law, Line)
     assert repr(law) == "Line(2 features)"
     others = np.isfinite(x) & (folds != 2)

@@ -21,6 +21,7 @@ from synthdp.evaluation.gate.tally import Tally
 from synthdp.release.register import Earlier
 from synthdp.report.summary import headline
 from synthdp.seeding import Streams
+from synthdp.stages import draws as draws_module
 from synthdp.stages import gating
 from synthdp.stages.assessing import assess_comparison
 from synthdp.stages.draws import EARLY_LEVEL, FEWEST_DRAWS, LARGE, Draws, count_of
@@ -634,3 +635,27 @@ def test_a_replaced_column_on_which_nobody_decided_is_judged_as_a_key() -> None:
     assert "age" not in decided.keys
     target = judged(parse(made | {"variables": variables, "evaluation": {"targets": ["age"]}}), people())
     assert "age" not in target.keys
+
+
+@pytest.mark.parametrize(
+    ("model", "records_a_draw", "fits"), [("auto", 2000, 4), ("auto", 75, 2), ("regression", 75, 1)]
+)
+def test_draws_have_a_fit_each_where_the_fit_rests_on_chance(
+    model: str, records_a_draw: int, fits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two fits to a small file differ, so that draws of one fit are more alike than those of two runs."""
+    config = parse(settings(synthesis={"copies": 2, "model": {"method": model}}))
+    plan = plan_of(config, prepare(people(), config))
+    made: list[int] = []
+    sort = type(config.synthesis.model)
+    fit = sort.fit
+    monkeypatch.setattr(draws_module, "RECORDS_A_DRAW", records_a_draw)
+    monkeypatch.setattr(sort, "fit", lambda self, task, *, rng: made.append(1) or fit(self, task, rng=rng))
+    assert len(list(Draws(config, plan, Streams(SEED)).repeat(4))) == 4
+    assert len(made) == fits
+
+
+def test_trees_that_choose_their_leaves_by_halves_rest_on_chance() -> None:
+    for model, by_chance in (({"method": "cart"}, True), ({"method": "cart", "min_leaf": 5}, False)):
+        config = parse(settings(masks={}, synthesis={"method": "sequential", "model": model}))
+        assert config.synthesis.fitted_by_chance is by_chance

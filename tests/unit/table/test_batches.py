@@ -22,8 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthdp import pipeline
-from synthdp.cli import starting
-from synthdp.config import parse
+from synthdp.config import guessing, parse
 from synthdp.errors import InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.table import io
@@ -421,9 +420,9 @@ def test_init_says_that_a_file_is_too_large_at_once(tmp_path, monkeypatch):
     path.write_text("a,b\n" + "1,x\n" * 500)
     monkeypatch.setattr(memory, "available", lambda: 1000)
     asked = []
-    monkeypatch.setattr(starting, "_likely", asked.append)
+    monkeypatch.setattr(guessing, "_likely", asked.append)
     with pytest.raises(io.TooLarge, match="too large for the memory"):
-        starting.read(path)
+        guessing.read(path)
     assert not asked
 
 

@@ -1,8 +1,10 @@
 """The parts of a search: strengths, budgets, limits, the journal, what holds, and what is proposed next."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -18,13 +20,13 @@ from synthdp.masking.gaussian import Gaussian
 from synthdp.seeding import Streams
 from synthdp.stages.intake import prepare
 from synthdp.tuning.asking import Budget, check_askable, limited
-from synthdp.tuning.confirming import begin, beyond, confirm, level_for, reach
+from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for, reach
 from synthdp.tuning.journal import Journal
 from synthdp.tuning.result import Tuned
 from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, space_of
 from synthdp.tuning.strengths import Masked
-from synthdp.tuning.study import all_masked
+from synthdp.tuning.study import Point, Search, all_masked
 from synthdp.tuning.trials import Laboratory, Trial, ratio_of
 from synthdp.tuning.writing import _why, settings_text, write_refused
 
@@ -522,3 +524,65 @@ def test_the_reason_is_true_of_what_a_mask_does() -> None:
     drawn = np.where(rng.random(len(place)) < kept.keep, place, (place + rng.integers(1, 4, len(place))) % 4)
     assert (drawn == place).mean() == pytest.approx(kept.keep, abs=4 * math.sqrt(0.25 / len(place)))
     assert f"probability {kept.keep:.2g}, else one of the other 3" in _why(other, kept, 0.5, 0)
+
+
+class Bench:
+    """A laboratory whose trials follow a law instead of draws: law(shape, rung, stage) is (ratio, usefulness)."""
+
+    def __init__(self, law: Callable[[Shape, int, str], tuple[float, float]], space: Space) -> None:
+        self.law, self.space, self.rows, self.spent = law, space, None, 0.0
+        self.data: list[int] = [0] * 300
+        self.trials: list[Trial] = []
+
+    def try_out(self, stage: str, shape: Shape, rung: int, **asked: Any) -> Trial:
+        ratio, use = self.law(shape, rung, stage)
+        found = Check("max_individual", "identity", ratio, 1.0, ratio <= 1, low=ratio, high=ratio)
+        made = Trial(stage, shape, rung, ratio <= 1, use, 0.0, {}, (found,), 60, 0.0)
+        self.trials.append(made)
+        return made
+
+
+def searched(law: Callable[[Shape, int, str], tuple[float, float]]) -> tuple[Bench, list[Point], Confirmed]:
+    bench = Bench(law, space(synthesis={"copies": 3}))
+    search = Search(cast(Any, bench), Budget.of("60"), 1, lambda _: None)
+    explored = search.explore()
+    refined = search.refine(explored)
+    return bench, refined, search.confirm_first(refined, explored)
+
+
+def test_what_a_few_draws_refuse_narrowly_under_the_strongest_masks_is_asked_again() -> None:
+    """Ten copies are more useful; their few draws are over the limit by a tenth, and many draws are not."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if shape.copies == 10:
+            return (1.1 if stage == "explore" else 0.9), 0.9
+        return (1.2 if rung < 10 else 0.8), 0.7
+
+    _, points, found = searched(law)
+    assert points[0].shape.copies == 10
+    assert found.trial is not None
+    assert found.trial.shape.copies == 10
+
+
+def test_where_the_best_does_not_hold_the_next_best_is_confirmed() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if shape.copies == 10:
+            return (1.1 if stage == "confirm" or rung < 10 else 0.9), 0.9
+        return (1.2 if rung < 10 else 0.8), 0.7
+
+    _, points, found = searched(law)
+    assert points[0].shape.copies == 10
+    assert found.trial is not None
+    assert found.trial.shape.copies != 10
+    assert found.steps
+
+
+def test_changes_of_a_shape_that_no_masks_are_enough_for_are_dropped_once_something_passes() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (0.8 if shape.copies == 5 and rung > 8 else 3.0), 0.5 + shape.copies / 100
+
+    bench, points, _ = searched(law)
+    assert {one.shape.copies for one in points} == {5}
+    after = [one.shape for one in bench.trials if one.stage == "explore"]
+    first = next(place for place, shape in enumerate(after) if shape.copies == 5)
+    assert all(shape.copies >= 5 for shape in after[first:][:4]), "the better shape's own changes come next"
