@@ -127,7 +127,7 @@ def ties_explain(
     """Return whether independent orders with these ties are as strongly correlated more often than ``level``.
 
     :func:`correlation_limit` is the normal one. It is far too small where nearly all values of both sides are equal: of
-    two columns that 6 of 300 records have, two meet by chance in 0.7% of orders, and the correlation is then 0.32.
+    two columns that 6 of 300 records have, two meet by chance in 0.6% of orders, and the correlation is then 0.32.
 
     Notes
     -----
@@ -137,9 +137,9 @@ def ties_explain(
     """
     sides = []
     for values in (a, b):
-        places = ranks(values)
-        commonest, held = np.unique(places, return_counts=True)
-        sides.append((places - commonest[held.argmax()], places - places.mean()))
+        ranked = ranks(values)
+        commonest, held = np.unique(ranked, return_counts=True)
+        sides.append((ranked - commonest[held.argmax()], ranked - ranked.mean()))
     sparse, whole = sorted(sides, key=lambda side: np.count_nonzero(side[0]))
     few = np.flatnonzero(sparse[0])
     if not 0 < 2 * len(few) <= len(a):

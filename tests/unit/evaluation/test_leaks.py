@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.stats import hypergeom
 
 from synthdp import pipeline, release
 from synthdp.cli.starting import settings
@@ -604,18 +603,6 @@ def test_a_level_of_blanks_is_nowhere(tmp_path):
     assert kinds_in(tmp_path, original, schema) == set()
 
 
-def test_copies_in_memory_are_read_as_the_scanner_reads_files() -> None:
-    """A column that stays as it is in every copy is copied over; one that is drawn anew is not."""
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"z": rng.normal(size=200), "sex": rng.choice(["f", "m"], 200)})
-    data = resolve(frame, {"sex": Variable(role="replace")})
-    drawn = [data.frame.assign(sex=rng.permutation(data.frame["sex"])) for _ in range(2)]
-    assert list(copied(data.frame, drawn, data.schema, rng=rng)) == []
-    found = list(copied(data.frame, [*drawn, data.frame], data.schema, rng=rng))
-    assert {one.kind for one in found} == {Kind.VALUES}, "two levels are too few to tell a row"
-    assert {one.file for one in found} == {"copy 3"}
-
-
 def test_rare_levels_meet_by_chance_more_often_than_the_normal_limit_says():
     """Of two columns that 6 of 300 records have, two meet with P = 0.0058 (hypergeometric)."""
     rng, limit = np.random.default_rng(1), correlation_limit(300, level=1e-4)
@@ -626,10 +613,22 @@ def test_rare_levels_meet_by_chance_more_often_than_the_normal_limit_says():
         if rank_correlation(a, b) > limit:
             normal += 1
             tied += not ties_explain(a, b, level=1e-4, rng=rng)
-    expected = hypergeom.sf(1, 300, 6, 6)
+    expected = stats.hypergeom.sf(1, 300, 6, 6)
     assert abs(normal / 4000 - expected) < 4 * np.sqrt(expected / 4000)
     assert tied <= 4  # four of 4,000 have a probability of 0.001 at a level of 0.0001
     same = np.repeat([1.0, 0.0], [6, 294])
     # an order that was kept is found, of rare levels and of columns that differ everywhere
     assert not ties_explain(same, same, level=1e-6, rng=rng)
     assert not ties_explain(np.arange(300.0), np.arange(300.0), level=1e-6, rng=rng)
+
+
+def test_copies_in_memory_are_read_as_the_scanner_reads_files() -> None:
+    """A column that stays as it is in every copy is copied over; one that is drawn anew is not."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"z": rng.normal(size=200), "sex": rng.choice(["f", "m"], 200)})
+    data = resolve(frame, {"sex": Variable(role="replace")})
+    drawn = [data.frame.assign(sex=rng.permutation(data.frame["sex"])) for _ in range(2)]
+    assert list(copied(data.frame, drawn, data.schema, rng=rng)) == []
+    found = list(copied(data.frame, [*drawn, data.frame], data.schema, rng=rng))
+    assert {one.kind for one in found} == {Kind.VALUES}, "two levels are too few to tell a row"
+    assert {one.file for one in found} == {"copy 3"}
