@@ -286,7 +286,8 @@ class Search:
             # the first border may be anywhere, those of other shapes lie near it
             stride=4 if first else 1,
             margin=MARGIN,
-            more=lambda: first or self.left(REFINING),
+            # a search that has nothing yet goes on until something passes, whatever that takes
+            more=lambda: (first and not any(trial.passed for trial in last)) or self.left(REFINING),
         )
         return border, last[-1]
 
