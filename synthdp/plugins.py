@@ -152,6 +152,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "analyse": "synthdp.cli.releases:analyse",
         "dp": "synthdp.cli.private:app",
         "verify": "synthdp.cli.releases:verify",
+        "verify-analysis": "synthdp.cli.verifying:verify_analysis",
         "sign": "synthdp.cli.releases:sign",
         "schema": "synthdp.cli.commands:schema",
     },
