@@ -50,6 +50,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "dp_margins": "synthdp.synthesis.private.columnwise:DpMargins",
         "dp_kde": "synthdp.synthesis.private.curve:DpKde",
         "dp_mst": "synthdp.synthesis.private.mst:DpMst",
+        "dp_da_mi": "synthdp.synthesis.private.masked.method:DpDaMi",
         "local_noise": "synthdp.synthesis.private.columnwise:LocalNoise",
         "k_anonymity": "synthdp.synthesis.maskings.classes:KAnonymity",
         "pram": "synthdp.synthesis.maskings.pram:Pram",
