@@ -1,6 +1,7 @@
 """DA-MI with a finite ε: what the mask costs, what W says, and that nothing but W goes any further."""
 
 import inspect
+import json
 import math
 
 import numpy as np
@@ -8,8 +9,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from synthdp.api import pool
+from synthdp.config import parse
 from synthdp.inference.analyses import Analysis
 from synthdp.inference.combining import combine
+from synthdp.pipeline import run
 from synthdp.privacy.accounting.accountants import cost
 from synthdp.privacy.accounting.closed_forms import analytic_ratio
 from synthdp.privacy.mechanisms import Simulated
@@ -300,6 +304,36 @@ class TestMethod:
         assert DpDaMi().problems(plan(people(200))) == []
         (sentence,) = DpDaMi().problems(plan(people(199)))
         assert sentence.startswith("synthesis: 20 moments of levels and numbers need at least 200 records, found 199;")
+
+    def test_neighbours_give_files_of_the_same_kind(self):
+        """One record's decimals or level must not show in types, columns or notes."""
+        whole = people(300).round(0)
+        other = whole.copy()
+        other.loc[7, ["x", "sex"]] = [0.125, "M"]
+        plans = [plan(each) for each in (whole, other)]
+        maker = DpDaMi(epsilon=5.0, copies=1, source="simulated")
+        one, two = (maker.synthesize(each, streams=Streams(1))[0] for each in plans)
+        assert (one.dtypes == two.dtypes).all()
+        assert one.shape == two.shape
+        assert maker.notes(plans[0]) == maker.notes(plans[1])
+
+    def test_a_published_release_is_analysed_by_its_own_rule(self, tmp_path):
+        people(300).to_csv(tmp_path / "people.csv", index=False)
+        variables = {name: column.model_dump(exclude_unset=True, mode="json") for name, column in COLUMNS.items()}
+        config = parse(
+            {
+                "data": {"path": str(tmp_path / "people.csv")},
+                "variables": variables,
+                "synthesis": {"method": "dp_da_mi", "epsilon": 5.0, "copies": 3},
+                "evaluation": {"utility": [], "risk": []},
+                "release": {"recorded_in": "none"},
+            }
+        )
+        outcome = run(config, out=tmp_path / "out")
+        told = json.loads((outcome.public / "release.json").read_text())
+        assert told["design"]["completed"] is True
+        assert (told["rule"], told["privacy"]["epsilon"]) == ("rubin1987", 5.0)
+        assert pool(outcome.public, model="mean", formula="x").rule == "rubin1987"
 
     def test_missing_numbers_are_refused(self):
         frame = people()
