@@ -48,7 +48,7 @@ def verify_analysis(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Answer a data user's question about an analysis, under DP."""
+    """Answer a data user's question about an analysis under DP."""
     from synthdp.config import load
     from synthdp.privacy.guarantees import adjacency_of
     from synthdp.verification import read_request
