@@ -209,11 +209,11 @@ def _found(rows: list[Results]) -> str:
     far = [share("yes", method="sides of 6", epsilon=epsilon, **right) for epsilon in (None, 2.0, 1.0)]
     over = share("no", method="overlap", epsilon=1.0, **wrong)
     return f"""* The measures of the literature concern blocks. `fixed` (Barrientos et al. 2018): r is how often an
-  estimate from n/M records falls inside, so that it falls with M; without noise a right synthetic estimate is
-  called wrong in {fixed} of the files. `inflated` (Lin and Reiter 2024): r stays near 0.95 for a right estimate whatever M
-  is, which is why that paper widens the ends by √M; but an estimate that is off by 4 standard errors, twice the
-  margin, is confirmed in {inflated[0]} of the files, one off by 8 in {inflated[1]}. Both are offered by name, and
-  their answers say "most blocks".
+  estimate from n/M records falls inside, so that it falls with M; without noise what is right is called wrong in
+  {fixed} of the files. `inflated` (Lin and Reiter 2024): r stays near 0.95 where the estimate is right, whatever M
+  is, which is why that paper widens the ends by √M; but what is off by 4 standard errors, twice the margin, is
+  confirmed in {inflated[0]} of the files, and what is off by 8 in {inflated[1]}. Both are offered by name, and their
+  answers say "most blocks".
 * `sides` asks whether most blocks lie above the lower, and below the upper end, which is a question about the whole
   file. What is off by 8 is called wrong in {sides_no[0]} of the files without noise, in {sides_no[1]} at ε = 1; it is
   confirmed in {sides_yes} at any ε. What is right is called wrong in {sides_lost}. A margin of 2 standard errors can

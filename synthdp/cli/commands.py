@@ -137,7 +137,10 @@ def init(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Write a commented config: the only command that guesses."""
+    """Write a commented config: the only command that guesses.
+
+    It looks at the data for that.
+    """
     from synthdp.cli.starting import write_config
 
     for line in write_config(data, out, method):
