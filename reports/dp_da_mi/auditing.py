@@ -184,7 +184,7 @@ CASES: dict[str, Callable[[], tuple[Case, ...]]] = {
     "pipeline": lambda: _cases(copies_of, {"three copies, the whole pipeline": None}, 1.0),
     "mask": lambda: _cases(masks_of, {"W of the record": None}, 0.02),
     "planted": lambda: (
-        *_cases(copies_of, {"parameters fitted to X": _fitted_to_x}, 4.0),
+        *_cases(copies_of, {"parameters fitted to X": _fitted_to_x}, 1.0),
         *_cases(masks_of, WRONG, 0.02),
         *_bounds(),
     ),

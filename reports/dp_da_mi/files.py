@@ -51,7 +51,7 @@ def _adult(data: Path) -> pd.DataFrame:
 
 def _simulated(_: Path) -> pd.DataFrame:
     rng = np.random.default_rng(5)
-    n = 200_000
+    n = 30_000
     sex = (rng.random(n) < 0.5).astype(int)
     x = 0.4 * sex + rng.standard_normal(n)
     y = 0.6 * x - 0.5 * sex + rng.standard_normal(n)
@@ -95,7 +95,7 @@ FILES = {
     ),
     "simulated": File(
         _simulated,
-        100_000,
+        30_000,
         {"x": _number(-3, 3, 2, key=True), "y": _number(-3, 3, 2), "sex": {**_BINARY, "key": True}},
         ({"name": "y", "model": "ols", "formula": "y ~ x + sex"},),
     ),

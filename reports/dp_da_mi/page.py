@@ -92,24 +92,26 @@ def found(results: Results) -> str:
 
     planted = results["audit"].get("planted", [])
     refuted = sum(row["refuted"] for row in planted)
-    kept = [row for case in ("pipeline", "mask") for row in results["audit"].get(case, [])]
+    kept: list[Results] = [row for case in ("pipeline", "mask") for row in results["audit"].get(case, [])]
+    shipped = sum(row["refuted"] for row in kept)
+    shares = width(5.0, "share M") / width(5.0, "share M", "file")
     ratios = [width(epsilon, "slope") / width(epsilon, "slope", "file") for epsilon in (5.0, 20.0, 100.0)]
     return f"""## What was found
 
 * **Intervals cover by Rubin's rule** ({covers("rubin1987")} over ε and terms), and are far too short by Reiter's
-  ({covers("reiter2003")}), which takes the original for known. Rubin's is right because the original is what is missing:
-  for a mean its v̄ and b add up to the variance of the mean of W. Few replications: one coverage is known to ± 0.07.
+  ({covers("reiter2003")}), which takes the original for known. Rubin's is right because the original is what is
+  missing: for a mean its v̄ and b add up to the variance of the mean of W. Replications are few: one coverage is known
+  to ± 0.07.
 * **What covers is wide.** The interval of the slope is {ratios[0]:.0f} times as wide as the file's own at ε = 5,
   {ratios[1]:.0f} times at ε = 20 and {ratios[2]:.0f} times at ε = 100; that of a share
-  {width(5.0, "share M") / width(5.0, "share M", "file"):.0f} times at ε = 5. Noise on every record tells √n times less
+  {shares:.0f} times at ε = 5. Noise on every record tells √n times less
   than noise on a statistic, and no model can make up for that; where bounds are all that is known, coverage is above
   0.95.
-* **Does modelling win what local noise loses?** It wins validity, not precision. The masked file analysed as it is covers
-  {covers("masked file")}: slopes are drawn to 0 by the noise, and its short intervals lie around the wrong value. Overlaps
-  on three files: dp_da_mi {overlap("dp_da_mi")}, the masked file {overlap("masked file")}, local noise
+* **Does modelling win what local noise loses?** It wins validity, not precision. The masked file analysed as it is
+  covers {covers("masked file")}: slopes are drawn to 0 by the noise, and short intervals lie around the wrong value.
+  Overlaps on three files: dp_da_mi {overlap("dp_da_mi")}, the masked file {overlap("masked file")}, local noise
   {overlap("local_noise")}, MST {overlap("dp_mst")}. A wide interval that covers overlaps a narrow one by a half.
   Where a trusted curator may release statistics, as MST does, two-way tables are much closer.
-* **Audits**: {sum(row["refuted"] for row in kept)} of {len(kept)} promises refuted as shipped, {refuted} of {len(planted)}
-  with a mistake planted (parameters fitted to X, one noise for two columns, the whole budget for each, bounds read off
-  the data).
+* **Audits**: {shipped} of {len(kept)} promises refuted as shipped, {refuted} of {len(planted)} with a mistake planted
+  (parameters fitted to X, one noise for two columns, the whole budget for each, bounds read off the data).
 """

@@ -26,7 +26,7 @@ def test_the_committed_answers():
     assert bare["fixed"].max() < 0.5
     assert bare["fixed"].is_monotonic_decreasing
     # and that is bought by confirming what is off by four times the margin
-    assert (rows[(rows["method"] == "inflated") & (rows["off"] == 4)]["yes"] > 0.9).all()
+    assert (rows[(rows["method"] == "inflated") & (rows["off"] == 4)]["yes"] > 0.85).all()
 
 
 def test_a_slice_of_the_study():
