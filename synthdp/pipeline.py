@@ -140,7 +140,7 @@ def run(
             advice = advise_on(draws, judged, accepted=accepted, study=study, pace=pace)
         with timer.stage("evaluate"):
             comparison, metrics = assess_release(draws, copies, earlier=trail.earlier, holdout=holdout)
-        promise, promised = compared(config, judged.verdict)
+        promise, promised = compared(config, judged.verdict, drawn=judged.draws > 0)
         metrics.decided({**judged.section(), "advice": advice, **trail.attempted(judged.verdict), **promise})
         metrics.timed(timer.seconds)
         metrics.chained(copies.made.chain)

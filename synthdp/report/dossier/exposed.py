@@ -9,7 +9,7 @@ from synthdp.report.words import share
 # methods that draw whole records from tables: no row of theirs stands for a person
 _DETACHED = ("ipf", "catall")
 # names in half the width of the page
-MOST = 5
+MOST = 4
 
 
 def exposed(facts: Facts) -> tuple[str, ...]:

@@ -82,7 +82,9 @@ class Facts:
         """The columns that the intruder is supposed to know, with how exactly."""
         schema = self.content.comparison.schema
         columns = {column.name: column for column in schema.columns}
-        return listing(_few([_margin(columns[name]) if name in columns else name for name in self.key_names]))
+        return listing(
+            _few([_margin(columns[name]) if name in columns else shortened(name) for name in self.key_names])
+        )
 
     @cached_property
     def kept(self) -> list[str]:
@@ -155,6 +157,7 @@ def shortened(name: str, longest: int = LONGEST_NAME) -> str:
     >>> shortened("a_very_long_name_of_a_column_2019", 20)
     'a_very_lon…lumn_2019'
     """
+    name = " ".join(name.split())
     if len(name) <= longest:
         return name
-    return f"{name[: longest // 2]}…{name[len(name) - (longest - 1) // 2 :]}"
+    return f"{name[: longest // 2].rstrip()}…{name[len(name) - (longest - 1) // 2 :].lstrip()}"

@@ -1,6 +1,7 @@
 """The verdict in words for people who sign: what the gate said, why, and what their signature would mean."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from synthdp.evaluation.blocks import is_number, number
@@ -14,6 +15,8 @@ from synthdp.report.words import share
 MOST_REASONS, MOST_ACCEPTED = 3, 3
 # the caption of the table below names more
 MOST_KEYS = 5
+# those on which nobody has decided stand in the box at the top, too
+MOST_WAITING = 3
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,12 @@ class Verdict:
 def verdict(facts: Facts, *, study: bool) -> Verdict:
     """Return the verdict of a run."""
     found = reasons(facts.gate)
-    said = [one.sentence for one in found]  # who found it is in the report
+    said = [_short(one.sentence, facts.waiting) for one in found]  # who found it is in the report
     more = len(said) - MOST_REASONS
     shown = [*said[:MOST_REASONS], *([f"And {more} more; see Evidence."] if more > 0 else [])]
     taken = accepted(facts)
+    # of a refused run what was accepted matters less than what was not
+    most = 1 if facts.state == "refused" else MOST_ACCEPTED
     near = closest(facts.gate) if facts.state == "passed" and not said and not taken else ""
     return Verdict(
         facts.state,
@@ -72,11 +77,18 @@ def verdict(facts: Facts, *, study: bool) -> Verdict:
         _meaning(facts, study=study),
         before_after(facts),
         tuple(shown or ([near] if near else [])),
-        taken[:MOST_ACCEPTED],
-        len(taken[MOST_ACCEPTED:]),
+        taken[:most],
+        len(taken[most:]),
         _help(facts) if facts.state in ("refused", "amber") else "",
         _look(facts),
     )
+
+
+def _short(sentence: str, names: Sequence[str]) -> str:
+    """Return a sentence with the names of columns in it as the rest of the page has them."""
+    for name in sorted(names, key=len, reverse=True):
+        sentence = sentence.replace(name, shortened(name))
+    return sentence
 
 
 def _look(facts: Facts) -> str:
@@ -180,6 +192,6 @@ def undecided_sentence(facts: Facts) -> str:
     if not facts.waiting:
         return ""
     return (
-        f"Nobody has decided whether an intruder may know {named(facts.waiting)}; until then the figures count it as "
-        "known, and nothing can be published."
+        f"Nobody has decided whether an intruder may know {named(facts.waiting, MOST_WAITING)}; until then the figures "
+        "count it as known, and nothing can be published."
     )
