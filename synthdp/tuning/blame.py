@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from synthdp.config import Config
 from synthdp.errors import SynthdpError
+from synthdp.evaluation.blocks import counted
 from synthdp.evaluation.gate import LIMITS, Check, Verdict
 from synthdp.stages.advising import advise
 from synthdp.stages.planning import plan_of
@@ -28,6 +29,8 @@ BY_HEART = (
     "replace fewer columns."
 )
 MEMORISED = "max_memorised"
+# questions about kept columns that are repeated where nothing holds
+MOST_ASKED = 3
 
 
 def nearest(trials: Sequence[Trial]) -> Trial | None:
@@ -51,8 +54,16 @@ def first_change(trials: Sequence[Trial], shape: Shape) -> str:
     return "model" if MEMORISED in binding else "tails"
 
 
-def reasons(trials: Sequence[Trial], why: str = "") -> list[str]:
-    """Return in sentences why nothing satisfies the limits."""
+def reasons(trials: Sequence[Trial], why: str = "", asked: Sequence[str] = ()) -> list[str]:
+    """Return in sentences why nothing satisfies the limits.
+
+    Parameters
+    ----------
+    why
+        What else is to blame.
+    asked
+        Kept columns that nobody has decided on, a question each: they counted as known, and may be all there is to it.
+    """
     best = nearest(trials)
     if best is None:
         problems = list(dict.fromkeys(one.problem for one in trials if one.problem))
@@ -62,6 +73,9 @@ def reasons(trials: Sequence[Trial], why: str = "") -> list[str]:
         return [*said, why] if why else said
     told = [f"tune: none of {len(trials)} trials keeps every limit; of the nearest:"]
     told += [f"  {sentence}" for sentence in _bound(best)]
+    told += [f"Counted as known until somebody decides: {question}" for question in asked[:MOST_ASKED]]
+    if len(asked) > MOST_ASKED:
+        told.append(f"{counted(len(asked) - MOST_ASKED, 'more column')} counted as known; synthdp check names them.")
     return [*told, *([why] if why else [])]
 
 

@@ -188,9 +188,13 @@ def _marks(tuned: Searched, mine: list[Trial], name: str, style: dict[str, Any])
         "x": [plots.tidy(min(max(one.ratio, 1 / FURTHEST**2), FURTHEST)) for one in mine],
         "y": [plots.tidy(one.use) for one in mine],
         "marker": style,
-        "customdata": [[plots.escape(f"{told(tuned.space, one.shape)}, x{factor_of(one.rung):.2g}")] for one in mine],
+        "customdata": [[plots.escape(_named(tuned, one))] for one in mine],
         "hovertemplate": "%{customdata[0]}<br>usefulness %{y}, risk %{x}<extra></extra>",
     }
+
+
+def _named(tuned: Searched, trial: Trial) -> str:
+    return f"{told(tuned.space, trial.shape)}, all ×{factor_of(trial.rung):.2g}"
 
 
 def _upright(x: float) -> dict[str, Any]:

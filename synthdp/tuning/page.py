@@ -119,7 +119,8 @@ def _trials(space: Space, trials: Sequence[Trial]) -> Table:
             )
         )
     head = ("Trial", "Stage", "Settings", "Strength", "Usefulness", "Largest risk, in limits", "Passed")
-    return Table(f"The {len(rows)} most useful of {len(trials)} trials", head, tuple(rows), "rllrrll")
+    caption = f"The {len(rows)} most useful of {len(trials)} trials; age ×0.5: masked half as strongly as the others"
+    return Table(caption, head, tuple(rows), "rllrrll")
 
 
 def _figure(name: str, value: float | None) -> str:
