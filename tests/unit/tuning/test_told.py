@@ -15,6 +15,7 @@ from synthdp.stages.trail import released_before
 from synthdp.tuning.blame import reasons
 from synthdp.tuning.cautions import cautions
 from synthdp.tuning.confirming import Confirmed
+from synthdp.tuning.page import render
 from synthdp.tuning.result import Tuned
 from synthdp.tuning.space import Shape, Space, space_of, told
 from synthdp.tuning.trials import VERBATIM, Trial
@@ -107,3 +108,13 @@ def test_a_shape_in_words(space: Space) -> None:
     even = replace(space.shape(), relative=(-2, 0), groups=0)
     assert told(space, even).startswith("age ×0.5, ")
     assert "risky groups ×1.4" in told(space, replace(even, groups=1))
+
+
+def test_pictures_of_one_point_are_not_drawn(space: Space) -> None:
+    one = replace(trial(check()), stage="lambda", shape=replace(space.shape(), copies=3))
+    lone = render(Tuned(space, (one, trial(check())), trial(check())))
+    assert "Error and risk against the strength" not in lone
+    assert "Not drawn, for the budget was spent: error and risk against" in lone
+    both = render(Tuned(space, (one, replace(one, rung=4), trial(check())), trial(check())))
+    assert "Error and risk against the strength" in both
+    assert "Not drawn, for the budget was spent: which column pays." in both
