@@ -154,7 +154,13 @@ def run(
             *map(str, trail.earlier),
         )
         content = report_content(
-            config, comparison, metrics, made=copies.made, notes=told, versions=trail.manifest.contents["versions"]
+            config,
+            comparison,
+            metrics,
+            made=copies.made,
+            notes=told,
+            versions=trail.manifest.contents["versions"],
+            labels={} if source.table is None else source.table.labels.variables,
         )
         orders = row_orders(config, copies.made, draws.streams)
         with timer.stage("report"):

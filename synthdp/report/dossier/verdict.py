@@ -8,7 +8,7 @@ from synthdp.evaluation.blocks import is_number, number
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check
 from synthdp.report.decision import SIGNS
-from synthdp.report.dossier.facts import LITTLE, Facts, named, shortened
+from synthdp.report.dossier.facts import LITTLE, Facts, shortened
 from synthdp.report.reasons import by_limit, closest, next_step, reasons, tell
 from synthdp.report.words import share
 
@@ -179,7 +179,7 @@ def before_after(facts: Facts) -> str:
     many = found * facts.records
     shown = number(round(many)) if many >= 10 else f"{many:.1f}".removesuffix(".0")
     after = f"about {shown}{{}} ({share(found)}) with the synthetic files."
-    who = f"Somebody who knows a person's {named(facts.key_names, MOST_KEYS)}, and that they are in the file,"
+    who = f"Somebody who knows a person's {facts.words(facts.key_names, MOST_KEYS)}, and that they are in the file,"
     if before is None or not is_number(before):
         return f"{who} finds {after.format(f' of {number(facts.records)} people')}"
     rate = share(float(before) / facts.records)
@@ -191,7 +191,8 @@ def undecided_sentence(facts: Facts) -> str:
     """Return which columns nobody has decided on; empty where there are none."""
     if not facts.waiting:
         return ""
+    waiting = facts.words(facts.waiting, MOST_WAITING)
     return (
-        f"Nobody has decided whether an intruder may know {named(facts.waiting, MOST_WAITING)}; until then the figures "
-        "count it as known, and nothing can be published."
+        f"Nobody has decided whether an intruder may know {waiting}; until then the figures count it as known, and "
+        "nothing can be published."
     )

@@ -322,6 +322,14 @@ def test_what_tune_promised_stands_beside_what_was_found():
     assert "What tune promised" not in text(render(Dossier(content(gate(*SAFE)))), "evidence")
 
 
+def test_labels_of_the_file_stand_for_names_of_columns():
+    labels = {"age": "Age at last birthday", "town": "Town of residence", "vote": "Voted in the last election"}
+    said = text(render(Dossier(replace(content(gate(*SAFE, *USEFUL)), labels=labels))))
+    assert "Somebody who knows a person's Age at last birthday and Town of residence" in said
+    assert "the person's Age at last birthday (age, ±3) and Town of residence (town)" in said
+    assert "published as they are and may be known (Town of residence)" in said
+
+
 def test_of_many_accepted_risks_the_figures_come_first():
     columns = [replace(undecided(name, "x"), accepted="seen by nobody", passed=False) for name in "abcd"]
     over = replace(RISKY[0], accepted="sworn researchers")
