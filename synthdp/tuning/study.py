@@ -15,7 +15,7 @@ from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.files import prepare_out
 from synthdp.progress import Progress, Silent
 from synthdp.seeding import Streams
-from synthdp.stages.draws import FEWEST_DRAWS, SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
+from synthdp.stages.draws import SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import open_questions, plan_of
 from synthdp.stages.trail import released_before
@@ -125,6 +125,8 @@ def tune(
             rows = np.sort(streams.generator("tune", "rows").choice(len(data), COMPARED, replace=False))
         goal = Goal(config.tuning.goal, plan.released)
         lab = Laboratory(space, table.frame, table.unread, data, goal, streams, journal, rows, jobs, progress.advance)
+        if (alone := blame.alone_on_kept(lab)) is not None:
+            return _nothing(lab, out, *alone)
         search = Search(lab, allowed, seed, progress.tell)
         with progress.stage("explore"):
             points = search.explore()
@@ -133,7 +135,7 @@ def tune(
         with progress.stage("confirm"):
             found = search.confirm_first(refined, points)
         if found.trial is None:
-            return _nothing(search, out, asked.sentences)
+            return _nothing(lab, out, *_why(lab, asked.sentences))
         with progress.stage("draw"):
             search.picture(found.trial)
         about = cautions(
@@ -168,12 +170,15 @@ def all_masked(config: Config, data: Microdata) -> Config:
     return wider
 
 
-def _nothing(search: "Search", out: Path | None, asked: Sequence[str]) -> Tuned:
-    """Say why nothing satisfies the limits, having written down what was tried; ``asked``: what nobody has decided."""
-    lab = search.lab
+def _why(lab: Laboratory, asked: Sequence[str]) -> tuple[list[str], str]:
+    """Return why nothing satisfies the limits, and what would free it; ``asked``: what nobody has decided."""
     nearest = blame.nearest(lab.trials)
-    why, change = blame.what_would_help(lab, nearest, draws=FEWEST_DRAWS) if nearest is not None else ("", "")
-    said = blame.reasons(lab.trials, why, asked)
+    why, change = blame.what_would_help(lab, nearest) if nearest is not None else ("", "")
+    return blame.reasons(lab.trials, why, asked), change
+
+
+def _nothing(lab: Laboratory, out: Path | None, said: Sequence[str], change: str) -> Tuned:
+    """Say why nothing satisfies the limits, having written down what was tried."""
     if out is not None:
         writing.write_refused(lab.space, lab.trials, said, change, out)
     raise GateRefused("\n".join((*said, *(f"      {line}" for line in change.splitlines()))))
