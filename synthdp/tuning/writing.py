@@ -66,7 +66,7 @@ def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
         how = f"the table was in memory: name its file under data.path, then synthdp run {TUNED}"
     lines = [
         f"# Written by synthdp {__version__} tune; {how}",
-        *_comment("Confidential: chosen by looking at the records."),
+        *_comment("Confidential: chosen by looking at the records. Files are named as seen from this folder."),
         *(line for sentence in tuned.cautions for line in _comment(sentence)),
         "",
     ]
