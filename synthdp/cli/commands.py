@@ -54,8 +54,7 @@ Examples:
   synthdp demo                          the whole way on real survey data
   synthdp init survey.csv               look at the data, write a commented config
   synthdp check config.yaml             does the config fit the data?
-  synthdp tune config.yaml --out tuned  the most useful settings within every limit
-  synthdp run tuned/tuned.yaml --out results
+  synthdp run config.yaml --out results
   synthdp verify results
   synthdp analyse results --model logit --formula "vote ~ age + educ"
   synthdp dp mean survey.csv --column age --bounds 18,90 --epsilon 0.5
