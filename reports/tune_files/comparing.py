@@ -48,14 +48,15 @@ def deciding(found: Found, name: str) -> float | None:
     return risk
 
 
-def at_our_risk(tried: Sequence[Found], ours: Found) -> Trees | None:
-    """Return what the trees come to at our binding risk, which is what decides: the upper end of its interval.
+def at_our_risk(tried: Sequence[Found], ours: Found, name: str | None) -> Trees | None:
+    """Return what the trees come to at our risk, of which the upper end of the interval counts: it is what decides.
+
+    ``ours`` is measured on as many draws as the trees; ``name`` is the limit that binds on all draws of the gate.
 
     Between two leaf sizes of which one lies above and one below, both overlaps are interpolated. A setting that is at
     our risk or below it counts as well: of all these the one with the largest panel overlap is taken. Where every
     setting is above, the one with the least risk is returned, and said to be above.
     """
-    name = binding(ours)
     made = sorted((one for one in tried if name and deciding(one, name) is not None), key=lambda one: int(one["leaf"]))
     if name is None or not made:
         return None

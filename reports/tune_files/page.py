@@ -89,9 +89,9 @@ def _row(file: File, found: Mapping[str, Any]) -> dict[str, Any]:
     ours = found.get("ours", {})
     mine, made = ours.get("measured"), found.get("trees", {})
     alike = made.get("alike") or mine
+    name = binding(mine) if mine else None
     hand = best_by_hand(found.get("hand", {}).get("tried", ()))
-    trees = at_our_risk(made.get("tried", ()), alike) if alike else None
-    name = binding(alike) if alike else None
+    trees = at_our_risk(made.get("tried", ()), alike, name) if alike else None
     released = ours.get("verdict") in ("passed", "amber")
     tried = released and mine is not None and "hand" in found and trees is not None
     old = as_before(made.get("tried", ()), mine) if tried else None

@@ -14,7 +14,7 @@ import yaml
 from reports.cells import Cell, Line
 from reports.study import Results, Study
 from reports.tune_files.commands import BUDGET, release
-from reports.tune_files.comparing import binding, deciding
+from reports.tune_files.comparing import deciding
 from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LARGER_LEAVES, LEAVES, hand
 from reports.tune_files.measuring import measured, settings_of, trees
 from reports.tune_files.page import page
@@ -109,10 +109,10 @@ def _by_trees(file: str, work: Path) -> dict[str, Any]:
 
 
 def _held(one: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Return whether a setting of the trees is at our binding risk or below it."""
-    name = binding(ours)
-    its = deciding(one, name) if name else None
-    return name is not None and its is not None and its <= ours["risks"][name]["deciding"]
+    """Return whether a setting of the trees is at our risk or below it, whichever limit binds."""
+    pairs = [(deciding(one, name), deciding(ours, name)) for name, known in ours["risks"].items() if known["limit"]]
+    known = [(its, mine) for its, mine in pairs if its is not None and mine is not None]
+    return bool(known) and all(its <= mine for its, mine in known)
 
 
 def gathered(lines: list[Line]) -> Results:

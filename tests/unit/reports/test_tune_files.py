@@ -65,7 +65,7 @@ def trees(*found: tuple[int, float, float]) -> list[dict[str, Any]]:
 
 
 def test_trees_are_interpolated_between_the_leaf_sizes_either_side_of_our_risk() -> None:
-    found = at_our_risk(trees((5, 0.9, 0.4), (10, 0.8, 0.25), (20, 0.7, 0.15)), measured(0.9, 0.2))
+    found = at_our_risk(trees((5, 0.9, 0.4), (10, 0.8, 0.25), (20, 0.7, 0.15)), measured(0.9, 0.2), "max_individual")
     assert found is not None
     assert (found.leaves, found.where) == ((10, 20), "at")
     assert found.panel == pytest.approx(0.75)
@@ -73,7 +73,7 @@ def test_trees_are_interpolated_between_the_leaf_sizes_either_side_of_our_risk()
 
 
 def test_a_setting_at_our_risk_or_below_counts_where_it_is_more_useful() -> None:
-    found = at_our_risk(trees((5, 0.7, 0.4), (10, 0.8, 0.1), (20, 0.9, 0.2)), measured(0.9, 0.2))
+    found = at_our_risk(trees((5, 0.7, 0.4), (10, 0.8, 0.1), (20, 0.9, 0.2)), measured(0.9, 0.2), "max_individual")
     assert found is not None
     assert (found.leaves, found.panel) == ((20,), 0.9)
 
@@ -84,7 +84,7 @@ def test_a_setting_at_our_risk_or_below_counts_where_it_is_more_useful() -> None
 def test_trees_that_are_all_at_more_or_less_risk_are_said_to_be(
     risks: tuple[float, float], leaf: int, where: str
 ) -> None:
-    found = at_our_risk(trees((5, 0.9, risks[0]), (10, 0.8, risks[1])), measured(0.9, 0.2))
+    found = at_our_risk(trees((5, 0.9, risks[0]), (10, 0.8, risks[1])), measured(0.9, 0.2), "max_individual")
     assert found is not None
     assert (found.leaves, found.where) == ((leaf,), where)
 
@@ -97,7 +97,7 @@ def test_before_trees_were_compared_at_our_risk_or_the_next_above(risks: tuple[f
 
 
 def test_trees_that_were_not_made_are_left_out() -> None:
-    assert at_our_risk([{"leaf": 5, "said": "there is no Rscript"}], measured(0.9, 0.2)) is None
+    assert at_our_risk([{"leaf": 5, "said": "there is no Rscript"}], measured(0.9, 0.2), "max_individual") is None
 
 
 def test_the_page_counts_releases_and_those_ahead() -> None:
