@@ -94,6 +94,37 @@ class TestFunctions:
             release_function(values, gram, **{"sensitivity": 1.0, **PRICE, **more}, source=noise())
         assert str(error.value) == sentence
 
+    def test_online_questions_in_order_close_together(self):
+        """A row of points from which a Gaussian kernel all but knows the next: no coordinate is mere rounding."""
+
+        class Told:
+            name = "simulated"
+
+            def __init__(self):
+                self.coordinates = []
+
+            def gaussian(self, centre, *, sd, sensitivity):
+                self.coordinates.append(float(centre[0]))
+                return centre
+
+        n, at = 1e6, np.linspace(0, 1, 90)
+        moved = math.sqrt(2) / n
+        found = {}
+        for last in (0.0, 0.9):
+
+            def f(x, last=last):
+                return np.sin(3 * x) + gaussian_gram(x, np.array([last]), 0.1)[:, 0] / n
+
+            told = Told()
+            asked = OnlineRelease(f, lambda a, b: gaussian_gram(a, b, 0.1), sensitivity=moved, **PRICE, source=told)
+            # without noise each answer is the function, to what it adds to K
+            assert asked.at(at) == pytest.approx(f(at), abs=1e-9)
+            assert asked.at(at[::-1]).tolist() == asked.at(at)[::-1].tolist()
+            found[last] = np.array(told.coordinates)
+        assert len(found[0.0]) == 90
+        apart = np.linalg.norm(found[0.0] - found[0.9])
+        assert 0.99 * moved < apart <= moved * (1 + 1e-6)
+
     def test_points_that_are_none(self):
         asked = OnlineRelease(np.sin, lambda a, b: gaussian_gram(a, b, 1), sensitivity=1.0, **PRICE, source=noise())
         with pytest.raises(InputError, match="points: must be a list of finite numbers, or of rows of them"):
