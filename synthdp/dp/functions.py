@@ -160,7 +160,9 @@ def release_function(
     """
     request = Request(**price)
     mechanism = mechanism_of(request.budget, sensitivity, what)
-    grams = list(gram) if isinstance(gram, list | tuple) else [gram]
+    # rows of numbers are one matrix
+    each = isinstance(gram, list | tuple) and all(hasattr(one, "__len__") and np.ndim(one[0]) == 1 for one in gram)
+    grams = list(gram) if each else [gram]
     bases = [Basis.of(one) for one in grams]
     f = floats(values, "values")
     shape = tuple(basis.back.shape[0] for basis in bases)

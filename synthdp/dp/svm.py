@@ -143,8 +143,7 @@ def svm(
     """
     request = Request(**price)
     budget = request.budget
-    if not budget.replacing:
-        raise InputError("svm: takes adjacency replace only, as its noise follows from the number of records.")
+    request.replace_only("svm: takes adjacency replace only, as its noise follows from the number of records.")
     lam = positive(regularisation, "regularisation")
     columns = _columns(x)
     called = named(names, [str(getattr(c, "name", None) or f"x{k + 1}") for k, c in enumerate(columns)])

@@ -125,6 +125,16 @@ class TestFunctions:
         apart = np.linalg.norm(found[0.0] - found[0.9])
         assert 0.99 * moved < apart <= moved * (1 + 1e-6)
 
+    def test_a_matrix_written_as_rows_of_numbers(self):
+        rows = GRAM.tolist()
+        one, other = (
+            release_function(np.sin(X), gram, sensitivity=0.3, **PRICE, source=noise()).estimate
+            for gram in (GRAM, rows)
+        )
+        assert one.tolist() == other.tolist()
+        grid = release_function(np.outer(X, X), [rows, rows], sensitivity=0.3, **PRICE, source=noise())
+        assert grid.estimate.shape == (6, 6)
+
     def test_points_that_are_none(self):
         asked = OnlineRelease(np.sin, lambda a, b: gaussian_gram(a, b, 1), sensitivity=1.0, **PRICE, source=noise())
         with pytest.raises(InputError, match="points: must be a list of finite numbers, or of rows of them"):
@@ -236,6 +246,31 @@ class TestDensity:
         assert (void.epsilon, void.delta) == (None, None)
         assert "NonPrivate: the bounds were taken from the data" in repr(void)
         assert "ε = " not in repr(void)
+
+    @pytest.mark.parametrize("bounds", ["data", ["data"], [(0, 1)], (0, 1), np.array([0, 1])])
+    def test_bounds_of_one_column_in_every_form(self, bounds):
+        found = dp.density([VALUES], bounds=bounds, grid=8, epsilon=1.0, source=noise())
+        assert (found.epsilon is None) == ("data" in bounds)
+
+    def test_an_array_of_records_by_columns(self):
+        both = np.column_stack([VALUES, VALUES**2])
+        price = {"bounds": [(0, 1)] * 2, "grid": 4, **PRICE}
+        found = dp.density(both, **price, source=noise())
+        assert found.estimate.tolist() == dp.density(list(both.T), **price, source=noise()).estimate.tolist()
+
+    def test_a_bandwidth_as_wide_as_the_bounds_is_remarked_on(self):
+        found = dp.density(VALUES, bounds=(0, 1), bandwidth=5, grid=4, epsilon=1.0, source=noise())
+        assert any(note.startswith("a bandwidth of 5 times the bounds' width: little is left") for note in found.notes)
+        usual = dp.density(VALUES, bounds=(0, 1), grid=40, epsilon=1.0, source=noise())
+        assert not any("bandwidth" in note for note in usual.notes)
+        assert "Laplace noise" in usual.notes[1]
+        assert "(one cell in 2, of 40)" in repr(usual)
+
+    @pytest.mark.parametrize("ask", [dp.density, dp.smooth_median])
+    def test_no_other_adjacency_is_recommended_where_there_is_none(self, ask):
+        with pytest.raises(InputError) as error:
+            ask([0.1, np.nan, 0.3], bounds=(0, 1), **PRICE)
+        assert str(error.value) == "values: 1 values are missing; first at row 2. Fill them in."
 
     def test_it_says_when_all_is_noise(self):
         found = dp.density(VALUES, bounds=(0, 1), grid=8, epsilon=0.001, delta=1e-6, source=noise())
