@@ -13,7 +13,8 @@ from synthdp.dp.density import MOST_CELLS, NODES, expected_noise, from_size, lea
 from synthdp.dp.fourier import Circle, Coefficients
 from synthdp.dp.functions import OnlineRelease, release_function
 from synthdp.dp.kernels import gaussian_gram, least_decay, sobolev_gram, sobolev_sensitivity
-from synthdp.dp.svm import minimise, svm
+from synthdp.dp.margins import minimise
+from synthdp.dp.svm import svm
 from synthdp.errors import InputError, Unfinished
 from synthdp.privacy.mechanisms import Simulated
 
@@ -345,6 +346,25 @@ class TestSupportVectors:
         )
         assert objective(found) <= best + 1e-9
 
+    def test_the_logistic_minimum_is_certain(self):
+        """The gradient is all there is to know of the distance: F is 2λ-strongly convex."""
+        rng = np.random.default_rng(6)
+        features, sign = rng.normal(size=(60, 4)), rng.choice([-1.0, 1.0], 60)
+        for lam, within in ((1e-4, 1e-6), (1.0, 1e-9)):
+            found = minimise(features, sign, lam, within, "logistic")
+            wrong = 1 / (1 + np.exp(sign * (features @ found)))
+            gradient = 2 * lam * found - (features * (sign * wrong)[:, None]).mean(axis=0)
+            assert np.linalg.norm(gradient) <= 2 * lam * within
+
+    def test_logistic_gives_probabilities(self):
+        rng = np.random.default_rng(7)
+        x = rng.uniform(0, 1, 20_000)
+        y = rng.random(20_000) < 1 / (1 + np.exp(-4 * np.sin(5 * x)))
+        found = svm(x, y, bounds=[(0, 1)], bandwidth=0.3, regularisation=1e-3, loss="logistic", **PRICE, source=noise())
+        at = np.linspace(0.05, 0.95, 19)
+        assert np.abs(1 / (1 + np.exp(-found.decision(at))) - 1 / (1 + np.exp(-4 * np.sin(5 * at)))).max() < 0.1
+        assert found.statistic == "kernel logistic regression on x1"
+
     def test_it_learns_and_is_a_function_of_the_columns_own_units(self):
         rng = np.random.default_rng(5)
         x = pd.DataFrame({"age": rng.uniform(20, 80, 3000), "score": rng.uniform(0, 10, 3000)})
@@ -368,6 +388,7 @@ class TestSupportVectors:
             ({"adjacency": "add_remove"}, "svm: takes adjacency replace only, as its noise follows from the number of"),
             ({"delta": 0.0}, "svm: Gaussian noise needs a delta above 0, such as 1e-6, found 0."),
             ({"x": [VALUES] * 4}, "svm: takes one to three columns, found 4."),
+            ({"loss": "squared"}, "loss: must be hinge or logistic, found 'squared'."),
         ],
     )
     def test_refusals(self, more, sentence):
@@ -381,9 +402,12 @@ class TestSupportVectors:
         with pytest.raises(InputError, match="x: must have 1 columns, found an array of shape"):
             found.decision(np.zeros((2, 3)))
         for name in ("PASSES", "MOST_PASSES"):
-            monkeypatch.setattr(sys.modules["synthdp.dp.svm"], name, 0)
+            monkeypatch.setattr(sys.modules["synthdp.dp.margins"], name, 0)
         with pytest.raises(Unfinished, match="svm: not within 1% after 0 passes; use a larger regularisation"):
             minimise(np.ones((3, 1)), np.ones(3), 0.1, 1e-9)
+        monkeypatch.setattr(sys.modules["synthdp.dp.margins"], "STEPS", 0)
+        with pytest.raises(Unfinished, match="svm: not within 1% after 0 steps; use a larger regularisation"):
+            minimise(np.ones((3, 1)), np.ones(3), 0.1, 1e-9, "logistic")
 
 
 class TestTwoErrorsApart:
