@@ -1,9 +1,11 @@
 """The workbench at 100,000 records of 30 columns: its first screen, a slider's answer, memory over 500 interactions.
 
-python benchmarks/explore.py            measures (needs Debian's chromium)
+python benchmarks/explore.py            measures in a real browser (needs Debian's chromium)
+python benchmarks/explore.py answers    what a slider's answer costs the server alone, without a browser
 python benchmarks/explore.py picture    writes docs/workbench.png from the bundled voters
 """
 
+import argparse
 import json
 import os
 import re
@@ -208,5 +210,15 @@ def picture() -> None:
     print(f"{PICTURE}: {PICTURE.stat().st_size / 1000:.0f} kB")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    does = {"measure": measure, "answers": answers, "picture": picture}
+    parser.add_argument("what", nargs="?", choices=tuple(does), default="measure")
+    what = parser.parse_args().what
+    if CHROMIUM is None and what != "answers":
+        parser.exit(2, "no chromium on this machine (apt-get install chromium)\n")
+    does[what]()
+
+
 if __name__ == "__main__":
-    {"picture": picture, "answers": answers}.get("".join(sys.argv[1:]), measure)()
+    main()
