@@ -14,13 +14,16 @@ from synthdp.comparing.axes import points as points_of
 from synthdp.comparing.drawing import drawn_map
 from synthdp.comparing.mapping import MethodMap, table_of
 from synthdp.errors import InputError
-from synthdp.evaluation.blocks import DASH, Table, number
-from synthdp.explore.elements import figure, note, plain, select, table, what
+from synthdp.evaluation.blocks import Table, counted, number
+from synthdp.explore.elements import figure, note, plain, select, table
 from synthdp.explore.opening import Finished
+from synthdp.explore.words import what
 from synthdp.report import plots
+from synthdp.report.decision import tables
 from synthdp.report.plots import Figure
-from synthdp.report.reasons import checks_of, reasons
+from synthdp.report.reasons import by_limit, checks_of, reasons
 from synthdp.report.summary import headline
+from synthdp.report.words import check_title
 from synthdp.tuning.drawing import TICKS
 
 # the pages of a folder that may be shown, and what they are called
@@ -29,7 +32,6 @@ PAGES = {
     "confidential/report.html": "the report: everything that was measured",
     "confidential/dossier.html": "the pages to sign",
 }
-EVIDENCE = "/opened/confidential/report.html#checks"
 MOST_ROWS = 200
 BRUSH = "Draw a box on the map to see its points in the table; a double click takes it back."
 
@@ -103,7 +105,7 @@ def points(found: Finished, asked: Asked) -> list[Any]:
             for one in rows[:MOST_ROWS]
         )
         head = ("Trial", "Stage", "Settings", "Usefulness", "Risk / limit", "Limits")
-        return [table(Table(f"{len(rows)} trials", head, cells, "lllrrl"))]
+        return [table(Table(counted(len(rows), "trial"), head, cells, "lllrrl"))]
     kept, methods, risk, utility = _compared(found.path, asked)
     where = points_of(kept, methods, risk, utility)
     inside = [place for place in range(len(where)) if asked.chosen is None or str(place + 1) in asked.chosen]
@@ -112,7 +114,7 @@ def points(found: Finished, asked: Asked) -> list[Any]:
         for row in rows_of(where.iloc[inside])
     )
     titles = ("Method", risk.title, utility.title, "Nobody beats it")
-    return [table(Table(f"{len(lines)} methods", titles, lines, "lrrl"))]
+    return [table(Table(counted(len(lines), "method"), titles, lines, "lrrl"))]
 
 
 def ended(found: Finished) -> list[Any]:
@@ -120,34 +122,26 @@ def ended(found: Finished) -> list[Any]:
     metrics = _metrics(found.path / ("confidential/metrics.json" if found.kind == "run" else "metrics.json"))
     gate = metrics.get("gate") or {}
     public = (found.path / "public").is_dir()
-    evidence = EVIDENCE if found.kind == "run" else "/opened/report.html#checks"
+    report = "confidential/report.html" if found.kind == "run" else "report.html"
     said = [
-        html.Li(
-            [
-                one.sentence,
-                " ",
-                one.beside,
-                " ",
-                html.A("evidence", href=evidence, target="_blank", rel="noopener noreferrer"),
-                what(one.name),
-            ]
-        )
+        html.Li([one.sentence, " ", one.beside, " ", _evidence(report, "checks"), what(one.name)])
         for one in reasons(gate)
     ]
-    rows = tuple(
-        (
-            one.name,
-            one.attack,
-            number(one.value),
-            DASH if one.high is None else number(one.high),
-            number(one.limit),
-            "✔ within" if one.passed else "✘ over",
-        )
-        for one in checks_of(gate)
-    )
-    head = ("Limit", "Of", "Value", "Upper end", "Limit", "")
-    shown_ = [html.P(headline(gate, published=public), className="headline"), html.Ul(said)]
-    return [*shown_, table(Table("What the gate checked", head, rows, "llrrrl"))] if rows else shown_
+    shown_: list[Any] = [html.P(headline(gate, published=public), className="headline"), html.Ul(said)]
+    worst, every = tables(checks_of(gate))
+    if worst is not None:
+        shown_.append(table(worst))
+    if every is not None:
+        shown_.append(html.Details([html.Summary(f"All {len(every.rows)} checks"), table(every)]))
+    asked = [
+        html.Li([f"{check_title(name)}: ", _evidence(report, "useful" if some[0].useful else "risky"), what(name)])
+        for name, some in by_limit(checks_of(gate)).items()
+    ]
+    return [*shown_, *([html.H2("The evidence, limit by limit"), html.Ul(asked, className="plain")] if asked else [])]
+
+
+def _evidence(report: str, section: str) -> html.A:
+    return html.A("evidence", href=f"/opened/{report}#{section}", target="_blank", rel="noopener noreferrer")
 
 
 def _metrics(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from flask import Response
 from flask.testing import FlaskClient
+from werkzeug.test import create_environ, run_wsgi_app
 
 from synthdp.errors import InputError
 from synthdp.explore.app import built
@@ -168,6 +169,23 @@ def test_other_names_and_other_pages_are_refused(client: FlaskClient, door: Door
     assert "its own address only" in found.text
 
 
+def test_a_request_that_names_no_host_is_refused(client: FlaskClient, door: Door) -> None:
+    enter(client, door)
+    environ = create_environ("/", US)
+    environ["HTTP_COOKIE"] = f"{door.cookie}={door._pass}"
+    assert run_wsgi_app(client.application, environ)[1] == "200 OK"
+    del environ["HTTP_HOST"]
+    said, status, _ = run_wsgi_app(client.application, environ)
+    assert status == "403 FORBIDDEN"
+    assert b"its own address only" in b"".join(said)
+
+
+def test_a_token_in_another_address_leads_to_the_first_page(client: FlaskClient, door: Door) -> None:
+    enter(client, door)
+    for path in ("//evil.example/", "/%0d%0aSet-Cookie:x=1", "/opened/x"):
+        assert get(client, f"{path}?token=x").headers["Location"] == "/"
+
+
 def test_every_answer_has_the_headers_that_keep_it_here(client: FlaskClient, door: Door) -> None:
     answers = [
         get(client, "/"),
@@ -217,6 +235,22 @@ def test_a_page_of_ours_runs_its_own_scripts_and_no_others() -> None:
     scripts = found.headers["Content-Security-Policy"].split("script-src ")[1].split(";")[0]
     assert scripts.count("sha256-") == 1
     assert "unsafe-inline" not in scripts
+
+
+def test_a_page_of_a_folder_is_shut_away_from_the_workbench(
+    client: FlaskClient, door: Door, desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "metrics.json").write_text("{}")
+    (tmp_path / "made" / "report.html").write_text("<script>fetch('/_dash-layout')</script>")
+    desk.open(tmp_path / "made")
+    enter(client, door)
+    found = get(client, "/opened/report.html").headers
+    assert "; sandbox allow-scripts" in found["Content-Security-Policy"]
+    assert "allow-same-origin" not in found["Content-Security-Policy"]
+    assert "connect-src 'none'" in found["Content-Security-Policy"]
+    assert found["Cross-Origin-Opener-Policy"] == "unsafe-none"
+    assert "sandbox" not in get(client, "/regions").headers["Content-Security-Policy"]
 
 
 def test_a_port_that_is_taken_is_said() -> None:
