@@ -18,6 +18,8 @@ from synthdp.report.words import shorten
 QUIET: Mapping[str, Any] = {"displaylogo": False, "plotlyServerURL": "", "displayModeBar": False, "responsive": True}
 LONGEST_NAME = 60
 PAIR = "● and the solid line: the original. ◇ and the dotted line: all copies together."
+# cells of more letters need room on a narrow screen
+LONG = 16
 # a sign and its word stay in one line
 MARKS = frozenset("✔✘▲")
 
@@ -40,7 +42,9 @@ def table(found: Table) -> html.Div:
     rows = [
         html.Tr(
             [
-                html.Th(cell, scope="row") if k == 0 else html.Td(cell, className=_side(found, k, cell))
+                html.Th(cell, scope="row", className=_side(found, k))
+                if k == 0
+                else html.Td(cell, className=_side(found, k, cell))
                 for k, cell in enumerate(row)
             ]
         )
@@ -53,7 +57,8 @@ def table(found: Table) -> html.Div:
 
 def _side(found: Table, place: int, cell: str = "") -> str:
     side = "r" if place < len(found.align) and found.align[place] == "r" else "l"
-    return "mark" if cell[:1] in MARKS else side
+    long = any(len(row[place]) > LONG for row in found.rows if place < len(row))
+    return "mark" if cell[:1] in MARKS else f"{side} long" if long else side
 
 
 def figure(found: Figure, name: str, *, brush: bool = False) -> html.Figure:

@@ -36,6 +36,7 @@ FIGURES: Mapping[str, str] = {
     "means that they only touch, less that they lie apart.",
     "difference": "How far apart the two estimates are, in standard errors of the original.",
     "group": WORDS["risk group"],
+    "noise": "How strong all masks together were, as a multiple of where the search began with these settings.",
     "nobody beats it": "No other method is better on one of the two axes without being worse on the other.",
 }
 

@@ -306,6 +306,9 @@ def test_the_map_of_a_comparison_is_filtered_and_brushed(tmp_path: Path) -> None
     assert "second" not in text_of(points(found, Asked(chosen=("1",))))
     assert "a&lt;b&gt;" in text_of(picture(found, Asked()))
     assert "No method" in text_of(picture(found, Asked(words="zzz")))
+    assert points(found, Asked(words="zzz")) == []
+    # an axis of risk is a risk
+    assert "panel.mean" not in text_of(picture(found, Asked())[0].children[0])  # type: ignore[attr-defined]
     assert brushed({"points": [{"id": "2"}]}) == ("2",)
     assert brushed(None) is None
     pd.DataFrame({"x": [1]}).to_csv(tmp_path / "comparison.csv")
