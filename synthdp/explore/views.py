@@ -97,7 +97,7 @@ def _unique(desk: Desk, asked: Sequence[str] | None) -> list[Any]:
     options = [{"label": plain(name), "value": place} for place, name in enumerate(counter.names())]
     places = [place for place, name in enumerate(counter.names()) if name in chosen]
     return [
-        html.P("Which columns may somebody know of a person? Those marked are the keys of the config."),
+        html.P("Which columns may somebody know of a person? At first the keys of the config are ticked."),
         html.Fieldset(
             [html.Legend("Columns"), dcc.Checklist(options, places, id="unique-columns", className="many", inline=True)]
         ),
