@@ -189,5 +189,16 @@ def main() -> None:
     does[what]()
 
 
+def main() -> None:
+    """Do what the command line asks for."""
+    parts = {"measure": measure, "answers": answers, "picture": picture}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=parts, default="measure")
+    asked = parser.parse_args()
+    if CHROMIUM is None:
+        parser.error("there is no chromium (apt-get install chromium)")
+    parts[asked.part]()
+
+
 if __name__ == "__main__":
     main()
