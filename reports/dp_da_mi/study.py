@@ -51,7 +51,7 @@ COLUMNS = {
 }
 EPSILONS = (1.0, 5.0, 20.0)
 METHODS = ("dp_da_mi", "masked file", "local_noise", "dp_mst")
-REPLICATIONS, RUNS, AUDITED = 200, 1, 800
+REPLICATIONS, RUNS, AUDITED = 100, 1, 800
 OPEN = dict.fromkeys(Thresholds.model_fields)  # a gate that looks at the data withdraws ε
 SEED = 2022
 
