@@ -29,8 +29,8 @@ noise simulated. Regenerate: `python -m reports dp_da_mi --data DIR`.
 
 ## Coverage of 95% intervals
 
-{settings["records"]:,} records, {settings["replications"]} files, {settings["copies"]} copies: two numbers with sd 1 and
-1.2 on bounds of width 9 and 10, and a binary column. `rubin1987` is the rule that the copies call for.
+{settings["records"]:,} records, {settings["replications"]} files, {settings["copies"]} copies: two numbers with sd
+1 and 1.2 on bounds of width 9 and 10, and a binary column. `rubin1987` is the rule that the copies call for.
 
 ### rubin1987
 
