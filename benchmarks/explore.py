@@ -180,6 +180,7 @@ def answers() -> None:
 
 
 def main() -> None:
+    """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     does = {"measure": measure, "answers": answers}
     parser.add_argument("what", nargs="?", choices=tuple(does), default="measure")
@@ -187,17 +188,6 @@ def main() -> None:
     if CHROMIUM is None and what != "answers":
         parser.exit(2, "no chromium on this machine (apt-get install chromium)\n")
     does[what]()
-
-
-def main() -> None:
-    """Do what the command line asks for."""
-    parts = {"measure": measure, "answers": answers, "picture": picture}
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=parts, default="measure")
-    asked = parser.parse_args()
-    if CHROMIUM is None:
-        parser.error("there is no chromium (apt-get install chromium)")
-    parts[asked.part]()
 
 
 if __name__ == "__main__":
