@@ -74,8 +74,9 @@ def _dates(days: Floats, like: pd.Series) -> pd.Series:
         typed: pd.Series = written.astype(like.dtype)
         return typed
     form = guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
-    text = written.dt.strftime(form).astype(object).where(written.notna(), None)
-    return text.astype(like.dtype)
+    text: pd.Series = written.dt.strftime(form).astype(object).where(written.notna(), None)
+    spelt: pd.Series = text.astype(like.dtype)
+    return spelt
 
 
 def flat(column: Column, n: int) -> Evidence:
