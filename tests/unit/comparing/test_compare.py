@@ -136,6 +136,7 @@ def test_the_map_the_front_and_the_object(studied):
     assert len(pd.read_csv(out / "comparison.csv")) == len(found.table())
     page = (out / "report.html").read_text()
     assert "Not on the map" not in page.split('id="maps"')[0]
+    assert "<code>synthdp explore</code> with the folder of this page" in page
     assert "(identity.rate: rows of these files cannot be traced" in page
     assert "http://" not in page.split("<script>")[0]
     with pytest.raises(InputError, match=r"risk: the table has no measure 'speed'; it has linkability"):
