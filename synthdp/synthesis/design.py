@@ -32,6 +32,8 @@ class Design:
     altered
         Whether replaced columns are the records' own values with errors in them, and no draws from a model: no rule
         knows of the bias.
+    noise_aware
+        Whether every copy's parameters were drawn given noisy statistics, by a posterior that knows of the noise.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Design:
     mask_draws: int = 1
     ratio: float = 1.0
     altered: bool = False
+    noise_aware: bool = False
 
     @property
     def masked(self) -> bool:
@@ -68,7 +71,7 @@ class Design:
         """Return what ``release.json`` says beyond its own ``imputations``, ``copies`` and ``mask_draw``."""
         names = ("replaced", "proper", "imputed", "mask_draws", "ratio")
         found = {name: getattr(self, name) for name in names}
-        return found | {"altered": True} if self.altered else found
+        return found | {name: True for name in ("altered", "noise_aware") if getattr(self, name)}
 
     @classmethod
     def of(cls, contents: Mapping[str, Any]) -> "Design | None":
@@ -78,7 +81,7 @@ class Design:
             return None
         known = {
             name: facts[name]
-            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", "altered")
+            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", "altered", "noise_aware")
             if name in facts
         }
         return cls(
@@ -95,6 +98,7 @@ def rule_for(design: Design) -> str:
     Notes
     -----
     * Own values altered by a masking: ``mean_se``, as no rule knows of the errors.
+    * Parameters drawn given noisy statistics: ``noise_aware``.
     * Missing values imputed, nothing replaced: ``rubin1987``, or ``rubin2003`` when imputed in two stages.
     * Imputed and then replaced: ``reiter2004``. With one copy of each completed original its b̄ cannot be had, and
       ``rubin1987`` is the safe choice (too wide by b).
@@ -105,6 +109,8 @@ def rule_for(design: Design) -> str:
     """
     if design.altered:
         return "mean_se"
+    if design.noise_aware:
+        return "noise_aware"
     if design.replaced == "none":
         if not design.imputed:
             return "mean_se"

@@ -25,6 +25,7 @@ MISSING = Design(replaced="none", proper=True, copies=1, imputed=True, imputatio
 TWO_STAGES = Design(replaced="none", proper=True, copies=3, imputed=True, imputations=5)
 IMPUTED_FIRST = Design(replaced="some", proper=True, copies=3, imputed=True, imputations=5)
 IMPUTED_ONE_EACH = Design(replaced="some", proper=True, copies=1, imputed=True, imputations=5)
+NOISY = Design(replaced="all", proper=True, copies=20, noise_aware=True)
 NOTHING = Design(replaced="none", proper=False, copies=1)
 
 # design, the rule it calls for, and the others that fit it
@@ -39,6 +40,7 @@ FITS = [
     (TWO_STAGES, "rubin2003", set()),
     (IMPUTED_FIRST, "reiter2004", set()),
     (IMPUTED_ONE_EACH, "rubin1987", set()),
+    (NOISY, "noise_aware", {"raghunathan2003"}),
     (NOTHING, "mean_se", set()),
 ]
 
@@ -84,6 +86,21 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
             "raghunathan2003",
             PLUG_IN,
             "raghunathan2003 assumes parameters drawn anew for each copy, and here the model ",
+        ),
+        (
+            "reiter2003",
+            NOISY,
+            "reiter2003 ignores the privacy noise, which the drawn parameters of these copies know of",
+        ),
+        (
+            "raab2016_proper",
+            NOISY,
+            "raab2016_proper takes what synthesis adds for known, without the privacy noise, which the drawn ",
+        ),
+        (
+            "noise_aware",
+            PROPER,
+            "noise_aware is for copies whose parameters were drawn given noisy statistics, and here they were not; use",
         ),
         ("reiter2003", MISSING, "reiter2003 is for synthetic copies, and here nothing was replaced: "),
         (
