@@ -46,9 +46,9 @@ MOST_ENUMERATED = 250_000
 SIMULATED = 100_000
 """Records that tell Σ where the domain is larger: its eigenvalues are within √(cells of the tables/records)."""
 REFRESHED = 4
-WARM_UP = 150
+WARM_UP = 100
 LEAPS = 12
-THINNED = 8
+THINNED = 4
 TARGET = 0.8
 STEP = 1e-20
 
