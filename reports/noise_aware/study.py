@@ -124,7 +124,7 @@ def once(part: str, epsilon: float, number: int) -> dict[str, Any]:
     data = resolve(frame, LEVELS if part == "levels" else NUMBERS)
     plan = Plan(data, tag(data, Neighbours()))
     known, found = truth(part), {}
-    method = METHODS["dp_tables" if part == "levels" else "dp_normal"]
+    method: Any = METHODS["dp_tables" if part == "levels" else "dp_normal"]
     for scheme in SCHEMES[:2]:
         made = method(epsilon=epsilon, delta=DELTA, source="simulated", inference=scheme)
         release = made.synthesize(plan, streams=streams)
@@ -144,11 +144,11 @@ def _alone(part: str, frame: pd.DataFrame, epsilon: float, rng: np.random.Genera
     """Return half the widths of DP statistics that spend everything on the mean of y, or on the regression."""
     price: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "source": Simulated(rng)}
     bounds = BOUNDS["y"] if part == "numbers" else (0, 1)
-    one = dp.mean(frame["y"], bounds=bounds, **price)
+    one: Any = dp.mean(frame["y"], bounds=bounds, **price)
     halves = [(one.high - one.low) / 2]
     if part == "numbers":
         both = [BOUNDS[name] for name in ("x1", "x2")]
-        fit = dp.ols(frame["y"], [frame["x1"], frame["x2"]], bounds_y=BOUNDS["y"], bounds_x=both, **price)
+        fit: Any = dp.ols(frame["y"], [frame["x1"], frame["x2"]], bounds_y=BOUNDS["y"], bounds_x=both, **price)
         halves += [float(half) for half in (fit.high - fit.low) / 2]
     return [float(f"{half:.3g}") for half in halves]
 
@@ -197,16 +197,15 @@ def page(found: Results, settings: Results) -> str:
     """Return the page."""
     rows = found["rows"]
     runs = sorted({row["runs"] for row in rows})
-    error = monte_carlo_error(max(runs[0], 1))
+    error, said = monte_carlo_error(runs[0]), " to ".join(dict.fromkeys(f"{run:,}" for run in (runs[0], runs[-1])))
     parts = "\n\n".join(_part(part, [row for row in rows if row["part"] == part]) for part in TERMS)
     return f"""# Intervals from DP copies that know of the privacy noise
 
-{settings["records"]:,} records, δ = {settings["delta"]:g}, neighbours replace a record, simulated noise,
-{" to ".join(dict.fromkeys(f"{run:,}" for run in (runs[0], runs[-1])))} replications of every line (a coverage near 0.95 has a
-Monte Carlo error of {error:.3f}). `noise_aware`: 20 copies, each with parameters of its own from the posterior given
-the noisy statistics, combined by the rule `noise_aware`. `plug_in`: 5 copies of the same noisy statistics taken at their
-word, combined by `raab2016`, as everybody does. `original`: the intervals of the file itself. Regenerate, or add to it:
-`python -m reports noise_aware`.
+{settings["records"]:,} records, δ = {settings["delta"]:g}, neighbours replace a record, simulated noise, {said}
+replications of every line (a coverage near 0.95 has a Monte Carlo error of {error:.3f}). `noise_aware`: 20 copies, each
+with parameters of its own from the posterior given the noisy statistics, combined by the rule `noise_aware`. `plug_in`:
+5 copies of the same noisy statistics taken at their word, combined by `raab2016`, as everybody does. `original`: the
+intervals of the file itself. Regenerate, or add to it: `python -m reports noise_aware`.
 
 ## What was found
 
@@ -223,21 +222,17 @@ def _findings(rows: Sequence[dict[str, Any]], error: float) -> str:
         if not mine:
             continue
         aware, naive = ([row[scheme] for row in mine] for scheme in SCHEMES[:2])
-        outside = [
-            f"{row['term']} ({row['noise_aware']:.3f})" for row in mine if not BAND[0] <= row["noise_aware"] <= BAND[1]
-        ]
-        within = (
-            f"outside [{BAND[0]}, {BAND[1]}]: {', '.join(outside)}" if outside else f"all in [{BAND[0]}, {BAND[1]}]"
-        )
-        beyond = [row for row in mine if not BAND[0] - 3 * error <= row["noise_aware"] <= BAND[1] + 3 * error]
-        chance = (
-            ""
-            if not outside
-            else "; by more than three Monte Carlo errors"
-            + (f": {', '.join(row['term'] for row in beyond)}" if beyond else ": none")
-        )
+        low, high = BAND
+        outside = [row for row in mine if not low <= row["noise_aware"] <= high]
+        beyond = [row["term"] for row in mine if not low - 3 * error <= row["noise_aware"] <= high + 3 * error]
+        within = f"all in [{low}, {high}]"
+        if outside:
+            named = ", ".join(f"{row['term']} {row['noise_aware']:.3f}" for row in outside)
+            within = (
+                f"outside [{low}, {high}]: {named}; by more than 3 Monte Carlo errors: {', '.join(beyond) or 'none'}"
+            )
         said.append(
-            f"* {part}, ε = {epsilon:g}: noise-aware intervals cover {min(aware):.3f} to {max(aware):.3f} ({within}{chance}); "
+            f"* {part}, ε = {epsilon:g}: noise-aware intervals cover {min(aware):.3f} to {max(aware):.3f} ({within}); "
             f"plug-in ones {min(naive):.3f} to {max(naive):.3f}."
         )
     return "\n".join(said)
