@@ -34,12 +34,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from synthdp.imputation.cells import write
 from synthdp.parallel import Advance, each
@@ -53,8 +54,8 @@ from synthdp.table.microdata import Floats
 from synthdp.table.schema import Kind
 
 MOST_COLUMNS = 8
-WARM_UP = 2000
-PER_DIMENSION = 25
+WARM_UP = 1000
+PER_DIMENSION = 15
 """Steps of the chain between two copies, for each parameter."""
 LEAST_SD = 1e-4
 """Of half a column's width, to which a covariance that is not positive definite is moved."""
@@ -185,13 +186,16 @@ class Sums:
         """Return the log density of the sums, by the normal approximation."""
         mean, covariance = moments(*law)
         gap = self.values - self.total * mean
-        try:
-            spread = cho_factor(self.total * covariance + np.diag(self.noise), lower=True)
-        except LinAlgError:
+        spread = self.total * covariance
+        spread[np.diag_indices_from(spread)] += self.noise
+        root, failed = dpotrf(spread, lower=True)
+        if failed:
             return -math.inf
-        return -0.5 * float(gap @ cho_solve(spread, gap)) - float(np.log(np.diag(spread[0])).sum())
+        weighed, _ = dtrtrs(root, gap, lower=True)
+        return -0.5 * float(weighed @ weighed) - float(np.log(root.diagonal()).sum())
 
 
+@cache
 def places_of(columns: int) -> Places:
     """Return the places of the upper triangle of x xᵀ without its corner."""
     a, b = np.triu_indices(columns + 1)
@@ -206,11 +210,9 @@ def moments(mean: Floats, root: Floats) -> tuple[Floats, Floats]:
     v[1:, 1:] = root @ root.T
     second = v + np.outer(m, m)
     # E x_a x_b x_c x_d − E x_a x_b E x_c x_d
-    covariance = (
-        second[np.ix_(a, a)] * second[np.ix_(b, b)]
-        + second[np.ix_(a, b)] * second[np.ix_(b, a)]
-        - 2 * np.outer(m[a] * m[b], m[a] * m[b])
-    )
+    means = m[a] * m[b]
+    crossed = second[a[:, None], b]
+    covariance = second[a[:, None], a] * second[b[:, None], b] + crossed * crossed.T - 2 * np.outer(means, means)
     return second[a, b], covariance
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from synthdp.synthesis.private.fitting import Noisy, nearest
-from synthdp.synthesis.private.junction import Junction, cells_of
+from synthdp.synthesis.private.junction import Junction, Weights, cells_of
 from synthdp.table.microdata import Codes, Floats
 
 if TYPE_CHECKING:
@@ -53,11 +53,18 @@ TARGET = 0.8
 STEP = 1e-20
 
 
+Toward = Callable[[Floats], Floats]
+
+
 class Map(Protocol):
     """From θ to margins, as vectors over all cells of all tables."""
 
-    def pushed(self, theta: Floats, toward: Floats | None) -> tuple[Floats, Floats]:
-        """Return μ(θ), and Σ(θ) times a vector (μ itself when there is none)."""
+    def means(self, theta: Floats) -> Floats:
+        """Return μ(θ)."""
+        ...
+
+    def pushed(self, theta: Floats, toward: Toward) -> tuple[Floats, Floats]:
+        """Return μ(θ), and Σ(θ) times the vector that ``toward`` makes of it."""
         ...
 
     def covariance(self, theta: Floats, *, rng: np.random.Generator) -> Floats:
@@ -96,13 +103,16 @@ class Enumerated:
         weights = np.exp(height - height.max())
         return np.asarray(weights / weights.sum())
 
-    def pushed(self, theta: Floats, toward: Floats | None) -> tuple[Floats, Floats]:
+    def means(self, theta: Floats) -> Floats:
+        """Return μ."""
+        return np.asarray(self._columns @ self._chances(theta))
+
+    def pushed(self, theta: Floats, toward: Toward) -> tuple[Floats, Floats]:
         """Return μ and Σu."""
         p = self._chances(theta)
         mu = np.asarray(self._columns @ p)
-        if toward is None:
-            return mu, mu
-        return mu, np.asarray(self._columns @ (p * (self._rows @ toward)) - mu * (mu @ toward))
+        u = toward(mu)
+        return mu, np.asarray(self._columns @ (p * (self._rows @ u)) - mu * (mu @ u))
 
     def covariance(self, theta: Floats, *, rng: np.random.Generator) -> Floats:
         """Return Σ exactly."""
@@ -125,16 +135,22 @@ class ByBlocks:
         self._shapes = [counts.shape for counts, _ in noisy.tables.values()]
         self._ends = np.cumsum([counts.size for counts, _ in noisy.tables.values()])[:-1]
 
-    def tables(self, theta: Floats) -> list[Floats]:
+    def tables(self, theta: Weights) -> list[Weights]:
         """Return θ by table."""
         pieces = np.split(theta, self._ends)
         return [piece.reshape(shape) for piece, shape in zip(pieces, self._shapes, strict=True)]
 
-    def pushed(self, theta: Floats, toward: Floats | None) -> tuple[Floats, Floats]:
+    def means(self, theta: Floats) -> Floats:
+        """Return μ."""
+        return np.asarray(self._flat(theta))
+
+    def pushed(self, theta: Floats, toward: Toward) -> tuple[Floats, Floats]:
         """Return μ and Σu, by a complex step."""
-        at = theta if toward is None else theta + 1j * STEP * toward
-        mu = np.concatenate([margin.ravel() for margin in self.model.margins(self.model.beliefs(self.tables(at)))])
-        return mu.real, (mu.real if toward is None else mu.imag / STEP)
+        mu = self.means(theta)
+        return mu, np.asarray(self._flat(theta + 1j * STEP * toward(mu)).imag / STEP)
+
+    def _flat(self, theta: Weights) -> Weights:
+        return np.concatenate([margin.ravel() for margin in self.model.margins(self.model.beliefs(self.tables(theta)))])
 
     def covariance(self, theta: Floats, *, rng: np.random.Generator) -> Floats:
         """Return Σ of many records drawn from the model."""
@@ -155,34 +171,33 @@ class Posterior:
     y, total
         The noisy counts, and the number of records.
     precision
-        Cholesky factor of C.
-    mode, root
-        θ̂, and the lower factor of H.
+        C⁻¹.
+    mode, shape
+        θ̂, and a factor S of H⁻¹ = SSᵀ.
     """
 
     means: Map
     y: Floats
     total: float
-    precision: tuple[Floats, bool]
+    precision: Floats
     mode: Floats
-    root: Floats
+    shape: Floats
 
     def at(self, z: Floats) -> Floats:
         """Return θ at whitened coordinates z, in which the approximation is standard normal."""
-        return np.asarray(self.mode + solve_triangular(self.root.T, z, lower=False))
+        return np.asarray(self.mode + self.shape @ z)
 
     def energy(self, z: Floats) -> tuple[float, Floats]:
         """Return −log density and its gradient, in whitened coordinates."""
-        value, slope = _energy(self.means, self.at(z), self.y, self.total, self.precision)
-        return value, np.asarray(solve_triangular(self.root, slope, lower=True))
+        theta = self.at(z)
 
+        def weighed(mu: Floats) -> Floats:
+            return np.asarray(self.precision @ (self.y - self.total * mu))
 
-def _energy(means: Map, theta: Floats, y: Floats, total: float, precision: tuple[Floats, bool]) -> tuple[float, Floats]:
-    gap = y - total * means.pushed(theta, None)[0]
-    weighed = cho_solve(precision, gap)
-    _, pulled = means.pushed(theta, weighed)
-    value = 0.5 * float(gap @ weighed) + 0.5 * float(theta @ theta) / PRIOR_SD**2
-    return value, -total * pulled + theta / PRIOR_SD**2
+        mu, pulled = self.means.pushed(theta, weighed)
+        gap = self.y - self.total * mu
+        value = 0.5 * float(gap @ self.precision @ gap) + 0.5 * float(theta @ theta) / PRIOR_SD**2
+        return value, np.asarray((theta / PRIOR_SD**2 - self.total * pulled) @ self.shape)
 
 
 def map_of(noisy: Noisy) -> Map:
@@ -201,19 +216,25 @@ def posterior_of(noisy: Noisy, *, rng: np.random.Generator, means: Map | None = 
     # steps of mirror descent push empty cells far out; the prior would have to bring them back
     theta = np.clip(theta, -2 * PRIOR_SD, 2 * PRIOR_SD)
     for _ in range(REFRESHED):
-        sigma = means.covariance(theta, rng=rng)
-        spread = cho_factor(n * sigma + np.diag(noise), lower=True)
-        half = solve_triangular(spread[0], n * sigma, lower=True)
-        curved = half.T @ half
+        sigma = n * means.covariance(theta, rng=rng)
+        precision = _inverse(sigma + np.diag(noise))
+        curved = sigma @ precision @ sigma
         curved[np.diag_indices_from(curved)] += 1 / PRIOR_SD**2
-        root = np.asarray(np.linalg.cholesky(curved), dtype=np.float64)
-        found = Posterior(means, y, n, spread, theta, root)
+        root = np.linalg.cholesky((curved + curved.T) / 2)
+        shape = np.asarray(solve_triangular(root, np.eye(len(theta)), lower=True).T)
+        found = Posterior(means, y, n, precision, theta, shape)
         best = minimize(found.energy, np.zeros(len(theta)), jac=True, method="L-BFGS-B", options={"maxiter": 60})
         moved = float(np.linalg.norm(best.x))
         theta = found.at(best.x)
         if moved < 0.1:
             break
-    return Posterior(means, y, n, spread, theta, root)
+    return Posterior(means, y, n, precision, theta, shape)
+
+
+def _inverse(covariance: Floats) -> Floats:
+    """Return the inverse of a positive definite matrix, exactly symmetric."""
+    found = cho_solve(cho_factor(covariance, lower=True), np.eye(len(covariance)))
+    return np.asarray((found + found.T) / 2)
 
 
 def draws(posterior: Posterior, count: int, *, rng: np.random.Generator, laplace: bool = False) -> tuple[Floats, float]:

@@ -60,11 +60,11 @@ class TestPosterior:
         given, rng = noisy(5.0), np.random.default_rng(1)
         one, two = Enumerated(given), ByBlocks(given)
         theta, toward = rng.normal(size=given.cells), rng.normal(size=given.cells)
-        for a, b in zip(one.pushed(theta, toward), two.pushed(theta, toward), strict=True):
+        for a, b in zip(one.pushed(theta, lambda mu: toward), two.pushed(theta, lambda mu: toward), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-12)
         exact, simulated = (way.covariance(theta, rng=rng) for way in (one, two))
         np.testing.assert_allclose(simulated, exact, atol=4 * 0.5 / math.sqrt(100_000))
-        np.testing.assert_allclose(exact @ toward, one.pushed(theta, toward)[1], atol=1e-12)
+        np.testing.assert_allclose(exact @ toward, one.pushed(theta, lambda mu: toward)[1], atol=1e-12)
 
     def test_large_domains_keep_their_zeros_out(self):
         rng = np.random.default_rng(2)
@@ -73,8 +73,12 @@ class TestPosterior:
             given = given.joined(table, np.full((12, 12), 100 / 144), 4.0)
         theta, toward = rng.normal(size=given.cells), rng.normal(size=given.cells)
         one, two = Enumerated(given), ByBlocks(given)
-        np.testing.assert_allclose(one.pushed(theta, toward)[1], two.pushed(theta, toward)[1], atol=1e-12)
-        np.testing.assert_allclose(one.covariance(theta, rng=rng) @ toward, two.pushed(theta, toward)[1], atol=1e-12)
+        np.testing.assert_allclose(
+            one.pushed(theta, lambda mu: toward)[1], two.pushed(theta, lambda mu: toward)[1], atol=1e-12
+        )
+        np.testing.assert_allclose(
+            one.covariance(theta, rng=rng) @ toward, two.pushed(theta, lambda mu: toward)[1], atol=1e-12
+        )
 
     def test_gradient_by_differences(self):
         found = posterior_of(noisy(10.0), rng=np.random.default_rng(1))
@@ -89,14 +93,12 @@ class TestPosterior:
         given = Noisy((2,), {(0,): (np.array([70.0 + 0.3 * sd, 130.0 - 0.1 * sd]), sd**2)}, 200)
         found = posterior_of(given, rng=np.random.default_rng(1))
         chain, accepted = draws(found, 800, rng=np.random.default_rng(2))
-        shares = np.array([found.means.pushed(theta, None)[0][0] for theta in chain])
+        shares = np.array([found.means.means(theta)[0] for theta in chain])
         # what the two parameters add is in no probability: their difference is normal with variance 2·6²
         odds = np.linspace(-25, 25, 20_001)
         grid = 1 / (1 + np.exp(-odds))
-        root = np.tril(found.precision[0])
         gap = given.flat()[:, None] - 200 * np.vstack([grid, 1 - grid])
-        weighed = np.linalg.solve(root, gap)
-        density = np.exp(-0.5 * (weighed**2).sum(axis=0) - odds**2 / (4 * 6.0**2))
+        density = np.exp(-0.5 * (gap * (found.precision @ gap)).sum(axis=0) - odds**2 / (4 * 6.0**2))
         density /= density.sum()
         mean = (density * grid).sum()
         spread = math.sqrt((density * (grid - mean) ** 2).sum())
@@ -109,7 +111,7 @@ class TestPosterior:
         """With next to no noise the share of a level has the sampling variance p(1 − p)/n."""
         found = posterior_of(noisy(0.1), rng=np.random.default_rng(1))
         chain, _ = draws(found, 400, rng=np.random.default_rng(2))
-        shares = np.array([found.means.pushed(theta, None)[0][:6].reshape(3, 2).sum(axis=1) for theta in chain])
+        shares = np.array([found.means.means(theta)[:6].reshape(3, 2).sum(axis=1) for theta in chain])
         p = np.bincount(records()[:, 0]) / 600
         np.testing.assert_allclose(shares.mean(axis=0), p, atol=4 * math.sqrt(0.25 / 600 / 100))
         np.testing.assert_allclose(shares.std(axis=0), np.sqrt(p * (1 - p) / 600), rtol=4 / math.sqrt(2 * 150))
@@ -123,7 +125,7 @@ class TestPosterior:
         found = posterior_of(noisy(1.0), rng=np.random.default_rng(1))
         chain, _ = draws(found, 300, rng=np.random.default_rng(2))
         normal, _ = draws(found, 300, rng=np.random.default_rng(3), laplace=True)
-        one, two = (np.array([found.means.pushed(theta, None)[0] for theta in given]) for given in (chain, normal))
+        one, two = (np.array([found.means.means(theta) for theta in given]) for given in (chain, normal))
         common = one.mean(axis=0) > 0.05
         np.testing.assert_allclose(one.std(axis=0)[common], two.std(axis=0)[common], rtol=0.35)
 
