@@ -290,7 +290,7 @@ class TestAudit:
             known = [counts for table, (counts, _) in noisy.tables.items() if table in ((0,), (0, 1))]
             return [float(sum(counts[0].sum() - counts[1].sum() for counts in known))]
 
-        found = epsilon_bound(repeated(told), *given, runs=400, delta=1e-3, rng=np.random.default_rng(5))
+        found = epsilon_bound(repeated(told), *given, runs=250, delta=1e-3, rng=np.random.default_rng(5))
         return found.epsilon
 
     @pytest.mark.parametrize("method", ["dp_aim", "dp_tables"])
