@@ -4,6 +4,7 @@ python benchmarks/explore.py            measures (needs Debian's chromium)
 python benchmarks/explore.py picture    writes docs/workbench.png from the bundled voters
 """
 
+import argparse
 import json
 import os
 import re
@@ -208,5 +209,16 @@ def picture() -> None:
     print(f"{PICTURE}: {PICTURE.stat().st_size / 1000:.0f} kB")
 
 
+def main() -> None:
+    """Do what the command line asks for."""
+    parts = {"measure": measure, "answers": answers, "picture": picture}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=parts, default="measure")
+    asked = parser.parse_args()
+    if CHROMIUM is None:
+        parser.error("there is no chromium (apt-get install chromium)")
+    parts[asked.part]()
+
+
 if __name__ == "__main__":
-    {"picture": picture, "answers": answers}.get("".join(sys.argv[1:]), measure)()
+    main()

@@ -249,7 +249,7 @@ def density(
     cells: CellCount = None,
     decay: Decay = None,
 ) -> Release:
-    """Release the density of one to three columns, with the band of its noise."""
+    """Release the density of one to three columns and its band."""
     more = {"bandwidth": bandwidth or None, "kernel": kernel, "grid": cells, "decay": decay}
     return _of_columns("density", file, column, bounds, epsilon=epsilon, delta=delta, **more)
 

@@ -128,7 +128,7 @@ def var_leakage(
     Examples
     --------
     >>> half = {"epsilon": 1, "delta": 0.05, "sensitivity": 0.5, "attack": "A1", "knowledge": "N2"}
-    >>> round(var_leakage([[1, 0], [1, 0]], np.eye(2), **half, form="printed").found, 4)
+    >>> round(var_leakage([[1, 0], [1, 0]], [[1, 0], [0, 1]], **half, form="printed").found, 4)
     1.5714
     """
     return _leakage(

@@ -11,18 +11,19 @@ import numpy as np
 from synthdp.comparing.fingerprints import of_frame
 from synthdp.config import Config
 from synthdp.errors import GateRefused, InputError, SynthdpError
-from synthdp.evaluation.gate import LIMITS
 from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.files import prepare_out
 from synthdp.progress import Progress, Silent
 from synthdp.seeding import Streams
-from synthdp.stages.draws import FEWEST_DRAWS, SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
+from synthdp.stages.draws import SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import open_questions, plan_of
+from synthdp.stages.trail import released_before
 from synthdp.table import io
 from synthdp.table.microdata import Microdata
 from synthdp.tuning import blame, writing
 from synthdp.tuning.asking import Budget, check_askable
+from synthdp.tuning.cautions import cautions
 from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
 from synthdp.tuning.goals import Goal
 from synthdp.tuning.journal import NAME, Journal
@@ -124,6 +125,8 @@ def tune(
             rows = np.sort(streams.generator("tune", "rows").choice(len(data), COMPARED, replace=False))
         goal = Goal(config.tuning.goal, plan.released)
         lab = Laboratory(space, table.frame, table.unread, data, goal, streams, journal, rows, jobs, progress.advance)
+        if (alone := blame.alone_on_kept(lab)) is not None:
+            return _nothing(lab, out, *alone)
         search = Search(lab, allowed, seed, progress.tell)
         with progress.stage("explore"):
             points = search.explore()
@@ -132,11 +135,18 @@ def tune(
         with progress.stage("confirm"):
             found = search.confirm_first(refined, points)
         if found.trial is None:
-            return _nothing(search, out)
+            return _nothing(lab, out, *_why(lab, asked.sentences))
         with progress.stage("draw"):
             search.picture(found.trial)
-        cautions = (*asked.sentences, *search.cautions(found, data_records=len(data)))
-        tuned = Tuned(space, tuple(lab.trials), found.trial, cautions, len(data))
+        about = cautions(
+            space,
+            found,
+            trials=len(lab.trials),
+            records=len(data),
+            compared=None if rows is None else len(rows),
+            earlier=released_before(config, table.frame),
+        )
+        tuned = Tuned(space, tuple(lab.trials), found.trial, (*asked.sentences, *about), len(data))
         if out is not None:
             with progress.stage("report"):
                 writing.write(tuned, out, config.data.path)
@@ -160,12 +170,15 @@ def all_masked(config: Config, data: Microdata) -> Config:
     return wider
 
 
-def _nothing(search: "Search", out: Path | None) -> Tuned:
-    """Say why nothing satisfies the limits, having written down what was tried."""
-    lab = search.lab
+def _why(lab: Laboratory, asked: Sequence[str]) -> tuple[list[str], str]:
+    """Return why nothing satisfies the limits, and what would free it; ``asked``: what nobody has decided."""
     nearest = blame.nearest(lab.trials)
-    why, change = blame.what_would_help(lab, nearest, draws=FEWEST_DRAWS) if nearest is not None else ("", "")
-    said = blame.reasons(lab.trials, why)
+    why, change = blame.what_would_help(lab, nearest) if nearest is not None else ("", "")
+    return blame.reasons(lab.trials, why, asked), change
+
+
+def _nothing(lab: Laboratory, out: Path | None, said: Sequence[str], change: str) -> Tuned:
+    """Say why nothing satisfies the limits, having written down what was tried."""
     if out is not None:
         writing.write_refused(lab.space, lab.trials, said, change, out)
     raise GateRefused("\n".join((*said, *(f"      {line}" for line in change.splitlines()))))
@@ -379,31 +392,3 @@ class Search:
 
         strengths(self.lab, chosen, more=lambda: self.left(1.0))
         columns(self.lab, chosen, more=lambda: self.left(1.0))
-
-    def cautions(self, found: Confirmed, *, data_records: int) -> tuple[str, ...]:
-        """Return what a person should know before signing."""
-        space, trial = self.space, found.trial
-        assert trial is not None
-        candidates = float(f"{space.size():.3g}")
-        said = [
-            f"These settings were chosen by looking at the data: {len(self.lab.trials)} trials, at most "
-            f"{space.bits:.1f} bits of what the choice itself can tell (log2 of {candidates:,.0f} candidates). Formal "
-            "bounds on the mask channel are withdrawn.",
-            f"Confirmed on {trial.draws} fresh draws: every limit is expected to hold in at least "
-            f"{space.config.tuning.holds:.0%} of judgements on draws of their own.",
-        ]
-        if found.steps:
-            names = sorted({LIMITS[name].brief for step in found.steps for name in step if name in LIMITS})
-            times = "once" if len(found.steps) == 1 else f"{len(found.steps)} times"
-            said.append(
-                f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger, or "
-                f"another shape taken, {times}."
-            )
-        if self.lab.rows is not None:
-            said.append(
-                f"Shapes of masks were compared on {len(self.lab.rows):,} of {data_records:,} records; their strength "
-                "and the confirmation come from the whole file."
-            )
-        if trial.shape.mask_draw != "per_copy":
-            said.append(f"W is drawn {trial.shape.mask_draw}: see reports/coverage for what intervals cover then.")
-        return tuple(said)

@@ -390,6 +390,13 @@ def _statistics() -> dict[str, Any]:
         found[f"aggregate {way}"] = _plain(dp.aggregate(age, np.median, **asked))
     found["sgd"] = _plain(dp.sgd("ridge", [y, age], steps=20, delta=1e-5, **columns))
     found["gradient_descent"] = _plain(dp.gradient_descent("ridge", [y, age], steps=20, **columns))
+    points = np.linspace(0, 1, 6)
+    gram = np.exp(-((points[:, None] - points) ** 2) / 0.18)
+    paid = {"epsilon": 1.0, "delta": 1e-6, "source": inside.simulated(7)}
+    found["release_function"] = _plain(dp.release_function(np.sin(points), gram, sensitivity=0.01, **paid))
+    bounds = {"bounds": [(18, 90)], "bandwidth": 20.0, "regularisation": 0.05}
+    found["svm"] = _plain(dp.svm(age, kids > 1, **bounds, **paid))
+    found["variance_of_noisy"] = repr(dp.variance_of_noisy(age, scale=2.0))
     return found
 
 

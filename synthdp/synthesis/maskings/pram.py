@@ -107,15 +107,19 @@ def binned(values: Floats, most: int) -> tuple[Codes, int]:
 
     Examples
     --------
-    >>> binned(np.array([0.0, 0.0, 0.0, 1.0, 2.0, np.nan]), 2)
-    (array([ 0,  0,  0,  1,  1, -1]), 2)
+    >>> codes, levels = binned(np.array([0.0, 0.0, 0.0, 1.0, 2.0, np.nan]), 2)
+    >>> codes.tolist(), levels
+    ([0, 0, 0, 1, 1, -1], 2)
     """
     there = np.isfinite(values)
     known = np.sort(values[there])
     if not len(known):
         return np.full(len(values), MISSING), 1
     # edges are values, and a bin begins with its edge: a heap is never cut in two
-    edges = np.unique(known[[len(known) * j // most for j in range(1, most)]])
+    edges = known[[len(known) * j // most for j in range(1, most)]]
+    # an edge within the heap at the lowest value moves behind it, where there is anything
+    behind = np.searchsorted(known, known[0], side="right")
+    edges = np.unique(np.maximum(edges, known[min(behind, len(known) - 1)]))
     edges = edges[edges > known[0]]
     return np.where(there, np.searchsorted(edges, values, side="right"), MISSING), len(edges) + 1
 

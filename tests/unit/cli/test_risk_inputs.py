@@ -19,7 +19,7 @@ from synthdp.table import io
 
 N = 200
 NAMES = ["age", "sex", "race", "education", "disease_duration", "work_disability"]
-BY_ROW = ("identity", "identity_averaged", "identity_likelihood", "identity_public", "identity_extremes")
+BY_ROW = ("identity", "identity_averaged", "identity_likelihood", "identity_public", "identity_extremes", "odds")
 # these fit the model again, so they need a run
 REFITTED = ("identity_bayes", "memorised", "membership_shadow")
 # the survey's weights are another matter

@@ -27,6 +27,8 @@ def small(monkeypatch):
 
 def test_every_private_method_is_in_it():
     private = {name for name, method in METHODS.items() if issubclass(method, Private)}
+    # densities of one or two numbers: both files have more columns
+    private -= {"dp_kde"}
     assert {method.settings["method"] for method in cases.METHODS if method.private} == private
 
 
