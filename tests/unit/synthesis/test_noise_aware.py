@@ -24,7 +24,7 @@ from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private import aim
 from synthdp.synthesis.private.aim import Choosing
 from synthdp.synthesis.private.fitting import Noisy, nearest
-from synthdp.synthesis.private.junction import pairs, table_of
+from synthdp.synthesis.private.junction import blocks_of, cells_of, pairs, table_of
 from synthdp.synthesis.private.measured import DpTables, looked
 from synthdp.synthesis.private.mst import DpMst
 from synthdp.synthesis.private.normal import DpNormal, Sums, drawn, law_of, moments, place_of, places_of
@@ -297,6 +297,7 @@ class TestAudit:
     def test_never_above_the_claim_and_would_notice(self, method, monkeypatch):
         # how well the model fits is post-processing, but for what is chosen next
         monkeypatch.setattr(aim, "TURNS", 2)
+        monkeypatch.setattr(aim, "ROUNDS_PER_COLUMN", 3)
         assert self.bound(method, 0.5) <= 0.5 < self.bound(method, 60.0)
 
     def test_paid_in_full_and_not_more(self, monkeypatch):
@@ -343,6 +344,55 @@ class TestAudit:
             (before, claimed), (after, _) = seen[-2:]
             assert np.abs(before - after).max() <= claimed + 1e-9
         assert claimed == 4.0
+
+
+class TestAim:
+    def test_much_budget_gives_every_table(self):
+        made = METHODS["dp_aim"](epsilon=200.0, delta=1e-6, source="simulated", copies=1).synthesize(
+            plan(), streams=Streams(1)
+        )
+        copy, original = made.copies[0].astype(int).to_numpy(), records()
+        for table in ALL_PAIRS:
+            one, two = (table_of(cells, table, SIZES) / 600 for cells in (copy, original))
+            assert np.abs(one - two).max() < 5 * math.sqrt(2 * 0.25 * 0.75 / 600)
+
+    def test_model_stays_within_its_cells(self, monkeypatch):
+        monkeypatch.setattr(aim, "TURNS", 2)
+        given = plan()
+        for limit, most in ((7, 0), (10, 1), (12, 3)):
+            method = METHODS["dp_aim"](epsilon=50.0, delta=1e-6, model_cells=limit)
+            assert method.problems(given) == []
+            noisy, _ = Choosing(method, given, method.domain(given)).run(
+                method.domain(given).encode(given.data), Simulated(RNG(1))
+            )
+            assert cells_of(SIZES, blocks_of(SIZES, noisy.columns)) <= limit
+            assert sum(len(table) == 2 for table in noisy.columns) <= most
+        assert METHODS["dp_aim"](delta=1e-6, model_cells=6).problems(given) == [
+            "synthesis.bins: the columns alone have 7 cells, at most 6; use fewer bins."
+        ]
+
+    def test_says_how_the_budget_is_divided(self):
+        section = METHODS["dp_aim"](epsilon=1.0, delta=1e-6, source="simulated", copies=1).synthesize(
+            plan(), streams=Streams(1)
+        ).privacy.section()  # fmt: skip
+        assert list(section["shares"]) == ["preprocessing", "margins", "choosing", "tables"]
+        assert sum(section["shares"].values()) == pytest.approx(1.0)
+        assert section["shares"]["preprocessing"] == 0.0
+
+    def test_neighbouring_files_take_the_same_shape(self):
+        """Types, levels, rows, notes and what is said of privacy do not depend on a record."""
+        frame = frame_of(records())
+        other = frame.copy()
+        other.loc[0] = ["2", "1", "1"] if tuple(frame.loc[0]) != ("2", "1", "1") else ["0", "0", "0"]
+        for name in ("dp_aim", "dp_tables"):
+            method = METHODS[name](epsilon=1.0, delta=1e-6, source="simulated", copies=2)
+            one, two = (method.synthesize(plan(given), streams=Streams(1)) for given in (frame, other))
+            assert method.notes(plan(frame)) == method.notes(plan(other))
+            assert one.privacy.section() == two.privacy.section()
+            assert (one.rule, one.design) == (two.rule, two.design)
+            for first, second in zip(one.copies, two.copies, strict=True):
+                assert first.shape == second.shape
+                assert (first.dtypes == second.dtypes).all()
 
 
 class TestNormal:
