@@ -51,6 +51,9 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "dp_kde": "synthdp.synthesis.private.curve:DpKde",
         "dp_mst": "synthdp.synthesis.private.mst:DpMst",
         "dp_da_mi": "synthdp.synthesis.private.masked.method:DpDaMi",
+        "dp_aim": "synthdp.synthesis.private.aim:DpAim",
+        "dp_tables": "synthdp.synthesis.private.measured:DpTables",
+        "dp_normal": "synthdp.synthesis.private.normal:DpNormal",
         "local_noise": "synthdp.synthesis.private.columnwise:LocalNoise",
         "k_anonymity": "synthdp.synthesis.maskings.classes:KAnonymity",
         "pram": "synthdp.synthesis.maskings.pram:Pram",
@@ -107,6 +110,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "raab2016_proper": "synthdp.inference.rules.synthetic:RAAB2016_PROPER",
         "raab2016_sample": "synthdp.inference.rules.synthetic:RAAB2016_SAMPLE",
         "raab2016_sample_proper": "synthdp.inference.rules.synthetic:RAAB2016_SAMPLE_PROPER",
+        "noise_aware": "synthdp.inference.rules.noisy:NOISE_AWARE",
         "mean_se": "synthdp.inference.rules.synthetic:MEAN_SE",
     },
     "analyses": {

@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -122,6 +122,8 @@ class Guarantee:
         What was done, for the accountants: its cost is at most the claim.
     withdrawn
         Why the claim does not hold for the release (something looked at the data and chose); None when it does.
+    shares
+        Which share of the budget each step of the method was given, where it says so.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class Guarantee:
     source: str
     event: Event
     withdrawn: str | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     def section(self) -> dict[str, Any]:
         """Return what metrics.json and release.json say under ``privacy``; ε is None when the claim is withdrawn."""
@@ -150,6 +153,7 @@ class Guarantee:
             "source": self.source,
             "statement": self.statement(),
             "assumed": self.assumed(),
+            **({"shares": dict(self.shares)} if self.shares else {}),
         }
 
     def assumed(self) -> list[str]:

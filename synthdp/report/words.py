@@ -16,6 +16,7 @@ OWN, BY_PERSON = "identity as ", " by person"
 _EPOCH = dt.date(1970, 1, 1)
 
 _NOISE_LEFT_OUT = "Intervals from the copies do not account for the privacy noise: they are too short."
+_NOISE_KNOWN = "Intervals account for the privacy noise where the rule is noise_aware; else they are too short."
 MASKINGS = (
     "k_anonymity",
     "pram",
@@ -76,7 +77,20 @@ METHODS: Mapping[str, str] = {
     "dp_mst": (
         "Noise was added to the distribution of every column and to the joint distributions of the pairs that are "
         "most strongly associated, which form a tree; copies were drawn from the tree. Associations that take "
-        f"three columns or more to see are lost. {_NOISE_LEFT_OUT}"
+        f"three columns or more to see are lost. {_NOISE_KNOWN}"
+    ),
+    "dp_tables": (
+        "Noise was added to tables of columns that were named beforehand, and copies were drawn from the log-linear "
+        f"model of these tables. {_NOISE_KNOWN}"
+    ),
+    "dp_aim": (
+        "Tables of columns were chosen one after the other where a model of the earlier ones was furthest from the "
+        "data, noise was added to each, and copies were drawn from the log-linear model of all that were chosen. "
+        f"{_NOISE_KNOWN}"
+    ),
+    "dp_normal": (
+        "Noise was added to the sums and products of the columns, and copies were drawn from a normal distribution "
+        f"with that mean and covariance. {_NOISE_KNOWN}"
     ),
     "dp_da_mi": (
         "Every value of every record was masked by noise of fixed strength, and copies were drawn from what the masked "

@@ -78,6 +78,8 @@ def plan_of(config: Config, data: Microdata, own: Synthesizer | None = None) -> 
         selection=selection,
         constraints=config.constraints,
         whole=None if seen is data else data,
+        # one that is wrong is refused below, with everything else
+        analyses=tuple(one.columns() for one in config.analyses if not one.problems(data.schema.names())),
     )
     if len(data) < FEWEST_RECORDS:
         raise InputError(f"data: at least {FEWEST_RECORDS} records are required to learn from, found {len(data)}.")

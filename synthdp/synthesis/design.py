@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 Replaced = Literal["none", "some", "all"]
 NOTHING_MASKED = "none"
-MARKS = ("altered", "completed")
+MARKS = ("altered", "completed", "noise_aware")
 """What ``release.json`` says of designs that have it, and leaves out of others."""
 
 
@@ -37,6 +37,8 @@ class Design:
     completed
         Whether copies complete masked records, the only ones that their parameters were drawn from: imputations of the
         original given W.
+    noise_aware
+        Whether every copy's parameters were drawn given noisy statistics, by a posterior that knows of the noise.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Design:
     ratio: float = 1.0
     altered: bool = False
     completed: bool = False
+    noise_aware: bool = False
 
     @property
     def masked(self) -> bool:
@@ -102,6 +105,7 @@ def rule_for(design: Design) -> str:
     -----
     * Own values altered by a masking: ``mean_se``, as no rule knows of the errors.
     * Masked records completed by parameters that saw nothing else: ``rubin1987``, as the original is what is missing.
+    * Parameters drawn given noisy statistics: ``noise_aware``.
     * Missing values imputed, nothing replaced: ``rubin1987``, or ``rubin2003`` when imputed in two stages.
     * Imputed and then replaced: ``reiter2004``. With one copy of each completed original its b̄ cannot be had, and
       ``rubin1987`` is the safe choice (too wide by b).
@@ -114,6 +118,8 @@ def rule_for(design: Design) -> str:
         return "mean_se"
     if design.completed:
         return "rubin1987"
+    if design.noise_aware:
+        return "noise_aware"
     if design.replaced == "none":
         if not design.imputed:
             return "mean_se"

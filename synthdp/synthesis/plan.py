@@ -144,6 +144,7 @@ class Plan:
     ``selection`` says what will look at the data before the copies are released (a gate), which withdraws every
     formal statement about the masks; None when nothing will. ``constraints`` must hold in every copy. ``whole`` holds
     the columns that no synthesizer may see (derived ones, the survey's cluster) too; None when there are none.
+    ``analyses`` are the columns of each analysis that is planned, for methods that are told what will be asked.
     """
 
     data: Microdata
@@ -153,6 +154,7 @@ class Plan:
     selection: str | None = None
     constraints: tuple[str, ...] = ()
     whole: Microdata | None = None
+    analyses: tuple[tuple[str, ...], ...] = ()
 
     @property
     def released(self) -> Microdata:

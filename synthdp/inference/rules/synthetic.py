@@ -54,11 +54,16 @@ def reiter2003(replicates: Replicates) -> Spread:
     return added(replicates.v_bar, extra, t_df(replicates.m, replicates.v_bar, extra))
 
 
+PARAMETERS_KNOW = "the drawn parameters of these copies know of"
+
+
 def _after_reiter2003(design: Design) -> Iterator[str]:
     if design.replaced == "none":
         yield "is for synthetic copies, and here nothing was replaced: intervals come out too short"
     if design.completed:
         yield "takes the original for known, and here only its masked records were: too short"
+    if design.noise_aware:
+        yield f"ignores the privacy noise, which {PARAMETERS_KNOW}: too short"
     if design.imputed and design.imputations > 1:
         yield f"takes no account of the missing data, here imputed {design.imputations} times: too short"
     if design.mask_draws > 1:
@@ -208,6 +213,12 @@ def _drawn_anew(design: Design, otherwise: str = "too wide") -> Iterator[str]:
         yield f"assumes parameters drawn anew for each copy, and here the model was fitted once: {otherwise}"
 
 
+def _without_noise(design: Design) -> Iterator[str]:
+    yield from _drawn_anew(design)
+    if design.noise_aware:
+        yield f"takes what synthesis adds for known, without the privacy noise, which {PARAMETERS_KNOW}: too short"
+
+
 def _fitted_once(design: Design) -> Iterator[str]:
     yield from _whole(design)
     if design.proper:
@@ -282,7 +293,7 @@ def _raab(name: str, *, proper: bool, sample: bool) -> Rule:
         words=f"Raab, Nowok and Dibben (2016), for {whom}{' with drawn parameters' if proper and not sample else ''}",
         spread=spread,
         fewest=1,
-        reasons=_drawn_anew if proper else _fitted_once,
+        reasons=_without_noise if proper else _fitted_once,
         formula=formula,
         label="for the estimate that the original would give, not for the population" if sample else "",
     )

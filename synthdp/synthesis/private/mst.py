@@ -12,6 +12,9 @@ A third of the budget each. With δ > 0 the budget is the largest ρ whose zCDP 
     σ = √(2k) / √(2ρ/3)  for k tables together (ℓ2 sensitivity √(2k) under ``replace``, √k under ``add_remove``),
     ε_round = √(8ρ/(3(k−1)))  for each of the k − 1 choices, which are ε_round²/8-zCDP.
 
+``inference: noise_aware`` merges nothing, so that every cell's count is known with its noise, and draws copies from the
+posterior given all tables (`posterior`) in place of 4. What a tree cannot hold is not in its intervals either.
+
 With δ = 0 it is ε/3 each: integer Laplace noise of scale 2k·3/ε, and ε/(3(k−1)) per choice. Use a δ: noise of k tables
 grows with √k then, and with k otherwise. Two columns leave nothing to choose, one column nothing but its margin; what a
 step does not need goes to the others.
@@ -46,8 +49,10 @@ from synthdp.privacy.events import Composed, Event, Repeated, ZeroConcentrated
 from synthdp.privacy.guarantees import Adjacency
 from synthdp.privacy.mechanisms import DiscreteLaplace, Exponential, Gaussian, Sensitivity, Source, sensitivity
 from synthdp.synthesis.plan import Plan
-from synthdp.synthesis.private.domain import Domain, rows
-from synthdp.synthesis.private.synthesizer import Draw, Private
+from synthdp.synthesis.private.domain import Domain, random_generator, rows
+from synthdp.synthesis.private.fitting import Noisy
+from synthdp.synthesis.private.measured import MOST_MEASURED, Tabulated
+from synthdp.synthesis.private.synthesizer import Draw, Each
 from synthdp.synthesis.private.tree import Looks, Margins, fitted, pair_table, score_sensitivity, scores, spanning_tree
 from synthdp.table.microdata import Codes, Floats
 
@@ -57,7 +62,7 @@ SHY = 1 - 1e-12
 """Budgets are divided and added again; this keeps the sum of what rounding did below the claim."""
 
 
-class DpMst(Private):
+class DpMst(Tabulated):
     """The columns' distributions and the strongest associations between pairs, as a tree, with noise.
 
     Parameters
@@ -88,6 +93,14 @@ class DpMst(Private):
                     f"synthesis.bins_by: the table of {names} has {cells:,} cells, dp_mst takes at most {MOST_PAIR:,} "
                     "for a pair of columns; use fewer bins, or group levels."
                 )
+        if not found and self.noise_aware:
+            sizes = [axis.size for axis in axes]
+            most = sum(sizes) + largest_tree(sizes)
+            if most > MOST_MEASURED:
+                found.append(
+                    f"synthesis.bins: margins and a tree of pairs may have {most:,} cells, noise_aware takes at most "
+                    f"{MOST_MEASURED:,}; use fewer bins, or inference plug_in."
+                )
         return found
 
     def notes(self, plan: Plan) -> list[str]:
@@ -108,14 +121,15 @@ class DpMst(Private):
             f"those of {', '.join(fine)} have fewer. Use fewer bins, or raise epsilon."
         ]
 
-    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
+    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
         """Measure margins, choose pairs, measure their tables, fit. Cost O(k²(n + cells of a pair) + the fit's)."""
         n, cells = len(plan.data), domain.encode(plan.data)
         sizes = [axis.size for axis in domain.axes]
         spent = budget(self.epsilon, self.delta, len(sizes), self.adjacency)
         counts = [np.bincount(cells[:, v], minlength=size) for v, size in enumerate(sizes)]
         noisy = measured(counts, spent.margins, source)
-        merged = [Merged.below(margin, MERGED_BELOW * spent.margins.sd) for margin in noisy]
+        threshold = -math.inf if self.noise_aware else MERGED_BELOW * spent.margins.sd
+        merged = [Merged.below(margin, threshold) for margin in noisy]
         coarse = np.column_stack([groups.of(cells[:, v]) for v, groups in enumerate(merged)])
         margins = [groups.summed(margin) for groups, margin in zip(merged, noisy, strict=True)]
         sd = spent.tables.sd if self.score == "corrected" else None
@@ -123,10 +137,18 @@ class DpMst(Private):
         edges = spanning_tree(worth, len(sizes), spent.choice, source)
         shapes = [(merged[a].size, merged[b].size) for a, b in edges]
         pairs = [pair_table(coarse, edge, shape) for edge, shape in zip(edges, shapes, strict=True)]
+        tables = measured(pairs, spent.tables, source)
+        if self.noise_aware:
+            known = Noisy(tuple(sizes), {}, n)
+            for v, margin in enumerate(noisy):
+                known = known.joined((v,), margin, spent.margins.sd**2)
+            for (a, b), table in zip(edges, tables, strict=True):
+                known = known.joined((min(a, b), max(a, b)), table if a < b else table.T, spent.tables.sd**2)
+            return self.drawn(known, turns=0, rng=random_generator(source)), spent.event()
         model = fitted(
             Looks(
                 edges,
-                Margins(tuple(margins), tuple(measured(pairs, spent.tables, source))),
+                Margins(tuple(margins), tuple(tables)),
                 tuple(1 / (spent.margins.sd**2 * groups.held()) for groups in merged),
                 (1 / spent.tables.sd**2,) * len(edges),
                 float(n),
@@ -138,6 +160,18 @@ class DpMst(Private):
             return np.column_stack([groups.split(drawn[:, v], rng=rng) for v, groups in enumerate(merged)])
 
         return draw, spent.event()
+
+
+def largest_tree(sizes: list[int]) -> int:
+    """Return how many cells the pairs of a tree may have at most: everything hangs on the widest column.
+
+    Examples
+    --------
+    >>> largest_tree([2, 5, 3])
+    25
+    """
+    widest = max(range(len(sizes)), key=sizes.__getitem__)
+    return sum(sizes[widest] * size for v, size in enumerate(sizes) if v != widest)
 
 
 @dataclass(frozen=True)

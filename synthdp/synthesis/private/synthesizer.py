@@ -8,7 +8,8 @@ so that number is public. Drawing copies from a private table is post-processing
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +29,13 @@ from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domai
 from synthdp.table.microdata import Codes
 
 Draw = Callable[[np.random.Generator], Codes]
+
+
+@dataclass(frozen=True)
+class Each:
+    """How records of every copy are drawn, where copies have parameters of their own."""
+
+    copies: tuple[Draw, ...]
 
 
 class Private(Method):
@@ -108,7 +116,8 @@ class Private(Method):
 
         def copy(m: int) -> pd.DataFrame:
             rng = streams.generator("values", self.method, m)
-            return domain.frame(draw(rng), plan.data.frame, rng=rng)
+            cells = draw.copies[m - 1](rng) if isinstance(draw, Each) else draw(rng)
+            return domain.frame(cells, plan.data.frame, rng=rng)
 
         copies = tuple(each(copy, range(1, self.copies + 1), advance=advance))
         seconds = {"fit": paid - started, "draw": time.perf_counter() - paid}
@@ -118,13 +127,19 @@ class Private(Method):
         """Return where the noise comes from."""
         return Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
 
-    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw, Event]:
+    def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
         """Return how records are drawn from what the mechanism released, and what it cost."""
         raise NotImplementedError
 
     def guarantee(self, plan: Plan, event: Event) -> Guarantee:
         """Return the claim, withdrawn when something else looks at the data before the release."""
-        return Guarantee(self.epsilon, self.delta, self.adjacency, self.source, event, plan.selection)
+        return Guarantee(
+            self.epsilon, self.delta, self.adjacency, self.source, event, plan.selection, self.shares(plan)
+        )
+
+    def shares(self, plan: Plan) -> Mapping[str, float]:
+        """Return which share of the budget each step is given; nothing where there is one step, or nobody asks."""
+        return {}
 
 
 def _setting_problems(settings: Private) -> list[str]:

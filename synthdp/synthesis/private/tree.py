@@ -166,11 +166,11 @@ class TreeModel:
     def draw(self, n: int, *, rng: np.random.Generator) -> Codes:
         """Return n rows of cells, independently of each other. Cost O(n · columns · log cells)."""
         found = np.zeros((n, len(self.nodes)), dtype=np.int64)
-        found[:, 0] = _picked(self.nodes[0][None, :], np.zeros(n, dtype=np.int64), rng)
+        found[:, 0] = picked(self.nodes[0][None, :], np.zeros(n, dtype=np.int64), rng)
         for parent, child, table in self.downwards():
             # a parent's cell without mass in this table can be drawn only by what the fit left unfinished
             held = np.where(table.sum(axis=1, keepdims=True) > 0, table, self.nodes[child][None, :])
-            found[:, child] = _picked(held, found[:, parent], rng)
+            found[:, child] = picked(held, found[:, parent], rng)
         return found
 
     def downwards(self) -> list[tuple[int, int, Floats]]:
@@ -191,7 +191,7 @@ def fitted(looks: Looks) -> TreeModel:
     return TreeModel(found.nodes, looks.edges, found.tables)
 
 
-def _picked(weights: Floats, given: Codes, rng: np.random.Generator) -> Codes:
+def picked(weights: Floats, given: Codes, rng: np.random.Generator) -> Codes:
     """Return one column per record, drawn in proportion to the row of ``weights`` that is given for it."""
     totals = weights.sum(axis=1, keepdims=True)
     shares = np.cumsum(weights / np.where(totals > 0, totals, 1.0), axis=1)

@@ -1,0 +1,268 @@
+"""Coverage of 95% intervals from DP copies: those that know of the privacy noise beside those that do not.
+
+``levels``: four columns of 3, 2, 3 and 2 levels (36 cells, some of which nobody can be in), all pairs with noise
+(``dp_tables``). ``numbers``: three normal columns, their sums and products with noise (``dp_normal``). 5,000 records
+each, δ = 10⁻⁶, simulated noise. Both have plug-in copies of the same noisy statistics beside them, the original, and DP
+statistics that spend the whole budget on one question (a mean by ``dp.mean``, the regression of ``numbers`` by
+``dp.ols``).
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from reports.cells import Cell, Line, apart
+from reports.covering import monte_carlo_error
+from reports.estimators import design, least_squares, logistic
+from reports.markdown import table
+from reports.study import Results, Study
+from synthdp import dp
+from synthdp.config.settings import METHODS
+from synthdp.inference.analyses import Estimates
+from synthdp.inference.combining import combine
+from synthdp.privacy.mechanisms import Simulated
+from synthdp.synthesis.plan import Plan
+from synthdp.table.microdata import Floats, resolve
+from synthdp.table.schema import Variable
+from synthdp.tagging.groups import Neighbours, tag
+
+EPSILONS = (0.3, 1.0, 3.0)
+DELTA = 1e-6
+RECORDS = 5000
+REPLICATIONS = 1000
+SEED = 20261119
+SCHEMES = ("noise_aware", "plug_in", "original")
+BAND = (0.93, 0.97)
+LOGIT = np.array([-0.8, 0.5, 0.9, -0.6, 0.3])
+BOUNDS = {"x1": (-4.5, 4.5), "x2": (-5.0, 5.0), "y": (-8.0, 10.0)}
+LEVELS = {
+    "a": Variable(role="replace", kind="ordinal", levels=(0, 1, 2)),
+    "b": Variable(role="replace", kind="binary", levels=(0, 1)),
+    "c": Variable(role="replace", kind="ordinal", levels=(0, 1, 2)),
+    "y": Variable(role="replace", kind="binary", levels=(0, 1)),
+}
+NUMBERS = {name: Variable(role="replace", bounds=bounds, decimals=3) for name, bounds in BOUNDS.items()}
+
+
+def levels(rng: np.random.Generator) -> pd.DataFrame:
+    """Return records of levels: c is a, one lower or one higher, and y follows a logistic regression."""
+    a = rng.integers(0, 3, RECORDS)
+    b = (rng.random(RECORDS) < 0.3 + 0.2 * (a == 2)).astype(int)
+    c = np.clip(a + rng.integers(-1, 2, RECORDS), 0, 2)
+    y = (rng.random(RECORDS) < expit(_dummies(a, b, c) @ LOGIT)).astype(int)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "y": y})
+
+
+def numbers(rng: np.random.Generator) -> pd.DataFrame:
+    """Return records of normal columns, y on both x."""
+    x1 = rng.normal(size=RECORDS)
+    x2 = 0.5 * x1 + rng.normal(size=RECORDS)
+    y = 1 + 0.7 * x1 - 0.4 * x2 + rng.normal(0, 1.2, RECORDS)
+    found = pd.DataFrame({"x1": x1, "x2": x2, "y": y})
+    # one value in 150,000 lies beyond: as a file whose bounds were declared would have it
+    return pd.DataFrame({name: found[name].clip(*bounds) for name, bounds in BOUNDS.items()}).round(3)
+
+
+def _dummies(a: Any, b: Any, c: Any) -> Floats:
+    return np.column_stack([np.ones(len(a)), a == 1, a == 2, b, c]).astype(np.float64)
+
+
+TERMS = {
+    "levels": (
+        *("mean y", "mean c", "logit 1", "logit a=1", "logit a=2", "logit b", "logit c"),
+        *("ols c: 1", "ols c: a", "ols c: b"),
+    ),
+    "numbers": ("mean x1", "mean x2", "mean y", "ols y: 1", "ols y: x1", "ols y: x2", "ols x1: y"),
+}
+
+
+def estimates(part: str, frame: pd.DataFrame) -> Estimates:
+    """Return means and regressions as one vector."""
+    if part == "levels":
+        a, b, c, y = (frame[name].to_numpy(np.float64) for name in "abcy")
+        found = [_mean(y), _mean(c), logistic(y, _dummies(a, b, c), ("",) * 5)]
+        found.append(least_squares(c, design(frame, "a", "b"), ("",) * 3))
+        values, variances = _joined(found)
+    else:
+        found = [_mean(frame[name].to_numpy()) for name in BOUNDS]
+        found.append(least_squares(frame["y"].to_numpy(), design(frame, "x1", "x2"), ("",) * 3))
+        found.append(least_squares(frame["x1"].to_numpy(), design(frame, "y"), ("",) * 2))
+        values, variances = (np.delete(part, 6) for part in _joined(found))
+    return Estimates(TERMS[part], values, np.diag(variances), None)
+
+
+def _mean(values: Floats) -> Estimates:
+    return Estimates(("",), np.array([values.mean()]), np.array([[values.var(ddof=1) / len(values)]]), None)
+
+
+def _joined(found: Sequence[Estimates]) -> tuple[Floats, Floats]:
+    return np.concatenate([one.values for one in found]), np.concatenate([np.diag(one.covariance) for one in found])
+
+
+def truth(part: str) -> Floats:
+    """Return what the estimates estimate, from the law itself."""
+    if part == "numbers":
+        variance_y = 0.7**2 + 2 * 0.7 * -0.4 * 0.5 + 0.4**2 * 1.25 + 1.2**2
+        return np.array([0.0, 0.0, 1.0, 1.0, 0.7, -0.4, (0.7 - 0.4 * 0.5) / variance_y])
+    cells = np.array([(a, b, c) for a, b, c in itertools.product(range(3), range(2), range(3))])
+    a, b, c = cells.T
+    moved = np.array([[np.clip(low + step, 0, 2) for step in (-1, 0, 1)] for low in a])
+    share = 0.3 + 0.2 * (a == 2)
+    weights = np.where(b == 1, share, 1 - share) / 3 * (moved == c[:, None]).mean(axis=1)
+    yes = expit(_dummies(a, b, c) @ LOGIT)
+    matrix = np.column_stack([np.ones(len(a)), a, b])
+    slopes = np.linalg.solve((matrix * weights[:, None]).T @ matrix, (matrix * weights[:, None]).T @ c)
+    return np.concatenate([[weights @ yes, weights @ c], LOGIT, slopes])
+
+
+def once(part: str, epsilon: float, number: int) -> dict[str, Any]:
+    """Return which intervals of one file held the truth, and half their widths."""
+    streams = apart(SEED, part, f"{epsilon:g}", number)
+    frame = {"levels": levels, "numbers": numbers}[part](streams.generator("data"))
+    data = resolve(frame, LEVELS if part == "levels" else NUMBERS)
+    plan = Plan(data, tag(data, Neighbours()))
+    known, found = truth(part), {}
+    method: Any = METHODS["dp_tables" if part == "levels" else "dp_normal"]
+    for scheme in SCHEMES[:2]:
+        made = method(epsilon=epsilon, delta=DELTA, source="simulated", inference=scheme)
+        release = made.synthesize(plan, streams=streams)
+        found[scheme] = combine([estimates(part, copy) for copy in release], release.rule)
+    found["original"] = combine([estimates(part, frame)], "mean_se")
+    line: dict[str, Any] = {
+        name: {
+            "held": "".join("01"[bool(held)] for held in (one.low <= known) & (known <= one.high)),
+            "half": [float(f"{half:.3g}") for half in (one.high - one.low) / 2],
+        }
+        for name, one in found.items()
+    }
+    return line | {"alone": _alone(part, frame, epsilon, streams.generator("alone"))}
+
+
+def _alone(part: str, frame: pd.DataFrame, epsilon: float, rng: np.random.Generator) -> list[float]:
+    """Return half the widths of DP statistics that spend everything on the mean of y, or on the regression."""
+    price: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "source": Simulated(rng)}
+    bounds = BOUNDS["y"] if part == "numbers" else (0, 1)
+    one: Any = dp.mean(frame["y"], bounds=bounds, **price)
+    halves = [(one.high - one.low) / 2]
+    if part == "numbers":
+        both = [BOUNDS[name] for name in ("x1", "x2")]
+        fit: Any = dp.ols(frame["y"], [frame["x1"], frame["x2"]], bounds_y=BOUNDS["y"], bounds_x=both, **price)
+        halves += [float(half) for half in (fit.high - fit.low) / 2]
+    return [float(f"{half:.3g}") for half in halves]
+
+
+def cells(asked: int | None) -> list[Cell]:
+    """Return all cells, so that a stopped run tells as much of every part."""
+    return [
+        {"part": part, "epsilon": epsilon, "number": number}
+        for number in range(asked or REPLICATIONS)
+        for part in TERMS
+        for epsilon in EPSILONS
+    ]
+
+
+def results(lines: Sequence[Line]) -> Results:
+    """Return coverage and mean half widths, term by term."""
+    rows = []
+    for part, epsilon in itertools.product(TERMS, EPSILONS):
+        mine = [line for line in lines if line["part"] == part and line["epsilon"] == epsilon]
+        if not mine:
+            continue
+        alone = np.median([line["alone"] for line in mine], axis=0)
+        beside = {"mean y": alone[0]} | {
+            f"ols y: {name}": x for name, x in zip(("1", "x1", "x2"), alone[1:], strict=False)
+        }
+        for t, term in enumerate(TERMS[part]):
+            row: dict[str, Any] = {"part": part, "epsilon": epsilon, "term": term, "runs": len(mine)}
+            for scheme in SCHEMES:
+                row[scheme] = round(float(np.mean([line[scheme]["held"][t] == "1" for line in mine])), 4)
+                row[f"{scheme}_half"] = float(f"{np.median([line[scheme]['half'][t] for line in mine]):.3g}")
+            rows.append(row | {"alone_half": float(f"{beside[term]:.3g}") if term in beside else None})
+    return {"rows": rows}
+
+
+def counts(lines: Sequence[Line]) -> Results:
+    """Return how many replications every part has."""
+    return {
+        "replications": {
+            f"{part}, epsilon {epsilon:g}": sum(line["part"] == part and line["epsilon"] == epsilon for line in lines)
+            for part, epsilon in itertools.product(TERMS, EPSILONS)
+        }
+    }
+
+
+def page(found: Results, settings: Results) -> str:
+    """Return the page."""
+    rows = found["rows"]
+    runs = sorted({row["runs"] for row in rows})
+    error, said = monte_carlo_error(runs[0]), " to ".join(dict.fromkeys(f"{run:,}" for run in (runs[0], runs[-1])))
+    parts = "\n\n".join(_part(part, [row for row in rows if row["part"] == part]) for part in TERMS)
+    return f"""# Intervals from DP copies that know of the privacy noise
+
+{settings["records"]:,} records, δ = {settings["delta"]:g}, neighbours replace a record, simulated noise, {said}
+replications of every line (a coverage near 0.95 has a Monte Carlo error of {error:.3f}). `noise_aware`: 20 copies, each
+with parameters of its own from the posterior given the noisy statistics, combined by the rule `noise_aware`. `plug_in`:
+5 copies of the same noisy statistics taken at their word, combined by `raab2016`, as everybody does. `original`: the
+intervals of the file itself. Regenerate, or add to it: `python -m reports noise_aware`.
+
+## What was found
+
+{_findings(rows, error)}
+
+{parts}
+"""
+
+
+def _findings(rows: Sequence[dict[str, Any]], error: float) -> str:
+    said = []
+    for part, epsilon in itertools.product(TERMS, EPSILONS):
+        mine = [row for row in rows if row["part"] == part and row["epsilon"] == epsilon]
+        if not mine:
+            continue
+        aware, naive = ([row[scheme] for row in mine] for scheme in SCHEMES[:2])
+        low, high = BAND
+        outside = [row for row in mine if not low <= row["noise_aware"] <= high]
+        beyond = [row["term"] for row in mine if not low - 3 * error <= row["noise_aware"] <= high + 3 * error]
+        within = f"all in [{low}, {high}]"
+        if outside:
+            named = ", ".join(f"{row['term']} {row['noise_aware']:.3f}" for row in outside)
+            within = (
+                f"outside [{low}, {high}]: {named}; by more than 3 Monte Carlo errors: {', '.join(beyond) or 'none'}"
+            )
+        said.append(
+            f"* {part}, ε = {epsilon:g}: noise-aware intervals cover {min(aware):.3f} to {max(aware):.3f} ({within}); "
+            f"plug-in ones {min(naive):.3f} to {max(naive):.3f}."
+        )
+    return "\n".join(said)
+
+
+def _part(part: str, rows: Sequence[dict[str, Any]]) -> str:
+    head = ["ε", "term", *SCHEMES, *(f"± {scheme}" for scheme in SCHEMES), "± alone"]
+    lines = [
+        [
+            f"{row['epsilon']:g}",
+            row["term"],
+            *(f"{row[scheme]:.3f}" for scheme in SCHEMES),
+            *(f"{row[f'{scheme}_half']:.3g}" for scheme in SCHEMES),
+            "–" if row["alone_half"] is None else f"{row['alone_half']:.3g}",
+        ]
+        for row in rows
+    ]
+    said = "`± alone`: half the width when the whole budget goes into that one statistic (`dp.mean`, `dp.ols`)."
+    return f"## {part}\n\nCoverage, and median half widths. {said}\n\n{table(head, lines)}"
+
+
+STUDY = Study(
+    name="noise_aware",
+    cells=cells,
+    work=once,
+    results=results,
+    page=page,
+    settings={"records": RECORDS, "delta": DELTA, "epsilons": list(EPSILONS), "seed": SEED, "copies": [20, 5]},
+    counts=counts,
+    committed="runs.jsonl",
+)
