@@ -131,6 +131,7 @@ def draw(results: Results, out: Path) -> None:
     axes[0].plot(z, np.exp(-(z**2) / 18) / math.sqrt(18 * math.pi), "--", color=figures.COLOURS[0], label="normal")
     axes[0].plot(z, laplace_normal_pdf(z, 1e-6, 3 / math.sqrt(2)), ":", color=figures.COLOURS[3], label="Laplace")
     axes[0].set_title("Figure 4.1: three laws of variance 9", fontsize=9, loc="left")
+    axes[0].set(xlabel="noise", ylabel="density")
     axes[0].legend(fontsize=7)
     shown = {"before": "median before", "after, Δ = 110": "median after", "after, Δ = 1": KINDS[4]}
     for ax, names in ((axes[1], list(shown)), (axes[2], ["before", "after, Δ = 1"])):

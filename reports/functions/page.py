@@ -38,6 +38,8 @@ def _curves(found: Results, out: Path) -> None:
         ax.plot(x, curve, color=figures.COLOURS[k], label="released, with its band")
         ax.plot(x, found["plain"], color="black", linestyle="--", linewidth=1.2, label="without noise")
         ax.set_title(f"{title}; n = 100, h = .1, ε = 1", fontsize=9, loc="left")
+        ax.set(xlabel="x", ylabel="density")
+    axes[0].set(xlabel="x", ylabel="value of the function")
     for ax in axes:
         ax.legend(fontsize=8)
     figures.save(figure, out / "curves.svg")
@@ -52,6 +54,7 @@ def _wrapped(out: Path) -> None:
         ax.plot(x, curve, color=figures.COLOURS[0], label="wrapped")
         ax.plot(x, plain, color="black", linestyle="--", linewidth=1.2, label="normal density")
         ax.set_title(f"s = .1, centre {centre:g}: {curve[-1]:.7f} at 1", fontsize=9, loc="left")
+        ax.set(xlabel="x", ylabel="density")
         ax.legend(fontsize=8)
     figures.save(figure, out / "wrapped.svg")
 
@@ -67,9 +70,10 @@ def _classes(found: Results, out: Path) -> None:
         ax.contour(at, at, decisions, levels=[0], colors="black", linewidths=1.2)
         for label in (0, 1):
             here = points[labels == label]
-            ax.plot(*here.T, figures.MARKERS[label], color=sides[label], markersize=3)
-        ax.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
-        ax.set_title(f"support vector machine, {name}", fontsize=9, loc="left")
+            ax.plot(*here.T, figures.MARKERS[label], color=sides[label], markersize=3, label=f"class {label}")
+        ax.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="first column", ylabel="second column")
+        ax.legend(fontsize=8, loc="upper right")
+        ax.set_title(f"support vector machine, {name}; every tenth record", fontsize=9, loc="left")
     figures.save(figure, out / "classes.svg")
 
 

@@ -153,18 +153,20 @@ def draw(results: Results, out: Path) -> None:
             here = [row for row in rows if row["family"] == family and row["number"] == number]
             for style, kind in (("--", "gaussian"), ("-", "mixed")):
                 values = [row[f"ratio_{kind}"] for row in here]
-                label = f"{kind}, {family.replace('.', str(number)) if '.' in family else f'{family}({number})'}"
+                named = family.replace(".", str(number)) if "." in family else f"{family}({number})"
+                label = named if kind == "mixed" else None
                 ax.plot(
                     range(4), values, style, marker=figures.MARKERS[c], color=figures.COLOURS[c], label=label, alpha=0.8
                 )
         ax.axhline(1, color="#555555", linewidth=0.8)
         ax.set_xticks(range(4), list(DELTAS))
-        ax.set_xlabel("δ")
-        ax.set_ylim(0, 1.5)
-        ax.set_title(f"{family}: squared errors, Laplace over other", fontsize=9, loc="left")
-        ax.legend(fontsize=6, ncols=2, loc="center", bbox_to_anchor=(0.5, 0.34))
+        ax.set(xlabel="δ", ylim=(0, 1.5))
+        ax.set_title(f"{family}: Laplace over mixed (solid), Gaussian", fontsize=9, loc="left")
+        ax.legend(fontsize=7, ncols=3, loc="center", bbox_to_anchor=(0.5, 0.34), handlelength=1.5, columnspacing=1)
         _boxes(axes[4 + k], results["boxes"][family])
         axes[4 + k].set_title(f"{family}, parameter {BOXES[family]}: noise on the mean", fontsize=9, loc="left")
+    axes[0].set_ylabel("ratio of squared errors")
+    axes[4].set_ylabel("noise")
     figures.save(figure, out / "mean.svg")
     axes, figure = figures.panels(1, 2, (9, 3.8))
     names = [f"{family.replace('(0, .)', '')} {number}" for family, number in CASES]
@@ -172,7 +174,8 @@ def draw(results: Results, out: Path) -> None:
     for ax, kind, colour in zip(axes, ("gaussian", "mixed"), figures.COLOURS, strict=False):
         ax.bar(range(len(names)), [row[f"median_{kind}"] for row in last], color=colour)
         ax.set_xticks(range(len(names)), names, rotation=60, fontsize=8)
-        ax.set_title(f"median, δ = n^-2: Laplace over {kind}", fontsize=9, loc="left")
+        ax.set_title(f"median, δ = n^-2: Laplace over {kind.replace('gauss', 'Gauss')}", fontsize=9, loc="left")
+        ax.set_ylabel("ratio of squared errors")
         ax.axhline(1, color="#555555", linewidth=0.8)
     figures.save(figure, out / "median.svg")
     axes, figure = figures.panels(1, 1, (5.5, 3.8))

@@ -109,24 +109,20 @@ def page(results: Results, settings: Results) -> str:
     shown = ("method", "claim", "alpha", "error:.5f", "expected:.5f", "broken:.4f", "told_as_it_is")
     return f"""# Random privacy, which is NOT differential privacy
 
-Hall (2012, chapter 5) asks DP's inequality of most files only: of n + 1 records drawn alike, it may fail for a share
-γ of
-their orders. Whoever is unusual is in that share every time. **Nothing on this page is differentially private but the
-rows
-that say so, no method of it is part of the package, and no ε is claimed for it.** The author's own verdict is that the
-sparse histogram ([reports/sparse_tables](../sparse_tables/README.md)) obviates it. Regenerate:
+Hall (2012, chapter 5) asks DP's inequality of most files only: of n + 1 records drawn alike, it may fail for a share γ
+of their orders. Whoever is unusual is in that share every time. **Nothing on this page is differentially private but
+the rows that say so, no method of it is part of the package, and no ε is claimed for it.** The author's own verdict is
+that the sparse histogram ([reports/sparse_tables](../sparse_tables/README.md)) obviates it. Regenerate:
 `python -m reports random_privacy`.
 
 ![random privacy, NOT DP](random_privacy.svg)
 
 n = {N:,}, {CELLS} cells of which {OCCUPIED} are occupied, γ = {GAMMA:g} (his Figure 5.1, for which no numbers are
-printed).
-*every cell*: Laplace noise of scale 2/(nα) on every cell; *A*: none on empty ones (NOT DP); *B*: none on rare ones
-(NOT DP).
-*error* is the mean ℓ1 error of shares over {settings["runs"]:,} draws, *expected* 2r/(nα) for r noisy cells, *broken*
-how
-often DP fails for any ε when {ORDERS:,} times two of the n + 1 records are left out in turn (one of them alone in its
-cell), *told_as_it_is* the occupied cells that are published as they are: rare people, exactly.
+printed). *every cell*: Laplace noise of scale 2/(nα) on every cell; *A*: none on empty ones (NOT DP); *B*: none on
+rare ones (NOT DP). *error* is the mean ℓ1 error of shares over {settings["runs"]:,} draws, *expected* 2r/(nα) for r
+noisy cells, *broken* how often DP fails for any ε when {ORDERS:,} times two of the n + 1 records are left out in turn
+(one of them alone in its cell), *told_as_it_is* the occupied cells that are published as they are: rare people,
+exactly.
 
 {table_of(results["rows"], shown)}
 """

@@ -47,13 +47,10 @@ def page(results: Results, settings: Results) -> str:
     return f"""# The five sources, counted
 
 A row for each method, study, table and figure of the five documents that synthdp grew out of (figures that belong
-together share one). *works*: there, tested, and drawn or run by one command; *partly*: with what is missing; *left
-out*:
-with the reason; *nothing to build*: an open problem, future work, or named without a procedure. What is printed wrong
-in
-them is in [Sources](../../docs/sources.md). Rows that worked when they were first audited were carried over and are
-held
-by their tests. Regenerate from `rows.csv`: `python -m reports sources_count`.
+together share one). *works*: there, tested, and drawn or run by one command; *partly*: with what is missing;
+*left out*: with the reason; *nothing to build*: an open problem, future work, or named without a procedure. What is
+printed wrong in them is in [Sources](../../docs/sources.md). Rows that worked when they were first audited were
+carried over and are held by their tests. Regenerate from `rows.csv`: `python -m reports sources_count`.
 
 {table_of(results["totals"])}
 

@@ -94,7 +94,7 @@ def draw(results: Results, out: Path) -> None:
         ax.set_yscale("log")
         ax.set_xticks(places, [f"{row['epsilon']:g}" for row in rows])
         ax.set(xlabel="ε", ylabel="ℓ1 error: median, 1% to 99%")
-        ax.set_title(f"{table}, {rows[0]['trials']:,} trials", fontsize=9, loc="left")
+        ax.set_title(f"{table[0].upper()}{table[1:]}, {rows[0]['trials']:,} trials", fontsize=9, loc="left")
         ax.legend(fontsize=8)
     figures.save(figure, out / "sparse_tables.svg")
 

@@ -21,6 +21,8 @@ Examples:
   synthdp dp leakage monthly.csv --bounds 0,5000 --epsilon 0.5 --delta 1e-6
   synthdp dp leakage monthly.csv --bounds 0,5000 --epsilon 0.5 --delta 1e-6 --structure common --releases 12"""
 
+LEARNT = {"A1": "its first value", "A2": "its second value", "A3": "all first values", "A4": "both its values"}
+SEEN = {"N1": "from the first mean", "N2": "from the second mean", "N3": "from both means"}
 CONFIDENTIAL = "confidential: fitted to the series without noise; not covered by any ε, and not to be published."
 
 
@@ -48,9 +50,9 @@ def leakage(
     ends = terminal.numbers(bounds, "--bounds") or []
     if len(ends) != 2:
         raise InputError(f"--bounds: must be two numbers, LOW,HIGH, found {len(ends)}.")
+    within = Bounds(ends[0], ends[1])
     frame = _series(file, column)
     fitted = fit_var(frame, structure=structure)  # type: ignore[arg-type]
-    within = Bounds(ends[0], ends[1])
     step = within.width / frame.shape[1]
     # A2 with what is seen of the first period is heuristic, and left out
     unit = int(abs(fitted.matrices[0].sum(axis=0)).argmax()) if fitted.matrices else 0
@@ -69,10 +71,12 @@ def leakage(
     )
     sd = noise_sd(epsilon, delta, step)
     terminal.show(
-        f"each mean: ε = {epsilon:g}, δ = {delta:g}, noise of sd {sd:.5g}; the unit that is easiest to learn:"
+        f"each mean: ε = {epsilon:g}, δ = {delta:g}, noise of sd {sd:.5g}; what two in a row tell of the unit that is "
+        "easiest to learn, if the series moves as supposed (exact, at the same δ):"
     )
     for one in found:
-        terminal.show(f"  {one.sentence()}")
+        told = f"{LEARNT[one.attack]} {SEEN[one.knowledge]}"
+        terminal.show(f"  {told:<38} ε' = {one.found:.4g}  ({one.attack} with {one.knowledge})")
     terminal.show(f"{releases} means for ε = {epsilon:g}, δ = {delta:g} together, whatever the series does:")
     table = plan(releases, epsilon=epsilon, delta=delta, sensitivity=step)
     for line in table.to_string(index=False, float_format=lambda number: f"{number:.5g}").splitlines():
@@ -96,7 +100,10 @@ def _series(file: Path, column: list[str] | None) -> "pd.DataFrame":
         terminal.say(
             f"{', '.join(map(str, counting))}: rises by the same step every period, so it is no unit; left out."
         )
-    return frame.drop(columns=counting)
+    left = frame.drop(columns=counting)
+    if left.shape[1] == 0:
+        raise InputError(f"{file.name}: no column of numbers that could be a unit.")
+    return left
 
 
 def _write(out: Path, found: list[dict[str, object]], table: "pd.DataFrame") -> None:

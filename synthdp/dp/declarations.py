@@ -125,7 +125,9 @@ def name_of(values: Any) -> str:
     return "values" if name is None else str(name)
 
 
-def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | None = None) -> Bounded:
+def bounded(
+    values: Any, bounds: Limits | None, budget: Budget, *, name: str | None = None, replace_only: bool = False
+) -> Bounded:
     """Return numbers clipped to declared bounds.
 
     Parameters
@@ -136,6 +138,8 @@ def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | N
     bounds
         Lowest and highest value, known without looking at the data; ``"data"`` takes them from the data and voids the
         guarantee.
+    replace_only
+        Whether the release is known under ``replace`` only, so that no other adjacency is recommended.
     """
     name = name or name_of(values)
     numbers = _numbers(values, name)
@@ -143,9 +147,14 @@ def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | N
     confidential: list[str] = []
     if missing.any():
         if budget.replacing:
+            other = (
+                "."
+                if replace_only
+                else ", or use adjacency add_remove, under which the number of records is not public."
+            )
             raise InputError(
                 f"{name}: {int(missing.sum())} values are missing; first at row {int(missing.argmax()) + 1}. "
-                "Fill them in, or use adjacency add_remove, under which the number of records is not public."
+                f"Fill them in{other}"
             )
         confidential.append(f"{name}: {int(missing.sum())} of {len(numbers)} values are missing and were left out")
         numbers = numbers[~missing]
@@ -158,7 +167,14 @@ def bounded(values: Any, bounds: Limits | None, budget: Budget, *, name: str | N
     return Bounded(np.clip(numbers, low, high), low, high, reason, tuple(confidential))
 
 
-def together(columns: Sequence[Any], bounds: Sequence[Limits], budget: Budget, names: Sequence[str]) -> list[Bounded]:
+def together(
+    columns: Sequence[Any],
+    bounds: Sequence[Limits],
+    budget: Budget,
+    names: Sequence[str],
+    *,
+    replace_only: bool = False,
+) -> list[Bounded]:
     """Return several columns of the same records, each inside its bounds; incomplete records as in `bounded`."""
     if not hasattr(bounds, "__len__"):
         raise InputError(f"bounds: must be one pair for each of {len(columns)} columns.")
@@ -173,7 +189,10 @@ def together(columns: Sequence[Any], bounds: Sequence[Limits], budget: Budget, n
     if incomplete.any() and not budget.replacing:
         numbers = [column[~incomplete] for column in numbers]
         lost = (f"{int(incomplete.sum())} of {len(incomplete)} records have a missing value and were left out",)
-    found = [bounded(column, limits, budget, name=n) for column, limits, n in zip(numbers, bounds, names, strict=True)]
+    found = [
+        bounded(column, limits, budget, name=n, replace_only=replace_only)
+        for column, limits, n in zip(numbers, bounds, names, strict=True)
+    ]
     if lost:
         found[0] = replace(found[0], confidential=lost + found[0].confidential)
     return found

@@ -49,6 +49,7 @@ from synthdp.privacy.guarantees import positive
 from synthdp.privacy.mechanisms import Source
 from synthdp.table.microdata import Floats
 
+WIDE = 0.5
 BAND = (
     "the band is for the same estimate without noise, at each point on its own: it accounts neither for sampling "
     "(sampling_sd) nor for smoothing, and not for the whole curve at once"
@@ -74,7 +75,7 @@ def density(
     Parameters
     ----------
     values
-        A column of numbers, or a data frame or list of up to three.
+        A column of numbers, or a data frame, list or array (records by columns) of up to three.
     bounds
         Lowest and highest possible value, known without the data; a list of pairs for several columns.
     bandwidth
@@ -107,11 +108,10 @@ def density(
     request = Request(**price)
     columns, limits = _columns(values, bounds)
     budget = request.budget
-    if not budget.replacing:
-        raise InputError(
-            "density: takes adjacency replace only, as bandwidth and noise follow from the number of records, which "
-            "must be public."
-        )
+    request.replace_only(
+        "density: takes adjacency replace only, as bandwidth and noise follow from the number of records, which must "
+        "be public."
+    )
     called = named(names, _names(columns))
     inside = [request.column(columns[0], limits[0])] if len(columns) == 1 else request.columns(columns, limits, called)
     n, d = len(inside[0]), len(inside)
@@ -129,14 +129,15 @@ def density(
         coefficients = Coefficients.of(budget, n, circle, noise, widened)
         means = along([circle.basis(axis, _nodes(d)).T for axis in range(d)], _mass(inside))
         estimate, sd, wide = estimated(circle, coefficients, means, points, budget.level, source)
-        said = f"{circle.frequencies[0]} frequencies per column, {noise if budget.pure else 'Gaussian'} noise"
+        law = ("Laplace" if noise == "laplace" else noise) if budget.pure else "Gaussian"
+        said = f"{circle.frequencies[0]} frequencies per column, {law} noise"
     else:
         estimate, sd, said = _smooth(inside, points, units, chosen, decay, widened, budget, source)
         wide = reach(budget)
     scale = math.prod(widths)
     flat = math.prod(1 / (2 * h * math.sqrt(math.pi)) for h in units)
     sampling = np.sqrt(np.maximum(estimate, 0.0) * np.maximum(flat - np.maximum(estimate, 0.0), 0.0) / n)
-    notes = [BAND, said, *_noisy(sd)]
+    notes = [BAND, said, *_beyond(units), *_noisy(sd)]
     return Density(
         tuple(called),
         tuple(centres),
@@ -205,15 +206,18 @@ def _columns(values: Any, bounds: Any) -> tuple[list[Any], list[Limits]]:
         columns = [values.iloc[:, j] for j in range(values.shape[1])]
     elif isinstance(values, list | tuple) and len(values) and np.ndim(values[0]) == 1:
         columns = list(values)
+    elif isinstance(values, np.ndarray) and values.ndim == 2:
+        columns = list(values.T)
     else:
         return [values], [bounds]
     if not 1 <= len(columns) <= len(NODES):
         raise InputError(f"density: takes one to three columns, found {len(columns)}; noise grows fast with each.")
     if len(columns) == 1:
-        flat = isinstance(bounds, str) or bounds is None or np.ndim(bounds) <= 1
-        return columns, [bounds if flat else bounds[0]]
+        # one pair, or a list that holds it, or "data"
+        listed = isinstance(bounds, list | tuple | np.ndarray) and (len(bounds) == 1 or np.ndim(bounds[0]) > 0)
+        return columns, [bounds[0] if listed else bounds]
     # a single word or number is told column by column why it is no pair
-    if isinstance(bounds, str) or np.ndim(bounds) == 0:
+    if isinstance(bounds, str) or not hasattr(bounds, "__len__"):
         bounds = [bounds] * len(columns)
     return columns, list(bounds)
 
@@ -235,6 +239,15 @@ def _check(kernel: Kernel, decay: float | None, frequencies: int | None, noise: 
         raise InputError(f"frequencies and noise: belong to the kernel fourier, found with {kernel}.")
     if kernel != "fourier" and budget.pure:
         raise InputError(f"delta: the kernel {kernel} needs one above 0, such as 1e-6; kernel fourier takes 0.")
+
+
+def _beyond(units: Sequence[float]) -> list[str]:
+    if max(units) <= WIDE:
+        return []
+    return [
+        f"a bandwidth of {max(units):.3g} times the bounds' width: little is left of the data's shape, and much of the "
+        "estimate lies beyond the bounds"
+    ]
 
 
 def _noisy(sd: Floats) -> list[str]:

@@ -38,6 +38,8 @@ from synthdp.table.microdata import Floats
 
 FLAT = 1e-10
 NEGATIVE = 1e-8
+OWN = 1e-8
+"""Of K(x, x): the variance of the noise that an answer of `OnlineRelease` has of its own."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +160,9 @@ def release_function(
     """
     request = Request(**price)
     mechanism = mechanism_of(request.budget, sensitivity, what)
-    grams = list(gram) if isinstance(gram, list | tuple) else [gram]
+    # rows of numbers are one matrix
+    each = isinstance(gram, list | tuple) and all(hasattr(one, "__len__") and np.ndim(one[0]) == 1 for one in gram)
+    grams = list(gram) if each else [gram]
     bases = [Basis.of(one) for one in grams]
     f = floats(values, "values")
     shape = tuple(basis.back.shape[0] for basis in bases)
@@ -182,9 +186,8 @@ def spread(backs: Sequence[Floats], sd: float) -> Floats:
 class OnlineRelease:
     """A function that is asked for point by point, as often as one likes, at one price.
 
-    Each new point adds at most one coordinate of f to those that were released; a point whose coordinate is known
-    (asked before, or so near the others that the kernel cannot tell) is answered from them. Answers follow the law of
-    one release at all points together, so any number of them costs the one price.
+    Each new point adds one coordinate of f to those that were released; a point asked before gets the same answer.
+    Answers follow the law of one release at all points together, so any number of them costs the one price.
 
     Parameters
     ----------
@@ -198,6 +201,11 @@ class OnlineRelease:
     Notes
     -----
     Points may be chosen by looking at earlier answers: all are answers of one noisy function. Cost O(k²) for point k.
+
+    Every point has a little noise of its own, 10⁻⁴ of the rest in sd: to K is added 10⁻⁸ of its diagonal, in whose
+    space f has no larger norm. Without it a row of points close together would have coordinates that are nothing but
+    rounding, as a smooth function is all but known from its last few values. With it a coordinate may be off by 10⁻¹²
+    of the values.
 
     Examples
     --------
@@ -226,7 +234,8 @@ class OnlineRelease:
         self._mechanism = mechanism_of(self.budget, sensitivity, what)
         self._source: Source = request.source(what)
         self._points: list[Floats] = []
-        # rows: coordinates of the kernel at each point that added one; beside them f's and the released coordinates
+        self._answered: dict[bytes, float] = {}
+        # rows: coordinates of the kernel at each point; beside them f's and the released coordinates
         self._root: Floats = np.zeros((0, 0))
         self._true: Floats = np.zeros(0)
         self._noisy: Floats = np.zeros(0)
@@ -244,7 +253,14 @@ class OnlineRelease:
         asked = floats(points, "points")
         if not asked.ndim or not np.isfinite(asked).all():
             raise InputError("points: must be a list of finite numbers, or of rows of them.")
-        return np.array([self._answer(asked[k : k + 1]) for k in range(len(asked))])
+        return np.array([self._once(asked[k : k + 1]) for k in range(len(asked))])
+
+    def _once(self, point: Floats) -> float:
+        # −0 and 0 are one place
+        place = (point + 0.0).tobytes()
+        if place not in self._answered:
+            self._answered[place] = self._answer(point)
+        return self._answered[place]
 
     def _answer(self, point: Floats) -> float:
         from scipy.linalg import solve_triangular
@@ -257,18 +273,18 @@ class OnlineRelease:
         left = itself - float(known @ known)
         if itself < 0 or left < -NEGATIVE * itself:
             raise InputError("kernel: is none, as the Gram matrix of the points asked has an eigenvalue below 0.")
-        if left > FLAT * itself:
-            root = math.sqrt(left)
-            value = float(np.asarray(self._function(point), dtype=np.float64).ravel()[0])
-            coordinate = (value - float(known @ self._true)) / root
-            noisy = self._mechanism.release(np.array([coordinate]), source=self._source)
-            size = len(self._noisy)
-            grown = np.zeros((size + 1, size + 1))
-            grown[:size, :size], grown[size, :size], grown[size, size] = self._root, known, root
-            self._root, self._points = grown, [*self._points, point]
-            self._true, self._noisy = np.append(self._true, coordinate), np.append(self._noisy, noisy)
-            known = np.append(known, root)
-        return float(known @ self._noisy)
+        if itself == 0:
+            return 0.0
+        root = math.sqrt(max(left, 0.0) + OWN * itself)
+        value = float(np.asarray(self._function(point), dtype=np.float64).ravel()[0])
+        coordinate = (value - float(known @ self._true)) / root
+        noisy = self._mechanism.release(np.array([coordinate]), source=self._source)
+        size = len(self._noisy)
+        grown = np.zeros((size + 1, size + 1))
+        grown[:size, :size], grown[size, :size], grown[size, size] = self._root, known, root
+        self._root, self._points = grown, [*self._points, point]
+        self._true, self._noisy = np.append(self._true, coordinate), np.append(self._noisy, noisy)
+        return float(known @ self._noisy[:-1] + root * self._noisy[-1])
 
     def _between(self, points: Floats, point: Floats) -> Floats:
         """Return the kernel between points and one point."""

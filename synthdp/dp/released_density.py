@@ -101,7 +101,7 @@ class Density(Priced):
         rows = self.table()
         step = math.ceil(len(rows) / SHOWN)
         body = rows.iloc[step // 2 :: step].to_string(float_format=lambda number: f"{number:.6g}", index=False)
-        said = [] if step == 1 else [f"  (every {step}th of {len(rows):,} cells)"]
+        said = [] if step == 1 else [f"  (one cell in {step}, of {len(rows):,})"]
         return "\n".join([self._headline(), *(f"  {line}" for line in body.splitlines()), *said, *self._tail()])
 
     def _headline(self) -> str:

@@ -324,14 +324,21 @@ class Request:
         self.budget = Budget(**price)
         self.reason: str | None = None
         self.confidential: tuple[str, ...] = ()
+        self._replace_only = False
+
+    def replace_only(self, sentence: str) -> None:
+        """Refuse another adjacency with this sentence, and recommend none from here on."""
+        if not self.budget.replacing:
+            raise InputError(sentence)
+        self._replace_only = True
 
     def column(self, values: Any, bounds: Limits | None) -> Bounded:
         """Return one column inside its bounds."""
-        return self._read([bounded(values, bounds, self.budget)])[0]
+        return self._read([bounded(values, bounds, self.budget, replace_only=self._replace_only)])[0]
 
     def columns(self, columns: Sequence[Any], bounds: Sequence[Limits], names: Sequence[str]) -> list[Bounded]:
         """Return several columns of the same records, each inside its bounds."""
-        return self._read(together(columns, bounds, self.budget, names))
+        return self._read(together(columns, bounds, self.budget, names, replace_only=self._replace_only))
 
     def _read(self, columns: list[Bounded]) -> list[Bounded]:
         self.reason = next((column.reason for column in columns if column.reason), None)

@@ -14,7 +14,6 @@ import numpy as np
 
 from synthdp.dp.declarations import Limits
 from synthdp.dp.request import Price, Released, Request, priced
-from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Bounds
 from synthdp.privacy.mechanisms.smooth import Law, SmoothNoise
 from synthdp.privacy.mechanisms.smooth import smooth_median as bound_of
@@ -60,8 +59,7 @@ def smooth_median(
     (True, True)
     """
     request = Request(**price)
-    if not request.budget.replacing:
-        raise InputError("smooth_median: is known under replace only; use median, which knows add_remove.")
+    request.replace_only("smooth_median: is known under replace only; use median, which knows add_remove.")
     mechanism = SmoothNoise.calibrated(noise, epsilon=request.budget.epsilon, delta=request.budget.delta)
     column = request.column(values, bounds)
     source = request.source("smooth median", values)

@@ -1,23 +1,18 @@
 r"""A private support vector machine: a decision function released as a whole, so that anyone may ask it anywhere.
 
-    f = argmin_{g ∈ H} (1/n) Σ_i (1 − y_i g(x_i))₊ + λ‖g‖²,     y_i ∈ {−1, 1}
+    f = argmin_{g ∈ H} (1/n) Σ_i loss(y_i g(x_i)) + λ‖g‖²,     y_i ∈ {−1, 1}
 
-One record moves f by at most 1/(λn) in the norm of H, where K(x, x) ≤ 1: the loss moves by at most |g(x) − g′(x)|, and
-the objective is 2λ-strongly convex. H here is the span of a normal kernel at a public grid of landmarks on the bounds,
-a kernel space of its own with K(x, x) ≤ 1; so f is a finite vector, noise on it comes from the safe source, and n²
-numbers are never held. There is no intercept: one without a penalty would break the bound.
-
-Notes
------
-The bound is that of the exact minimum. The solver stops when the duality gap says that it is within ½% of the
-bound, and the noise pays for that with both files: a gap τ leaves f within √(τ/λ). Where n is so large that a gap of
-this size would drown in the rounding of double arithmetic, it stops at twice that rounding, and pays for this.
+with the loss (1 − m)₊ (``hinge``) or log(1 + e^{−m}) (``logistic``: kernel logistic regression). One record moves f by
+at most 1/(λn) in the norm of H, where K(x, x) ≤ 1: either loss moves by at most |g(x) − g′(x)|, and the objective is
+2λ-strongly convex. H here is the span of a normal kernel at a public grid of landmarks on the bounds, a kernel space of
+its own with K(x, x) ≤ 1; so f is a finite vector, noise on it comes from the safe source, and n² numbers are never
+held. There is no intercept: one without a penalty would break the bound. The bound is that of the exact minimum; the
+noise also pays for the distance from it that the solver leaves, with both files (`margins`).
 
 References
 ----------
 Hall (2012, PhD thesis, CMU), section 3.3.3. Its derivation prints 2λ‖η(f′ − f)‖² for 2λη(1 − η)‖f′ − f‖², and a wrong
-sign in the difference of losses; the bound is right. Rubinstein, Bartlett, Huang, Taft (2012), JPC 4(1). Hsieh, Chang,
-Lin, Keerthi, Sundararajan (2008), ICML (coordinate descent on the dual).
+sign in the difference of losses; the bound is right. Rubinstein, Bartlett, Huang, Taft (2012), JPC 4(1).
 """
 
 import math
@@ -29,22 +24,19 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import compiled
 from synthdp.dp.declarations import Budget, Limits
 from synthdp.dp.functions import Basis, mechanism_of
 from synthdp.dp.kernels import gaussian_gram
 from synthdp.dp.least_squares import named
+from synthdp.dp.margins import Loss, minimise, reached
 from synthdp.dp.request import NoisePrice, Priced, Request, below_noise, priced
-from synthdp.errors import InputError, Unfinished
+from synthdp.errors import InputError
 from synthdp.privacy.guarantees import floats, positive
 from synthdp.table.microdata import Floats
 
-SLACK = 0.01
 MOST_LANDMARKS = 2000
 PER_BANDWIDTH = 1.0
-PASSES, MOST_PASSES, BATCH = 20_000, 400_000, 20
-WORK = 2 * 10**10
-"""Numbers touched by the passes beyond the first ones: seconds for thousands of records."""
+METHODS: dict[Loss, str] = {"hinge": "support vector machine", "logistic": "kernel logistic regression"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +58,7 @@ class Classifier(Priced):
     notes: tuple[str, ...]
     reason: str | None
     confidential: tuple[str, ...]
+    loss: Loss = "hinge"
 
     without_interval = "a decision function follows where the classes are; it estimates nothing of a population"
 
@@ -75,7 +68,7 @@ class Classifier(Priced):
     @property
     def statistic(self) -> str:
         """What was released."""
-        return f"support vector machine on {', '.join(self.names)}"
+        return f"{METHODS[self.loss]} on {', '.join(self.names)}"
 
     def decision(self, x: Any) -> Floats:
         """Return f at records (rows), clipped to the bounds."""
@@ -108,6 +101,7 @@ def svm(
     bounds: Sequence[Limits],
     bandwidth: float | Sequence[float],
     regularisation: float,
+    loss: Loss = "hinge",
     names: Sequence[str] | None = None,
     **price: Unpack[NoisePrice],
 ) -> Classifier:
@@ -123,12 +117,14 @@ def svm(
         Of the kernel, in the columns' own units, chosen without looking at the data.
     regularisation
         λ, likewise: the noise has sd about r(ε, δ)/(λn), so a small one wants many records.
+    loss
+        ``hinge``, or ``logistic``, whose decision function f gives the probability 1/(1 + e^−f) of class 1.
 
     Notes
     -----
     Where the solver does not come as close as it must it stops with an error, which says that much about the data; so
     it did for 200,000 records at λ = 0.01 after half a minute, while 50,000 took four seconds. Cost: O(n r) for each
-    pass, r landmarks.
+    pass, r landmarks; of ``logistic`` O(n r²), in a few passes.
 
     Examples
     --------
@@ -143,9 +139,10 @@ def svm(
     """
     request = Request(**price)
     budget = request.budget
-    if not budget.replacing:
-        raise InputError("svm: takes adjacency replace only, as its noise follows from the number of records.")
+    request.replace_only("svm: takes adjacency replace only, as its noise follows from the number of records.")
     lam = positive(regularisation, "regularisation")
+    if loss not in METHODS:
+        raise InputError(f"loss: must be hinge or logistic, found {loss!r}.")
     columns = _columns(x)
     called = named(names, [str(getattr(c, "name", None) or f"x{k + 1}") for k, c in enumerate(columns)])
     inside = request.columns(columns, bounds, called)
@@ -162,11 +159,11 @@ def svm(
     landmarks = tuple(np.linspace(0, 1, count) for count in many)
     bases = [Basis.of(gaussian_gram(at, at, h)) for at, h in zip(landmarks, scaled, strict=True)]
     into = tuple(basis.into for basis in bases)
-    source = request.source(f"support vector machine on {', '.join(called)}")
-    within = reached(lam, n, math.prod(len(basis.into) for basis in bases))
+    source = request.source(f"{METHODS[loss]} on {', '.join(called)}")
+    within = reached(lam, n, math.prod(len(basis.into) for basis in bases), loss)
     mechanism = mechanism_of(budget, 1 / (lam * n) + 2 * within, "svm")
     rows = np.column_stack([(column.values - column.low) / column.width for column in inside])
-    fitted = minimise(_features(rows, landmarks, into, scaled), sign, lam, within)
+    fitted = minimise(_features(rows, landmarks, into, scaled), sign, lam, within, loss)
     weights = mechanism.release(fitted, source=source)
     notes = (
         f"f moves by at most {1 / (lam * n):.3g} with one record; the noise has sd up to {mechanism.sd:.3g}",
@@ -185,68 +182,8 @@ def svm(
         notes,
         request.reason,
         request.confidential,
+        loss,
     )
-
-
-def lost_to_rounding(regularisation: float, size: int) -> float:
-    """Return by how much a computed duality gap may be off, for weights of so many coordinates.
-
-    Scalar products of vectors of norm 1 and at most 1/√λ, and sums taken in pairs.
-    """
-    return 2.0**-53 * (size * (1 / math.sqrt(regularisation) + 2) + 128)
-
-
-def reached(regularisation: float, n: int, size: int) -> float:
-    """Return how close to the exact minimum the solver certainly comes: half a per cent of 1/(λn), or what it can."""
-    lost = 2 * lost_to_rounding(regularisation, size)
-    return max(SLACK / (2 * regularisation * n), math.sqrt(lost / regularisation))
-
-
-def minimise(features: Floats, sign: Floats, regularisation: float, within: float) -> Floats:
-    """Return the weights of the least objective, certainly within this distance of the exact ones.
-
-    Coordinate descent on the dual, whose objective bounds the primal from below: F(w) − F* ≥ λ‖w − w*‖².
-
-    Raises
-    ------
-    Unfinished
-        When that takes too many passes.
-    """
-    n = len(features)
-    rows = np.ascontiguousarray(features * sign[:, None])
-    squares = (rows**2).sum(axis=1)
-    # α in [0, 1/n], w = Σ α_i y_i φ_i / 2λ
-    alpha, weights = np.zeros(n), np.zeros(features.shape[1])
-    passes = max(PASSES, min(MOST_PASSES, WORK // features.size))
-    for _ in range(passes // BATCH):
-        _descend(rows, squares, regularisation, alpha, weights, BATCH)
-        # afresh, and each sum in pairs: what was added up step by step has drifted
-        weights = np.array([(column * alpha).sum() for column in rows.T]) / (2 * regularisation)
-        norm = regularisation * float(weights @ weights)
-        primal = float(np.maximum(1 - rows @ weights, 0.0).mean()) + norm
-        gap = primal - (float(alpha.sum()) - norm) + lost_to_rounding(regularisation, features.shape[1])
-        if gap <= regularisation * within**2:
-            return weights
-    raise Unfinished(f"svm: not within 1% after {passes:,} passes; use a larger regularisation.")
-
-
-@compiled
-def _descend(rows: Floats, squares: Floats, regularisation: float, alpha: Floats, weights: Floats, passes: int) -> None:
-    n, size = rows.shape
-    for _ in range(passes):
-        for i in range(n):
-            if squares[i] <= 0:
-                alpha[i] = 1 / n
-                continue
-            margin = 0.0
-            for j in range(size):
-                margin += rows[i, j] * weights[j]
-            best = min(max(alpha[i] + 2 * regularisation * (1 - margin) / squares[i], 0.0), 1 / n)
-            change = (best - alpha[i]) / (2 * regularisation)
-            if change != 0:
-                alpha[i] = best
-                for j in range(size):
-                    weights[j] += change * rows[i, j]
 
 
 def _features(

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 Replaced = Literal["none", "some", "all"]
 NOTHING_MASKED = "none"
+MARKS = ("altered", "completed", "noise_aware")
+"""What ``release.json`` says of designs that have it, and leaves out of others."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Design:
         knows of the bias.
     noise_aware
         Whether every copy's parameters were drawn given noisy statistics, by a posterior that knows of the noise.
+    completed
+        Whether copies complete masked records, the only ones that their parameters were drawn from: imputations of the
+        original given W.
 
     Examples
     --------
@@ -51,6 +56,7 @@ class Design:
     ratio: float = 1.0
     altered: bool = False
     noise_aware: bool = False
+    completed: bool = False
 
     @property
     def masked(self) -> bool:
@@ -71,7 +77,7 @@ class Design:
         """Return what ``release.json`` says beyond its own ``imputations``, ``copies`` and ``mask_draw``."""
         names = ("replaced", "proper", "imputed", "mask_draws", "ratio")
         found = {name: getattr(self, name) for name in names}
-        return found | {name: True for name in ("altered", "noise_aware") if getattr(self, name)}
+        return found | {name: True for name in MARKS if getattr(self, name)}
 
     @classmethod
     def of(cls, contents: Mapping[str, Any]) -> "Design | None":
@@ -81,7 +87,7 @@ class Design:
             return None
         known = {
             name: facts[name]
-            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", "altered", "noise_aware")
+            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", *MARKS)
             if name in facts
         }
         return cls(
@@ -99,6 +105,7 @@ def rule_for(design: Design) -> str:
     -----
     * Own values altered by a masking: ``mean_se``, as no rule knows of the errors.
     * Parameters drawn given noisy statistics: ``noise_aware``.
+    * Masked records completed by parameters that saw nothing else: ``rubin1987``, as the original is what is missing.
     * Missing values imputed, nothing replaced: ``rubin1987``, or ``rubin2003`` when imputed in two stages.
     * Imputed and then replaced: ``reiter2004``. With one copy of each completed original its b̄ cannot be had, and
       ``rubin1987`` is the safe choice (too wide by b).
@@ -111,6 +118,8 @@ def rule_for(design: Design) -> str:
         return "mean_se"
     if design.noise_aware:
         return "noise_aware"
+    if design.completed:
+        return "rubin1987"
     if design.replaced == "none":
         if not design.imputed:
             return "mean_se"

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 
 from reports.functions import orbitope
 from reports.random_privacy import methods as random_methods
@@ -37,7 +37,8 @@ from synthdp.dp.kernels import (
     sobolev_sensitivity,
     wrapped_kernel,
 )
-from synthdp.dp.svm import minimise
+from synthdp.dp.margins import minimise
+from synthdp.errors import InputError
 from synthdp.privacy.accounting.closed_forms import hall_ratio
 from synthdp.privacy.mechanisms import (
     DiscreteLaplace,
@@ -57,9 +58,12 @@ from synthdp.privacy.tradeoff.figures import area
 from synthdp.privacy.tradeoff.utility import (
     count_lower_bound,
     fano_bound,
+    histogram_lower_bound,
     margins_error,
+    margins_lower_bound,
     sparse_table_bound,
     sparse_table_error,
+    sparse_table_lower_bound,
     table_error,
 )
 from synthdp.synthesis.private.histograms import DpSparseHistogram
@@ -394,7 +398,8 @@ def test_A19_the_gauge_of_two_records_reaches_m_plus_1(m):
     assert orbitope.gauges(moved).max() == pytest.approx(m + 1, rel=1e-9)
 
 
-def test_A20_a_support_vector_machine_and_its_neighbours():
+@pytest.mark.parametrize(("loss", "near"), [("hinge", 0.8), ("logistic", 0.4)])
+def test_A20_a_support_vector_machine_and_its_neighbours(loss, near):
     """All neighbours of small files: the function never moves by more than 1/(λn), and comes near it."""
     rng = np.random.default_rng(20)
     farthest = 0.0
@@ -402,14 +407,14 @@ def test_A20_a_support_vector_machine_and_its_neighbours():
         n = 8
         root = np.linalg.cholesky(gaussian_gram(*[np.linspace(0, 1, 6)] * 2, 0.5) + 1e-9 * np.eye(6))
         place, sign = rng.integers(0, 6, n), rng.choice([-1.0, 1.0], n)
-        fitted = minimise(root[place], sign, lam, 1e-6)
+        fitted = minimise(root[place], sign, lam, 1e-6, loss)
         for k in range(6):
             for label in (-1.0, 1.0):
                 place2, sign2 = np.append(place[:-1], k), np.append(sign[:-1], label)
-                moved = np.linalg.norm(minimise(root[place2], sign2, lam, 1e-6) - fitted)
+                moved = np.linalg.norm(minimise(root[place2], sign2, lam, 1e-6, loss) - fitted)
                 assert moved <= 1 / (lam * n) + 2e-6
                 farthest = max(farthest, moved * lam * n)
-    assert farthest > 0.8
+    assert farthest > near
 
 
 @pytest.mark.parametrize("kernel", [gaussian_gram, sobolev_gram])
@@ -468,3 +473,50 @@ def test_fano_bound():
     # two files of 70 that differ in all records, at ε = 0.001
     assert fano_bound(10.0, 0.07, 64) == pytest.approx(5 * (1 - (0.07 + math.log(2)) / math.log(64)))
     assert fano_bound(1.0, 100.0, 2) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0, 2.0])
+def test_lower_bound_of_a_table_holds_for_the_best_count(epsilon):
+    """A count is a cell of two: with one record the bound is the best there is, with more below it."""
+    assert histogram_lower_bound(1, 2, epsilon) == pytest.approx(optimal_count(1, epsilon).risk().max(), rel=1e-9)
+    for n in (2, 5, 20):
+        assert histogram_lower_bound(n, 2, epsilon) < optimal_count(n, epsilon).risk().max()
+
+
+@pytest.mark.parametrize(("records", "cells"), [(2, 3), (3, 3), (2, 5)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_lower_bounds_of_tables_hold_for_the_best_mechanism(records, cells, epsilon):
+    """All tables of few records, the best answers among them by a linear programme over all neighbours."""
+    tables = [t for t in itertools.product(range(records + 1), repeat=cells) if sum(t) == records]
+    size = len(tables)
+    apart = np.abs(np.array(tables)[:, None, :] - np.array(tables)[None]).sum(axis=2)
+    keep = [(i, j) for i in range(size) for j in range(size) if apart[i, j] == 2]
+    private = np.zeros((len(keep) * size, size * size + 1))
+    for row, ((i, j), out) in enumerate(itertools.product(keep, range(size))):
+        private[row, i * size + out], private[row, j * size + out] = 1.0, -math.exp(epsilon)
+    risk = np.zeros((size, size * size + 1))
+    sums = np.zeros((size, size * size + 1))
+    for i in range(size):
+        risk[i, i * size : (i + 1) * size], risk[i, -1] = apart[i], -1.0
+        sums[i, i * size : (i + 1) * size] = 1.0
+    goal = np.append(np.zeros(size * size), 1.0)
+    limits = np.zeros(len(private) + size)
+    best = optimize.linprog(goal, np.vstack([private, risk]), limits, sums, np.ones(size), method="highs").fun
+    assert 0 < histogram_lower_bound(records, cells, epsilon) <= best * (1 + 1e-9)
+    if cells > 4:
+        assert 0 < sparse_table_lower_bound(records, 2, cells, epsilon) <= best * (1 + 1e-9)
+
+
+def test_lower_bounds_have_the_order_of_the_errors():
+    for epsilon in (0.01, 0.1):
+        many = histogram_lower_bound(10**6, 64, epsilon)
+        assert 0.27 * 63 / epsilon < many < table_error(np.full(64, 10**4), epsilon, clipped=False)
+        # which cells are occupied costs a logarithm
+        found = sparse_table_lower_bound(10**7, 100, 10**6, epsilon)
+        assert 0.65 * 99 * math.log(10**4) / epsilon < found < sparse_table_bound(100, 10**6, epsilon)
+        for k in (16, 64, 256):
+            assert 0.019 * k**2 / epsilon < margins_lower_bound(10**7, k, epsilon) < margins_error(k, epsilon)
+    # fewer records than a cell's noise: errors are of the order of the records
+    assert histogram_lower_bound(70, 64, 0.01) == pytest.approx(35, rel=0.01)
+    with pytest.raises(InputError, match="cells: must be more than twice the occupied ones, found 30 for 22"):
+        sparse_table_lower_bound(70, 22, 30, 1.0)

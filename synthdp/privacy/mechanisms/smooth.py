@@ -22,10 +22,11 @@ For both noises a shift is allowed ε/2 and a stretch ε/2, and what each leaves
 tail (three times the noise at γ = 2), β = ε/(2 ln(2/δ')) for Laplace noise (0.034 where 0.048 does at ε = 1, δ = 10⁻⁶),
 and for Gaussian noise a = ε/(5√(2 ln(2/δ))) (a scale of 26.9 where 8.3 does, at β of 0.034 and 0.025).
 
-Because the scale depends on the records, the grid of a safe sampler must not: noise of scale 1 is drawn on a grid of
-2⁻⁶⁴, multiplied and added as a fraction without rounding, and the answer rounded to 2⁻²⁴ of the widest noise there can
-be. A cell of that grid holds 2⁴⁰ points of the finer one or more, so that one point more or less costs under 2⁻²⁰ of
-every ε from 10⁻⁵ on, which is paid.
+Because the scale depends on the records, the grid of a safe sampler must not: noise of scale 1 is drawn, multiplied and
+added as a fraction without rounding, and the answer rounded to 2⁻²⁴ of the widest noise there can be. The noise itself
+is a double, and doubles below 64 are at most 2⁻⁴⁷ apart: each end of a cell, which is 2⁻²⁴ wide or wider where noise
+has scale 1, is off by half of that at most, so the cell's probability by 2⁻²³, and two files' by 2⁻²², which is paid.
+Beyond 64 lies less than 10⁻²⁷ of the law.
 
 References
 ----------
@@ -55,7 +56,8 @@ Law = Literal["laplace", "heavy_tail", "gaussian"]
 LEAST = 2.0**-40
 """S is never below this share of the width: a smooth bound still, and one that does not vanish."""
 GRID = 2.0**-24
-COUNTED = 1 - 2.0**-20
+ROUNDED = 2.0**-22
+"""Of ε: what noise costs for being a double."""
 TAIL = 4.0
 STEEPEST = 300.0
 
@@ -183,7 +185,9 @@ class SmoothNoise:
         """
         if law not in get_args(Law):
             raise InputError(f"noise: must be laplace, heavy_tail or gaussian, found {law!r}.")
-        half = epsilon_of(epsilon) * COUNTED / 2
+        if epsilon_of(epsilon) < 4 * ROUNDED:
+            raise InputError(f"epsilon: must be at least {4 * ROUNDED:.2g} for smooth noise, found {epsilon:g}.")
+        half = (epsilon - ROUNDED) / 2
         if law == "heavy_tail":
             if delta:
                 raise InputError(f"delta: the heavy tail is pure and needs none, found {delta:g}.")

@@ -20,9 +20,12 @@ from synthdp.privacy.accounting.closed_forms import analytic_ratio
 from synthdp.privacy.guarantees import delta_of, not_negative, positive, share, whole
 from synthdp.privacy.tradeoff.tables import count_lower_bound as count_lower_bound
 from synthdp.privacy.tradeoff.tables import fano_bound as fano_bound
+from synthdp.privacy.tradeoff.tables import histogram_lower_bound as histogram_lower_bound
 from synthdp.privacy.tradeoff.tables import margins_error as margins_error
+from synthdp.privacy.tradeoff.tables import margins_lower_bound as margins_lower_bound
 from synthdp.privacy.tradeoff.tables import sparse_table_bound as sparse_table_bound
 from synthdp.privacy.tradeoff.tables import sparse_table_error as sparse_table_error
+from synthdp.privacy.tradeoff.tables import sparse_table_lower_bound as sparse_table_lower_bound
 from synthdp.privacy.tradeoff.tables import table_error as table_error
 
 

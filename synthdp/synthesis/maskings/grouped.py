@@ -16,16 +16,20 @@ half-width c/t there, c the mean group size, so years per record; here a·(mean 
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field, model_validator
 
+from synthdp.imputation.cells import settled
 from synthdp.synthesis.maskings.masking import Numeric, unknown_columns
 from synthdp.synthesis.plan import Plan
 from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column
 
+HARDLY = 0.01
+"""From this share of values that cannot move on, it is said."""
 Edges = Annotated[tuple[float, ...], Field(min_length=2)]
 
 
@@ -45,6 +49,8 @@ class Grouped(Numeric):
     k: int = Field(default=5, ge=1)
     most_groups: int = Field(default=20, ge=1)
     edges: Mapping[str, Edges] = Field(default_factory=dict)
+
+    because: ClassVar[str]
 
     @model_validator(mode="after")
     def _increasing(self) -> "Grouped":
@@ -79,6 +85,28 @@ class Grouped(Numeric):
             ]
         return []
 
+    def notes(self, plan: Plan) -> list[str]:
+        """Return what the signatory should know: which columns are hardly masked."""
+        found = super().notes(plan)
+        for column in plan.data.schema.replaced():
+            values = np.array([]) if column.kind.categorical else plan.data.numbers(column.name)
+            values = values[np.isfinite(values)]
+            if not len(values):
+                continue
+            whole = pd.api.types.is_integer_dtype(plan.data.frame[column.name].dtype)
+            own, *ends = (settled(at, column, whole=whole) for at in (values, *self.ends(values, column)))
+            still = np.all([at == own for at in ends], axis=0).mean()
+            if still >= HARDLY:
+                found.append(
+                    f"{self.method}: {still:.0%} of the values of {column.name} stay as they are, as {self.because}; "
+                    "lower most_groups, or give wider edges."
+                )
+        return found
+
+    def ends(self, values: Floats, column: Column) -> tuple[Floats, Floats]:
+        """Return the least and the largest number that each one can become."""
+        raise NotImplementedError
+
     def edges_of(self, values: Floats, column: Column) -> Floats:
         """Return the edges that were given, or else those of as many groups as hold k."""
         given = self.edges.get(column.name)
@@ -103,6 +131,19 @@ class KPram(Grouped):
 
     method: Literal["k_pram"] = "k_pram"
     variant: Literal["uniform", "shuffle", "matrix"] = "uniform"
+
+    because: ClassVar[str] = "nothing else lies in their groups"
+
+    def ends(self, values: Floats, column: Column) -> tuple[Floats, Floats]:
+        """Return the ends of each one's group, or of the values in it."""
+        edges = self.edges_of(values, column)
+        own = group(values, edges)
+        if self.variant == "uniform":
+            return edges[own], edges[own + 1]
+        low, high = np.full(len(edges) - 1, np.inf), np.full(len(edges) - 1, -np.inf)
+        np.minimum.at(low, own, values)
+        np.maximum.at(high, own, values)
+        return low[own], high[own]
 
     def move(self, values: Floats, column: Column, rng: np.random.Generator) -> Floats:
         """Return other values of the same groups; the groups' counts stay. Cost O(n log n)."""
@@ -139,6 +180,14 @@ class KNoise(Grouped):
 
     method: Literal["k_noise"] = "k_noise"
     moving: bool = False
+
+    because: ClassVar[str] = "rounding takes the noise away"
+
+    def ends(self, values: Floats, column: Column) -> tuple[Floats, Floats]:
+        """Return each one less and plus the half-width of its noise."""
+        half = self.half(values, column)
+        widths = moving_widths(values, half) if self.moving and half > 0 else half
+        return values - widths, values + widths
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""

@@ -12,6 +12,7 @@
 ``dp_aim``                tables of a workload, chosen where the model is wrong (McKenna et al. 2022)
 ``dp_normal``             numbers from a normal distribution with noisy mean and covariance; copies that know of it
 ``local_noise``           noise on every value of every record
+``dp_da_mi``              the same kind of noise, and copies drawn from what it says, with intervals that count it
 ``k_anonymity`` ``pram`` ``k_pram`` ``k_noise``   maskings without a guarantee: no ε is ever shown for them
 ========================  =====================================================================
 

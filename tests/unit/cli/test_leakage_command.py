@@ -46,7 +46,8 @@ def test_the_command_says_what_the_python_calls_find(monthly, structure):
     one = var_leakage(fitted.transition, fitted.noise, **asked, attack="A1", knowledge="N3")
     (mine,) = [row for row in content["leakage"] if (row["attack"], row["knowledge"]) == ("A1", "N3")]
     assert mine["found"] == pytest.approx(one.found)
-    assert one.sentence() in said.stdout
+    told = " ".join(said.stdout.split())
+    assert f"its first value from both means ε' = {one.found:.4g} (A1 with N3)" in told
     assert content["plan"] == plan(6, epsilon=0.5, delta=1e-6, sensitivity=5000 / 3).to_dict(orient="records")
 
 
@@ -60,6 +61,7 @@ def test_some_columns_can_be_asked_for(monthly):
     [
         (("--bounds", "0", *PRICE[2:]), "--bounds: must be two numbers, LOW,HIGH, found 1."),
         (("--bounds", "5,0", *PRICE[2:]), "bounds: must be finite and increasing"),
+        (("--bounds", "5,0", *PRICE[2:], "--structure", "own"), "bounds: must be finite and increasing"),
         ((*PRICE[:2], "--epsilon", "0", "--delta", "1e-6"), "epsilon: must be a finite number above 0, found 0."),
         ((*PRICE[:4], "--delta", "0"), "delta: must lie strictly between 0 and 1, found 0."),
         ((*PRICE, "--structure", "own"), "structure: must be full or common, found 'own'."),
@@ -78,10 +80,18 @@ def test_the_noise_is_told_and_values_outside_the_bounds_are_counted(monthly):
     said = invoke(monthly, *PRICE)
     assert "each mean: ε = 0.5, δ = 1e-06, noise of sd" in said.stdout
     # the noise is the least there is for this ε, so one release is learnt at its price
-    assert "A1 with N1: ε' = 0.5 at δ = 1e-06" in said.stdout
+    assert "its first value from the first mean ε' = 0.5 (A1 with N1)" in " ".join(said.stdout.split())
     assert "outside" not in said.stderr
     narrow = invoke(monthly, "--bounds", "0,2000", "--epsilon", "0.5", "--delta", "1e-6")
     assert "values are outside the bounds: what follows is for means of values moved into them." in narrow.stderr
+
+
+def test_a_file_without_units(tmp_path):
+    file = tmp_path / "names.csv"
+    pd.DataFrame({"month": range(5), "name": list("abcde")}).to_csv(file, index=False)
+    said = invoke(file, *PRICE)
+    assert said.exit_code == 2
+    assert "names.csv: no column of numbers that could be a unit." in said.stderr
 
 
 def test_a_column_that_counts_periods_is_no_unit(monthly):

@@ -13,7 +13,8 @@ from synthdp.dp.density import MOST_CELLS, NODES, expected_noise, from_size, lea
 from synthdp.dp.fourier import Circle, Coefficients
 from synthdp.dp.functions import OnlineRelease, release_function
 from synthdp.dp.kernels import gaussian_gram, least_decay, sobolev_gram, sobolev_sensitivity
-from synthdp.dp.svm import minimise, svm
+from synthdp.dp.margins import minimise
+from synthdp.dp.svm import svm
 from synthdp.errors import InputError, Unfinished
 from synthdp.privacy.mechanisms import Simulated
 
@@ -93,6 +94,47 @@ class TestFunctions:
         with pytest.raises(InputError) as error:
             release_function(values, gram, **{"sensitivity": 1.0, **PRICE, **more}, source=noise())
         assert str(error.value) == sentence
+
+    def test_online_questions_in_order_close_together(self):
+        """A row of points from which a Gaussian kernel all but knows the next: no coordinate is mere rounding."""
+
+        class Told:
+            name = "simulated"
+
+            def __init__(self):
+                self.coordinates = []
+
+            def gaussian(self, centre, *, sd, sensitivity):
+                self.coordinates.append(float(centre[0]))
+                return centre
+
+        n, at = 1e6, np.linspace(0, 1, 90)
+        moved = math.sqrt(2) / n
+        found = {}
+        for last in (0.0, 0.9):
+
+            def f(x, last=last):
+                return np.sin(3 * x) + gaussian_gram(x, np.array([last]), 0.1)[:, 0] / n
+
+            told = Told()
+            asked = OnlineRelease(f, lambda a, b: gaussian_gram(a, b, 0.1), sensitivity=moved, **PRICE, source=told)
+            # without noise each answer is the function, to what it adds to K
+            assert asked.at(at) == pytest.approx(f(at), abs=1e-9)
+            assert asked.at(at[::-1]).tolist() == asked.at(at)[::-1].tolist()
+            found[last] = np.array(told.coordinates)
+        assert len(found[0.0]) == 90
+        apart = np.linalg.norm(found[0.0] - found[0.9])
+        assert 0.99 * moved < apart <= moved * (1 + 1e-6)
+
+    def test_a_matrix_written_as_rows_of_numbers(self):
+        rows = GRAM.tolist()
+        one, other = (
+            release_function(np.sin(X), gram, sensitivity=0.3, **PRICE, source=noise()).estimate
+            for gram in (GRAM, rows)
+        )
+        assert one.tolist() == other.tolist()
+        grid = release_function(np.outer(X, X), [rows, rows], sensitivity=0.3, **PRICE, source=noise())
+        assert grid.estimate.shape == (6, 6)
 
     def test_points_that_are_none(self):
         asked = OnlineRelease(np.sin, lambda a, b: gaussian_gram(a, b, 1), sensitivity=1.0, **PRICE, source=noise())
@@ -206,6 +248,31 @@ class TestDensity:
         assert "NonPrivate: the bounds were taken from the data" in repr(void)
         assert "ε = " not in repr(void)
 
+    @pytest.mark.parametrize("bounds", ["data", ["data"], [(0, 1)], (0, 1), np.array([0, 1])])
+    def test_bounds_of_one_column_in_every_form(self, bounds):
+        found = dp.density([VALUES], bounds=bounds, grid=8, epsilon=1.0, source=noise())
+        assert (found.epsilon is None) == ("data" in bounds)
+
+    def test_an_array_of_records_by_columns(self):
+        both = np.column_stack([VALUES, VALUES**2])
+        price = {"bounds": [(0, 1)] * 2, "grid": 4, **PRICE}
+        found = dp.density(both, **price, source=noise())
+        assert found.estimate.tolist() == dp.density(list(both.T), **price, source=noise()).estimate.tolist()
+
+    def test_a_bandwidth_as_wide_as_the_bounds_is_remarked_on(self):
+        found = dp.density(VALUES, bounds=(0, 1), bandwidth=5, grid=4, epsilon=1.0, source=noise())
+        assert any(note.startswith("a bandwidth of 5 times the bounds' width: little is left") for note in found.notes)
+        usual = dp.density(VALUES, bounds=(0, 1), grid=40, epsilon=1.0, source=noise())
+        assert not any("bandwidth" in note for note in usual.notes)
+        assert "Laplace noise" in usual.notes[1]
+        assert "(one cell in 2, of 40)" in repr(usual)
+
+    @pytest.mark.parametrize("ask", [dp.density, dp.smooth_median])
+    def test_no_other_adjacency_is_recommended_where_there_is_none(self, ask):
+        with pytest.raises(InputError) as error:
+            ask([0.1, np.nan, 0.3], bounds=(0, 1), **PRICE)
+        assert str(error.value) == "values: 1 values are missing; first at row 2. Fill them in."
+
     def test_it_says_when_all_is_noise(self):
         found = dp.density(VALUES, bounds=(0, 1), grid=8, epsilon=0.001, delta=1e-6, source=noise())
         assert any("this result is mostly noise; raise ε, or the bandwidth" in note for note in found.notes)
@@ -279,6 +346,25 @@ class TestSupportVectors:
         )
         assert objective(found) <= best + 1e-9
 
+    def test_the_logistic_minimum_is_certain(self):
+        """The gradient is all there is to know of the distance: F is 2λ-strongly convex."""
+        rng = np.random.default_rng(6)
+        features, sign = rng.normal(size=(60, 4)), rng.choice([-1.0, 1.0], 60)
+        for lam, within in ((1e-4, 1e-6), (1.0, 1e-9)):
+            found = minimise(features, sign, lam, within, "logistic")
+            wrong = 1 / (1 + np.exp(sign * (features @ found)))
+            gradient = 2 * lam * found - (features * (sign * wrong)[:, None]).mean(axis=0)
+            assert np.linalg.norm(gradient) <= 2 * lam * within
+
+    def test_logistic_gives_probabilities(self):
+        rng = np.random.default_rng(7)
+        x = rng.uniform(0, 1, 20_000)
+        y = rng.random(20_000) < 1 / (1 + np.exp(-4 * np.sin(5 * x)))
+        found = svm(x, y, bounds=[(0, 1)], bandwidth=0.3, regularisation=1e-3, loss="logistic", **PRICE, source=noise())
+        at = np.linspace(0.05, 0.95, 19)
+        assert np.abs(1 / (1 + np.exp(-found.decision(at))) - 1 / (1 + np.exp(-4 * np.sin(5 * at)))).max() < 0.1
+        assert found.statistic == "kernel logistic regression on x1"
+
     def test_it_learns_and_is_a_function_of_the_columns_own_units(self):
         rng = np.random.default_rng(5)
         x = pd.DataFrame({"age": rng.uniform(20, 80, 3000), "score": rng.uniform(0, 10, 3000)})
@@ -302,6 +388,7 @@ class TestSupportVectors:
             ({"adjacency": "add_remove"}, "svm: takes adjacency replace only, as its noise follows from the number of"),
             ({"delta": 0.0}, "svm: Gaussian noise needs a delta above 0, such as 1e-6, found 0."),
             ({"x": [VALUES] * 4}, "svm: takes one to three columns, found 4."),
+            ({"loss": "squared"}, "loss: must be hinge or logistic, found 'squared'."),
         ],
     )
     def test_refusals(self, more, sentence):
@@ -315,9 +402,12 @@ class TestSupportVectors:
         with pytest.raises(InputError, match="x: must have 1 columns, found an array of shape"):
             found.decision(np.zeros((2, 3)))
         for name in ("PASSES", "MOST_PASSES"):
-            monkeypatch.setattr(sys.modules["synthdp.dp.svm"], name, 0)
+            monkeypatch.setattr(sys.modules["synthdp.dp.margins"], name, 0)
         with pytest.raises(Unfinished, match="svm: not within 1% after 0 passes; use a larger regularisation"):
             minimise(np.ones((3, 1)), np.ones(3), 0.1, 1e-9)
+        monkeypatch.setattr(sys.modules["synthdp.dp.margins"], "STEPS", 0)
+        with pytest.raises(Unfinished, match="svm: not within 1% after 0 steps; use a larger regularisation"):
+            minimise(np.ones((3, 1)), np.ones(3), 0.1, 1e-9, "logistic")
 
 
 class TestTwoErrorsApart:

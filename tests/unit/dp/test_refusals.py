@@ -11,9 +11,10 @@ from synthdp.dp.aggregation import aggregate
 from synthdp.dp.functions import OnlineRelease, release_function
 from synthdp.dp.kernels import gaussian_gram
 from synthdp.dp.learning import gradient_descent, sgd
+from synthdp.dp.margins import lost_to_rounding, minimise, reached
 from synthdp.dp.noisy_records import variance_of_noisy
 from synthdp.dp.smoothed import smooth_median
-from synthdp.dp.svm import lost_to_rounding, minimise, reached, svm
+from synthdp.dp.svm import svm
 from synthdp.errors import InputError
 from synthdp.privacy.mechanisms import Simulated
 

@@ -123,6 +123,17 @@ def density(law, tail=4.0):
     return lambda z: 1 / (1 + np.abs(z) ** tail) / whole
 
 
+def test_noise_that_is_a_double_is_paid_for():
+    """Ends of the narrowest cell are off by half a step of doubles each, for two files, wherever noise can be."""
+    assert 2 * np.spacing(np.nextafter(64.0, 0)) / smooth.GRID <= smooth.ROUNDED
+    assert np.exp(-64.0) < 1e-27
+    for epsilon in (1e-5, 0.1, 2.0):
+        noise = SmoothNoise.calibrated("laplace", epsilon=epsilon, delta=1e-6)
+        # a shift and a stretch of half of the rest each
+        assert 2 * noise.reach + smooth.ROUNDED == pytest.approx(epsilon, rel=1e-12)
+        assert noise.beta <= noise.reach
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (1.0, 1e-2), (3.0, 1e-2)])
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_the_exact_delta_of_shift_and_stretch_is_below_the_claim(law, epsilon, delta):
@@ -213,6 +224,10 @@ def test_a_smooth_median_of_a_million_takes_seconds():
         (lambda: local.median(np.ones(3), WITHIN, neighbours="all"), "neighbours: must be replace or leave_one_out"),
         (lambda: SmoothNoise.calibrated("cauchy", epsilon=1), "noise: must be laplace, heavy_tail or gaussian"),
         (lambda: SmoothNoise.calibrated("laplace", epsilon=0, delta=1e-6), "epsilon: must be a finite number above 0"),
+        (
+            lambda: SmoothNoise.calibrated("laplace", epsilon=1e-7, delta=1e-6),
+            "epsilon: must be at least 9.5e-07 for smoo",
+        ),
         (lambda: SmoothNoise.calibrated("laplace", epsilon=1), "delta: smooth laplace noise needs one above 0"),
         (lambda: SmoothNoise.calibrated("heavy_tail", epsilon=1, delta=0.1), "delta: the heavy tail is pure"),
         (lambda: SmoothNoise.calibrated("heavy_tail", epsilon=1, tail=1.0), "tail: must be above 1, found 1"),

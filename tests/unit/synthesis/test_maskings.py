@@ -228,6 +228,32 @@ class TestGroups:
         assert (np.abs(draws) <= widths).all()
         assert abs((draws**2).mean(axis=0) / (widths**2 / 3) - 1).max() < 4.5 * math.sqrt(4 / 5 / 400)
 
+    @pytest.mark.parametrize("variant", ["uniform", "shuffle", "matrix"])
+    def test_whole_numbers_that_cannot_move_are_told_of(self, variant):
+        """Twenty groups between 9 and 18 hold one whole number each, or none: nothing is masked."""
+        years = pd.DataFrame({"years": np.repeat(np.arange(9, 19), 30)})
+        given = plan(years, {"years": Variable(kind="count", role="replace", bounds=(0, 30))})
+        method = KPram(variant=variant)
+        (_, sentence) = method.notes(given)
+        copy = only_copy(method, given)["years"]
+        if variant == "uniform":
+            # a group that ends beyond a half rounds to the next number
+            told = float(sentence.split("%")[0].split()[-1]) / 100
+            assert (copy == years["years"]).mean() >= told - 0.005
+        else:
+            assert sentence == (
+                "k_pram: 100% of the values of years stay as they are, as nothing else lies in their groups; lower "
+                "most_groups, or give wider edges."
+            )
+            assert copy.equals(years["years"])
+        (_, kept, _) = KNoise(most_groups=30).notes(given)
+        assert kept.startswith(
+            "k_noise: 100% of the values of years stay as they are, as rounding takes the noise away"
+        )
+        assert only_copy(KNoise(most_groups=30), given)["years"].equals(years["years"])
+        wide = KPram(variant=variant, most_groups=3)
+        assert wide.notes(given) == [UNAWARE]
+
     def test_the_expected_group_is_told_beforehand(self):
         values = people()["age"].to_numpy(dtype=float)
         half = KNoise().half(values, NUMBER)

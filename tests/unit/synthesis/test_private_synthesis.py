@@ -43,9 +43,9 @@ from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import Neighbours, tag
 
-# these take numbers only, dp_kde no more than two columns: see test_dp_kde.py and test_noise_aware.py
-NUMBERS = ("dp_kde", "dp_normal")
-PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private) and name not in NUMBERS}
+# dp_kde and dp_normal take numbers only, dp_da_mi few kinds and a δ: they have modules of their own
+APART = ("dp_kde", "dp_da_mi", "dp_normal")
+PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private) and name not in APART}
 GAUSSIAN = ("dp_tables", "dp_aim")
 """Methods that have no δ = 0."""
 MASKINGS = {name: method for name, method in METHODS.items() if issubclass(method, Masking)}

@@ -66,6 +66,7 @@ def test_a_search_leaves_settings_trials_and_a_page_and_nothing_public(folder: P
     page = (folder / "tuned" / "report.html").read_text()
     assert "Confidential" in page
     assert "Risk against usefulness" in page
+    assert "<code>synthdp explore</code> with the folder of this page" in page
 
 
 def test_the_settings_name_the_data_from_their_own_folder_and_say_why(folder: Path) -> None:
