@@ -213,6 +213,13 @@ intervals of the file itself. Regenerate, or add to it: `python -m reports noise
 
 {_findings(rows, error)}
 
+**Not shown here**: sparse tables. In one run on the survey `fair` (5,000 records, all 21 pairs of 7 columns, up
+to 49 cells each, many of which nobody is in, ε = 1) noise-aware copies pulled a correlation of .90 to .86, and
+the mean interval overlap of the two regressions of `dp_baselines` was .13 and −.06, where plug-in copies of the
+same tables had .22 and −.48. On 10,000 records of `adult` (pairs of its two analyses, age and hours in ten bins,
+ε = 1) the linear regression overlapped by .62; the logistic one could not be estimated, as a rare level was in no
+record of a copy. Two designs say nothing of others.
+
 {parts}
 """
 

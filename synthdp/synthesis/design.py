@@ -34,11 +34,11 @@ class Design:
     altered
         Whether replaced columns are the records' own values with errors in them, and no draws from a model: no rule
         knows of the bias.
+    noise_aware
+        Whether every copy's parameters were drawn given noisy statistics, by a posterior that knows of the noise.
     completed
         Whether copies complete masked records, the only ones that their parameters were drawn from: imputations of the
         original given W.
-    noise_aware
-        Whether every copy's parameters were drawn given noisy statistics, by a posterior that knows of the noise.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class Design:
     mask_draws: int = 1
     ratio: float = 1.0
     altered: bool = False
-    completed: bool = False
     noise_aware: bool = False
+    completed: bool = False
 
     @property
     def masked(self) -> bool:
@@ -104,8 +104,8 @@ def rule_for(design: Design) -> str:
     Notes
     -----
     * Own values altered by a masking: ``mean_se``, as no rule knows of the errors.
-    * Masked records completed by parameters that saw nothing else: ``rubin1987``, as the original is what is missing.
     * Parameters drawn given noisy statistics: ``noise_aware``.
+    * Masked records completed by parameters that saw nothing else: ``rubin1987``, as the original is what is missing.
     * Missing values imputed, nothing replaced: ``rubin1987``, or ``rubin2003`` when imputed in two stages.
     * Imputed and then replaced: ``reiter2004``. With one copy of each completed original its b̄ cannot be had, and
       ``rubin1987`` is the safe choice (too wide by b).
@@ -116,10 +116,10 @@ def rule_for(design: Design) -> str:
     """
     if design.altered:
         return "mean_se"
-    if design.completed:
-        return "rubin1987"
     if design.noise_aware:
         return "noise_aware"
+    if design.completed:
+        return "rubin1987"
     if design.replaced == "none":
         if not design.imputed:
             return "mean_se"

@@ -60,10 +60,10 @@ PARAMETERS_KNOW = "the drawn parameters of these copies know of"
 def _after_reiter2003(design: Design) -> Iterator[str]:
     if design.replaced == "none":
         yield "is for synthetic copies, and here nothing was replaced: intervals come out too short"
-    if design.completed:
-        yield "takes the original for known, and here only its masked records were: too short"
     if design.noise_aware:
         yield f"ignores the privacy noise, which {PARAMETERS_KNOW}: too short"
+    if design.completed:
+        yield "takes the original for known, and here only its masked records were: too short"
     if design.imputed and design.imputations > 1:
         yield f"takes no account of the missing data, here imputed {design.imputations} times: too short"
     if design.mask_draws > 1:

@@ -41,6 +41,8 @@ Inference = Literal["plug_in", "noise_aware"]
 Workload = Literal["pairs", "triples", "analyses"] | tuple[tuple[str, ...], ...]
 COPIES = 20
 """So many copies the rule needs to be within a hundredth of its coverage; they cost no budget."""
+SPARSE = 0.15
+"""Noise, as a share of what a mean cell holds, above which intervals were seen to miss (reports/noise_aware)."""
 MOST_MEASURED = 4000
 """Cells of all tables together, of which the posterior inverts a matrix."""
 
@@ -202,7 +204,18 @@ class DpTables(Workloads):
         domain = self.domain(plan)
         tables, sizes = self.tables(plan, domain), [axis.size for axis in domain.axes]
         fewest = min(cells_of(sizes, [table]) for table in tables)
-        return thin(self.noise_of(len(tables)).sd, len(plan.data), fewest, "of the smallest table")
+        sd, n = self.noise_of(len(tables)).sd, len(plan.data)
+        found = thin(sd, n, fewest, "of the smallest table")
+        widest = max(tables, key=lambda table: cells_of(sizes, [table]))
+        cells = cells_of(sizes, [widest])
+        if found or not self.noise_aware or sd * cells <= SPARSE * n:
+            return found
+        names = " and ".join(domain.axes[v].column.name for v in widest)
+        return [
+            f"synthesis.epsilon: the noise has sd {sd:.3g} in each cell of {names}, of which a mean one holds "
+            f"{n / cells:.3g} records. Cells that nobody is in take records from the others then, and intervals may "
+            "miss, above all for columns that hang together closely. Raise epsilon, or use fewer tables or bins."
+        ]
 
     def noise_of(self, tables: int) -> Gaussian:
         """Return the noise of every count of so many tables."""

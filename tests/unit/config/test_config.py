@@ -15,7 +15,7 @@ NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}
 SYNTHESES = (
     "da_mi, mi, sequential, ipf, catall, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_kde, "
-    "dp_mst, dp_da_mi, dp_aim, dp_tables, dp_normal, local_noise, k_anonymity, pram, k_pram, k_noise, noise, "
+    "dp_mst, dp_aim, dp_tables, dp_normal, dp_da_mi, local_noise, k_anonymity, pram, k_pram, k_noise, noise, "
     "microaggregation, rank_swap, top_bottom, local_suppression"
 )
 GAUSSIAN = {"method": "gaussian", "sd": 0.5}

@@ -243,6 +243,15 @@ class TestTables:
             "fewer bins, or inference plug_in."
         ]
 
+    def test_sparse_tables_are_said(self):
+        """From public numbers: noise that is not small beside a mean cell of the widest table."""
+        given, other = plan(), plan(frame_of(records(seed=2)))
+        assert DpTables(epsilon=20.0, delta=1e-6).notes(given) == []
+        (said,) = DpTables(epsilon=0.5, delta=1e-6).notes(given)
+        assert "in each cell of a and b, of which a mean one holds 100 records" in said
+        assert DpTables(epsilon=0.5, delta=1e-6).notes(other) == [said]
+        assert DpTables(epsilon=0.5, delta=1e-6, inference="plug_in").notes(given) == []
+
     def test_through_run_and_analyse(self, tmp_path):
         frame_of(records()).assign(c=records()[:, 2]).to_csv(tmp_path / "people.csv", index=False)
         raw = {

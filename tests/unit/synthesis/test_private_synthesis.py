@@ -44,7 +44,7 @@ from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import Neighbours, tag
 
 # dp_kde and dp_normal take numbers only, dp_da_mi few kinds and a δ: they have modules of their own
-APART = ("dp_kde", "dp_normal", "dp_da_mi")
+APART = ("dp_kde", "dp_da_mi", "dp_normal")
 PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private) and name not in APART}
 GAUSSIAN = ("dp_tables", "dp_aim")
 """Methods that have no δ = 0."""
