@@ -98,7 +98,8 @@ def found(results: Results) -> str:
 * **Intervals cover by Rubin's rule** ({covers("rubin1987")} over ε and terms), and are far too short by Reiter's
   ({covers("reiter2003")}), which takes the original for known. Rubin's is right because the original is what is
   missing: for a mean its v̄ and b add up to the variance of the mean of W. Raghunathan's rule
-  ({covers("raghunathan2003")}) differs by 2v̄, which is little where noise is most of the error. With 100 files one coverage is known to ± 0.04.
+  ({covers("raghunathan2003")}) differs by 2v̄, which is little where noise is most of the error. With 100 files one
+  coverage is known to ± 0.04.
 * **What covers is wide.** The interval of the slope is {ratios[0]:.0f} times as wide as the file's own at ε = 5,
   {ratios[1]:.0f} times at ε = 20 and {ratios[2]:.0f} times at ε = 100; that of a share
   {shares:.0f} times at ε = 5. Noise on every record tells √n times less
@@ -108,9 +109,10 @@ def found(results: Results) -> str:
   covers {covers("masked file")}: slopes are drawn to 0 by the noise, and short intervals lie around the wrong value.
   Overlaps on three files: dp_da_mi {overlap("dp_da_mi")}, the masked file {overlap("masked file")}, local noise
   {overlap("local_noise")}, MST {overlap("dp_mst")}. A wide interval that covers overlaps a narrow one by a half.
-  The one overlap of dp_da_mi below 0 (adult at ε = 5) was not explained. Where a trusted curator may release statistics,
-  as MST does, two-way tables are closer, with one exception.
+  The one overlap of dp_da_mi below 0 (adult at ε = 5) was not explained. Where a trusted curator may release
+  statistics, as MST does, two-way tables are closer, with one exception.
 * **Audits**: {shipped} of {len(kept)} promises refuted as shipped, {refuted} of {len(planted)} with a mistake planted
-  (parameters fitted to X, one noise for two columns, the whole budget for each, bounds read off the data). The audit of
-  the whole pipeline has 800 runs, so it would find a gross mistake only; that nothing but W goes in has a test of its own.
+  (parameters fitted to X, one noise for two columns, the whole budget for each, bounds read off the data). The audit
+  of the whole pipeline has 800 runs, so it would find a gross mistake only; that nothing but W goes in has a test of
+  its own.
 """
