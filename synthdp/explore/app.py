@@ -17,6 +17,7 @@ from synthdp.explore.views import NAMES, counted, view
 
 TICK = 700
 FIRST = "columns"
+GONE = "The workbench has ended and answers no more: start synthdp explore again."
 
 
 def built(desk: Desk, *, tour: bool = False) -> Dash:
@@ -79,6 +80,7 @@ def frame(hand: Hand) -> html.Div:
             html.Div(id="tour"),
             html.Div(
                 [
+                    html.Strong(GONE, id="gone", hidden=True),
                     html.Span("Working …", id="waiting", hidden=True),
                     html.Span(id="progress"),
                     html.Button("Stop", id="press|stop|", className="plain", hidden=True),

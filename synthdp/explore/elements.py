@@ -39,20 +39,15 @@ def table(found: Table) -> html.Div:
     head = html.Thead(
         html.Tr([html.Th(one, scope="col", className=_side(found, k)) for k, one in enumerate(found.head)])
     )
-    rows = [
-        html.Tr(
-            [
-                html.Th(cell, scope="row", className=_side(found, k))
-                if k == 0
-                else html.Td(cell, className=_side(found, k, cell))
-                for k, cell in enumerate(row)
-            ]
-        )
-        for row in found.rows
-    ]
+    rows = [html.Tr([_cell(found, k, line(cell)) for k, cell in enumerate(row)]) for row in found.rows]
     inside = html.Table([html.Caption(found.caption), head, html.Tbody(rows)])
     box = html.Div(inside, className="scroll", tabIndex=0, role="region", **{"aria-label": found.caption})
     return html.Div([box, heads(found.head)], className="table")
+
+
+def _cell(found: Table, place: int, cell: str) -> html.Th | html.Td:
+    side = _side(found, place, cell)
+    return html.Td(cell, className=side) if place else html.Th(cell, scope="row", className=side)
 
 
 def _side(found: Table, place: int, cell: str = "") -> str:
@@ -97,7 +92,12 @@ def blocks(found: Iterable[Block], prefix: str) -> list[Any]:
 
 def plain(name: str) -> str:
     """Return a name as one line that fits a cell."""
-    return shorten("".join(letter if letter.isprintable() else " " for letter in name), LONGEST_NAME)
+    return shorten(line(name), LONGEST_NAME)
+
+
+def line(text: str) -> str:
+    """Return text in one line, without letters that are not seen but turn others around."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def note(sentence: str, kind: str = "note") -> html.P:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
 from synthdp.errors import InputError
 
@@ -185,6 +185,13 @@ class Unlogged(WSGIRequestHandler):
         """Write nothing."""
 
 
+class Quiet(ThreadedWSGIServer):
+    """Says nothing of browsers that hang up in the middle, nor of requests that are none."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Write nothing."""
+
+
 def listening(port: int) -> BaseWSGIServer:
     """Return a server that listens on this machine; the app is put into it before it serves."""
     import socket
@@ -197,7 +204,7 @@ def listening(port: int) -> BaseWSGIServer:
             raise InputError(
                 f"--port {port}: cannot be used (another program has it, or it is reserved); try another."
             ) from None
-    return make_server(HOME, port, Flask("closed"), threaded=True, request_handler=Unlogged)
+    return Quiet(HOME, port, Flask("closed"), Unlogged)
 
 
 def enter(server: BaseWSGIServer, app: "Dash", door: Door) -> None:

@@ -46,7 +46,7 @@ def step(number: int) -> html.Div | str:
         html.Button("Done" if last else "Next", id="press|tour|next"),
         html.Button("Skip the tour", id="press|tour|skip", className="plain"),
     ]
-    said = [html.Strong(f"Step {number} of {len(STEPS)}: {title}. "), words]
+    said = [html.Strong(f"Step {number} of {len(STEPS)}: {title}{'' if title.endswith('?') else '.'} "), words]
     return html.Div([html.P(said), html.Div(buttons, className="row")], className="tour", role="note")
 
 

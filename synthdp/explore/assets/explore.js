@@ -14,25 +14,25 @@
   let pending = 0;
   window.fetch = function (where, about) {
     const answer = ask.apply(this, arguments);
-    if (!String(where).includes("_dash-update-component") || String(about && about.body).includes('"tick.n_intervals"')) {
-      return answer;
-    }
+    if (!String(where).includes("_dash-update-component")) return answer;
+    answer.then(() => show("gone", false), () => show("gone", true));
+    if (String(about && about.body).includes('"tick.n_intervals"')) return answer;
     let late = false;
     const clock = setTimeout(() => {
       late = true;
       pending += 1;
-      wait();
+      show("waiting", true);
     }, SLOW);
     return answer.finally(() => {
       clearTimeout(clock);
       if (late) pending -= 1;
-      wait();
+      show("waiting", pending > 0);
     });
   };
 
-  function wait() {
-    const said = document.getElementById("waiting");
-    if (said) said.hidden = !pending;
+  function show(name, shown) {
+    const said = document.getElementById(name);
+    if (said) said.hidden = !shown;
   }
 
   function mine(element, kinds) {

@@ -155,6 +155,7 @@ def test_from_the_file_to_the_same_bytes_and_on_after_a_kill(home: Path, browser
         page.get_by_text(re.compile("Run: (judge|synthesise|tag|read)")).wait_for()
         bench.process.kill()
         bench.process.wait(timeout=10)
+        page.get_by_text("The workbench has ended and answers no more").wait_for()
     finally:
         bench.process.kill()
     assert PLANTED not in (home / "stderr.txt").read_text()

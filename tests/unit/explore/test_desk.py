@@ -1,6 +1,7 @@
 """Settings are changed, taken back, tried and written; what cannot be is refused in the command line's own words."""
 
 import json
+import stat
 import time
 from pathlib import Path
 
@@ -99,6 +100,8 @@ def test_one_session_at_a_time_keeps_the_trials_of_a_file(desk: Desk, home: Path
     desk.close()
     other.open(home / "config.yaml")
     assert other.seed == desk.session.seed
+    assert other.journal is not None
+    assert stat.S_IMODE(other.journal.parent.stat().st_mode) == 0o700
     other.close()
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from synthdp.errors import InputError
+from synthdp.evaluation.blocks import Table
 from synthdp.explore.acting import Hand
 from synthdp.explore.desk import Desk
+from synthdp.explore.elements import table
+from synthdp.explore.mapping import drawn
 from synthdp.explore.views import view
 from synthdp.explore.working import Job
 from synthdp.explore.workshop import Order
@@ -70,6 +73,28 @@ def test_a_check_that_was_stopped_as_it_waited_can_be_asked_for_again(desk: Desk
     assert hand.act("press|check|", "") == ""
     until(desk)
     assert dict(desk.checked[1].groups)["low"] > 0
+
+
+def test_a_name_in_a_table_turns_no_other_around() -> None:
+    found = Table("x", ("Regression", "Overlap"), (("\u202eevil + age", "✔ within"), ("w" * 99, "✘ over")), "ll")
+    shown = text_of(table(found))
+    assert "\\u202e" not in shown
+    assert " evil + age" in shown
+    assert '"className": "l long"' in shown
+    assert '"className": "mark"' in shown
+    assert "How far the 95% interval" in shown  # what the head means
+
+
+def test_one_trial_alone_has_a_map_that_can_be_read(desk: Desk) -> None:
+    desk.ask_trial()
+    until(desk)
+    now = desk.now()
+    assert now is not None
+    found = drawn(desk.session.config, desk.data(), desk.shelf.all(), now)
+    assert found is not None
+    low, high = found.layout["yaxis"]["range"]
+    assert low < now.trial.use < high
+    assert high - low < 0.1
 
 
 def test_what_cannot_be_kept_is_said_and_the_next_order_is_served(desk: Desk) -> None:
