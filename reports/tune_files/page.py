@@ -31,9 +31,9 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
   our risk: the nearest is shown (*above*), and the tuned settings are ahead only if that one, at more risk, is less
   useful still. Nobody asks whether the gate would let it through on other limits.
 * *Risk*: of those draws, as a share of the limit: upper ends of so few, six or twelve, lie further out than those of
-  the twenty to sixty on which a verdict rests. By hand it is of the draws that settled it. *Ahead*: a larger panel
-  overlap than both others have; in brackets whether the regression's is, too. Where no hand setting passes there is
-  nothing to release by hand.
+  the twenty to sixty on which a verdict rests. By hand it is of the draws that settled it.
+* *Ahead*: a larger panel overlap than both others have; in brackets whether the regression's is, too. Where no hand
+  setting passes there is nothing to release by hand. A dash: not whole yet.
 * *Before*: the verdict by the rule that stood when the hand settings were written down: of leaves of 5, 20 and 80 the
   one whose mean risk is nearest to ours from above, or the riskiest if all are below. **The rule was changed after
   electric.sav's row had been seen**, where it set trees with a risk of 5.2% beside settings with one of 2.5%.

@@ -103,7 +103,7 @@ def demo(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Go the whole way on a bundled survey of voters: init, tune, run."""
+    """Go the whole way on a bundled survey: init, tune, run."""
     from synthdp.cli.starting import demo as show_demo
 
     folder = _folder(out)
@@ -137,7 +137,10 @@ def init(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Look at the data and write a commented config: the only command that guesses."""
+    """Write a commented config: the only command that guesses.
+
+    It looks at the data for that.
+    """
     from synthdp.cli.starting import write_config
 
     for line in write_config(data, out, method):
@@ -238,7 +241,7 @@ def evaluate(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Judge synthetic files made by any tool: how useful, how risky."""
+    """Judge files made by any tool: how useful, how risky."""
     from synthdp import pipeline
     from synthdp.config import load
 

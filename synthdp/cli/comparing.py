@@ -63,7 +63,10 @@ def compare(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Lay methods, settings and other tools' files on one risk-utility map; publishes nothing."""
+    """Lay methods, settings and other tools' files on one map.
+
+    The map shows risk against usefulness; nothing is published.
+    """
     if resume and out is None:
         raise InputError("--resume: name the study to go on with, with --out DIR.")
     from synthdp.comparing.study import compare as study

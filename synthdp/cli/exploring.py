@@ -42,7 +42,7 @@ def explore(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Open the workbench in the browser: regions of privacy, and a release steered by eye."""
+    """Open the workbench in the browser: steer by eye."""
     if export is not None:
         exported(export, given, quiet=quiet)
         return

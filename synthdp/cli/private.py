@@ -22,7 +22,7 @@ app = typer.Typer(
     name="dp",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Release one DP statistic, with its interval and its price.",
+    help="Release one DP statistic, with its interval and price.",
     epilog="""\b
 Examples:
   synthdp dp mean survey.csv --column age --bounds 18,90 --epsilon 0.5

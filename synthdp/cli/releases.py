@@ -55,7 +55,7 @@ def sign(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Sign a release, so that nobody else can replace its checksums."""
+    """Sign a release: nobody else can replace its checksums."""
     from synthdp import release
 
     if new_key is not None:

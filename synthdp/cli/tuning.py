@@ -47,7 +47,10 @@ def tune(
     quiet: Quiet = False,
     log: Log = None,
 ) -> None:
-    """Find the most useful settings that stay within every limit of the gate; publishes nothing."""
+    """Find the most useful settings within every limit.
+
+    The limits are those of the gate; nothing is published.
+    """
     if resume and out is None:
         raise InputError("--resume: name the search to go on with, with --out DIR.")
     from synthdp.config import load

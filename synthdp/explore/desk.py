@@ -16,7 +16,7 @@ from synthdp.explore.working import Checked, Job, Judgement
 from synthdp.explore.workshop import Order, Workshop
 from synthdp.stages.intake import prepare
 from synthdp.table.microdata import Microdata
-from synthdp.tuning.study import EXPLORED
+from synthdp.tuning.search import EXPLORED
 
 AROUND = (-4, -2, 2, 4)
 

@@ -19,9 +19,10 @@ from synthdp.table import io
 from synthdp.tuning.asking import check_askable
 from synthdp.tuning.goals import Goal
 from synthdp.tuning.journal import Journal
+from synthdp.tuning.search import EXPLORED
 from synthdp.tuning.space import Space
 from synthdp.tuning.strengths import masked_columns
-from synthdp.tuning.study import COMPARED, EXPLORED, LARGE
+from synthdp.tuning.study import COMPARED, LARGE
 from synthdp.tuning.trials import Laboratory, Trial
 
 # shown on the map; more marks are not told apart, and memory stays flat

@@ -12,8 +12,6 @@ from synthdp.report.reasons import next_step, reasons, undecided_columns, verdic
 
 SETTLED = 4.0
 MOST_REASONS, MOST_ASKED = 6, 3
-# of what tune promised: the overlap, and the limit that is nearest
-MOST_PROMISED = 2
 GATE = {"passed": "passed", "amber": "passed, but of little use (amber)", "refused": "REFUSED", "open": "not judged"}
 _ATTACKS = {
     "original": "found in the original file",
@@ -65,8 +63,8 @@ def _gate(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", line
     if tuned := gate.get("tuned"):
         kept = {True: "kept", False: "NOT kept"}.get(tuned["kept"], "cannot be said")
-        beside = [f"{name} {found}, promised {promised}" for name, promised, found, _ in promised(tuned)]
-        yield "what tune promised", f"{kept} ({'; '.join(beside[:MOST_PROMISED])})" if beside else kept
+        beside = [f" ({name} {found}, promised {before})" for name, before, found, _ in promised(tuned)[:1]]
+        yield "what tune promised", "".join((kept, *beside))
 
 
 def promised(tuned: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:

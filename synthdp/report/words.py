@@ -78,6 +78,11 @@ METHODS: Mapping[str, str] = {
         "most strongly associated, which form a tree; copies were drawn from the tree. Associations that take "
         f"three columns or more to see are lost. {_NOISE_LEFT_OUT}"
     ),
+    "dp_da_mi": (
+        "Every value of every record was masked by noise of fixed strength, and copies were drawn from what the masked "
+        "records say, each with parameters of its own that nothing else went into. Intervals from the copies account "
+        "for the privacy noise by Rubin's rule for missing data: here the original is what is missing."
+    ),
     "local_noise": (
         f"Noise was added to every value of every record. Associations come out weaker than they are. {_NOISE_LEFT_OUT}"
     ),

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 Replaced = Literal["none", "some", "all"]
 NOTHING_MASKED = "none"
+MARKS = ("altered", "completed")
+"""What ``release.json`` says of designs that have it, and leaves out of others."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Design:
     altered
         Whether replaced columns are the records' own values with errors in them, and no draws from a model: no rule
         knows of the bias.
+    completed
+        Whether copies complete masked records, the only ones that their parameters were drawn from: imputations of the
+        original given W.
 
     Examples
     --------
@@ -48,6 +53,7 @@ class Design:
     mask_draws: int = 1
     ratio: float = 1.0
     altered: bool = False
+    completed: bool = False
 
     @property
     def masked(self) -> bool:
@@ -68,7 +74,7 @@ class Design:
         """Return what ``release.json`` says beyond its own ``imputations``, ``copies`` and ``mask_draw``."""
         names = ("replaced", "proper", "imputed", "mask_draws", "ratio")
         found = {name: getattr(self, name) for name in names}
-        return found | {"altered": True} if self.altered else found
+        return found | {name: True for name in MARKS if getattr(self, name)}
 
     @classmethod
     def of(cls, contents: Mapping[str, Any]) -> "Design | None":
@@ -78,7 +84,7 @@ class Design:
             return None
         known = {
             name: facts[name]
-            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", "altered")
+            for name in ("replaced", "proper", "imputed", "mask_draws", "ratio", *MARKS)
             if name in facts
         }
         return cls(
@@ -95,6 +101,7 @@ def rule_for(design: Design) -> str:
     Notes
     -----
     * Own values altered by a masking: ``mean_se``, as no rule knows of the errors.
+    * Masked records completed by parameters that saw nothing else: ``rubin1987``, as the original is what is missing.
     * Missing values imputed, nothing replaced: ``rubin1987``, or ``rubin2003`` when imputed in two stages.
     * Imputed and then replaced: ``reiter2004``. With one copy of each completed original its b̄ cannot be had, and
       ``rubin1987`` is the safe choice (too wide by b).
@@ -105,6 +112,8 @@ def rule_for(design: Design) -> str:
     """
     if design.altered:
         return "mean_se"
+    if design.completed:
+        return "rubin1987"
     if design.replaced == "none":
         if not design.imputed:
             return "mean_se"

@@ -51,6 +51,7 @@ from synthdp.privacy.mechanisms import (
     Laplace,
     Sensitivity,
     Simulated,
+    responses,
     sensitivity,
 )
 from synthdp.privacy.mechanisms.additive import analytic_ratio, classical_ratio, exact_delta
@@ -194,8 +195,11 @@ def test_T7_threshold_of_randomised_response_and_the_example_at_ln_3():
         lie = Kary.calibrated(2, epsilon=epsilon, delta=delta).matrix[0, 1]
         assert lie == pytest.approx((1 - delta) / (1 + math.exp(epsilon)), abs=1e-12)
     # p = 1/4, ε = ln 3, δ = 0.1: one answer keeps it, two do not
-    assert 3 / 4 <= 3 * (1 / 4) + 0.1
-    assert 9 / 16 > 3 * (1 / 16) + 0.1
+    once = np.array([[3 / 4, 1 / 4], [1 / 4, 3 / 4]])
+    assert responses.Transition.of(once).delta(math.log(3)) == pytest.approx(0, abs=1e-12)
+    twice = responses.Transition.of(np.kron(once, once)[[0, 3]])
+    assert twice.delta(math.log(3)) == pytest.approx(9 / 16 - 3 / 16)
+    assert twice.delta(math.log(3)) > 0.1
 
 
 def test_T8_laplace_normal_density_integral_variance_and_fourth_moment():

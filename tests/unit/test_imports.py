@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("release",),
     ("report",),
     ("stages",),
+    ("verification",),
     ("pipeline",),
     ("comparing",),
     ("tuning",),

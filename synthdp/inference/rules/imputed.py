@@ -71,6 +71,8 @@ def rubin2003(replicates: Replicates) -> Spread:
 
 
 def _after_rubin1987(design: Design) -> Iterator[str]:
+    if design.completed:  # what is missing is the original itself
+        return
     if not design.imputed:
         yield "is for imputed missing data, and nothing was imputed here: intervals come out too wide"
     if design.copies > 1 and design.imputations > 1:

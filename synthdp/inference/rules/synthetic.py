@@ -57,6 +57,8 @@ def reiter2003(replicates: Replicates) -> Spread:
 def _after_reiter2003(design: Design) -> Iterator[str]:
     if design.replaced == "none":
         yield "is for synthetic copies, and here nothing was replaced: intervals come out too short"
+    if design.completed:
+        yield "takes the original for known, and here only its masked records were: too short"
     if design.imputed and design.imputations > 1:
         yield f"takes no account of the missing data, here imputed {design.imputations} times: too short"
     if design.mask_draws > 1:
@@ -194,7 +196,7 @@ def _whole(design: Design) -> Iterator[str]:
     """Yield why copies are not samples from a model alone."""
     if design.replaced != "all":
         yield "assumes that every column is drawn anew, and here some are kept"
-    if design.masked:
+    if design.masked or design.completed:
         yield "assumes copies drawn from the model alone, and here W brings in the records' own values"
     if design.imputed:
         yield "assumes a complete original, and here missing values were imputed"

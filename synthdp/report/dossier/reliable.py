@@ -68,7 +68,8 @@ def _overlap(value: float) -> str:
 
 
 def _limits(facts: Facts) -> Iterator[str]:
-    if facts.epsilon is not None or facts.content.method.startswith(("dp_", "local_noise")):
+    private = facts.epsilon is not None or facts.content.method.startswith(("dp_", "local_noise"))
+    if private and facts.content.method != "dp_da_mi":  # whose rule counts it
         yield "Intervals from the copies do not count the privacy noise: they are too short."
     if facts.replaced:
         yield (

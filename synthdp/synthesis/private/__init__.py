@@ -9,6 +9,7 @@
 ``dp_mst``                margins and a tree of two-way tables (McKenna et al. 2021); the only one with associations
                           in domains too large for a table
 ``local_noise``           noise on every value of every record
+``dp_da_mi``              the same kind of noise, and copies drawn from what it says, with intervals that count it
 ``k_anonymity`` ``pram`` ``k_pram`` ``k_noise``   maskings without a guarantee: no ε is ever shown for them
 ========================  =====================================================================
 

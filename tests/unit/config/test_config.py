@@ -15,8 +15,8 @@ NAN, INF = float("nan"), float("inf")
 DATA = {"data": {"path": "original.csv"}}
 SYNTHESES = (
     "da_mi, mi, sequential, ipf, catall, dp_histogram, dp_sparse_histogram, dp_exponential, dp_margins, dp_kde, "
-    "dp_mst, local_noise, k_anonymity, pram, k_pram, k_noise, noise, microaggregation, rank_swap, top_bottom, "
-    "local_suppression"
+    "dp_mst, dp_da_mi, local_noise, k_anonymity, pram, k_pram, k_noise, noise, microaggregation, rank_swap, "
+    "top_bottom, local_suppression"
 )
 GAUSSIAN = {"method": "gaussian", "sd": 0.5}
 ANALYSIS = {"name": "a", "model": "ols", "formula": "y ~ x"}

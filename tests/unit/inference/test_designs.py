@@ -25,6 +25,7 @@ MISSING = Design(replaced="none", proper=True, copies=1, imputed=True, imputatio
 TWO_STAGES = Design(replaced="none", proper=True, copies=3, imputed=True, imputations=5)
 IMPUTED_FIRST = Design(replaced="some", proper=True, copies=3, imputed=True, imputations=5)
 IMPUTED_ONE_EACH = Design(replaced="some", proper=True, copies=1, imputed=True, imputations=5)
+COMPLETED = Design(replaced="all", proper=True, copies=5, completed=True)
 NOTHING = Design(replaced="none", proper=False, copies=1)
 
 # design, the rule it calls for, and the others that fit it
@@ -39,6 +40,7 @@ FITS = [
     (TWO_STAGES, "rubin2003", set()),
     (IMPUTED_FIRST, "reiter2004", set()),
     (IMPUTED_ONE_EACH, "rubin1987", set()),
+    (COMPLETED, "rubin1987", set()),
     (NOTHING, "mean_se", set()),
 ]
 
@@ -85,6 +87,8 @@ def test_the_rule_of_each_design_fits_it_and_so_do_few_others(design, rule, othe
             PLUG_IN,
             "raghunathan2003 assumes parameters drawn anew for each copy, and here the model ",
         ),
+        ("reiter2003", COMPLETED, "reiter2003 takes the original for known, and here only its masked records were: "),
+        ("raab2016_proper", COMPLETED, "raab2016_proper assumes copies drawn from the model alone, and here W brings "),
         ("reiter2003", MISSING, "reiter2003 is for synthetic copies, and here nothing was replaced: "),
         (
             "reiter2003",

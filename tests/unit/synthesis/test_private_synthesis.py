@@ -43,8 +43,9 @@ from synthdp.table.microdata import resolve
 from synthdp.table.schema import Column, Variable
 from synthdp.tagging.groups import Neighbours, tag
 
-# dp_kde takes numbers only, and no more than two columns: see test_dp_kde.py
-PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private) and name != "dp_kde"}
+# dp_kde takes numbers only, and no more than two columns, dp_da_mi few kinds and a δ: they have modules of their own
+APART = ("dp_kde", "dp_da_mi")
+PRIVATE = {name: method for name, method in METHODS.items() if issubclass(method, Private) and name not in APART}
 MASKINGS = {name: method for name, method in METHODS.items() if issubclass(method, Masking)}
 ALL = {
     "age": Variable(role="replace", key=True, bounds=(18, 90), decimals=0, tolerance=2),
