@@ -1,7 +1,7 @@
 """The workbench at 100,000 records of 30 columns: its first screen, a slider's answer, memory over 500 interactions.
 
-python benchmarks/explore.py            measures (needs Debian's chromium)
-python benchmarks/explore.py picture    writes docs/workbench.png from the bundled voters
+python benchmarks/explore.py            measures in a real browser (needs Debian's chromium)
+python benchmarks/explore.py answers    what a slider's answer costs the server alone, without a browser
 """
 
 import argparse
@@ -21,7 +21,6 @@ import pandas as pd
 from playwright.sync_api import Page, sync_playwright
 
 RECORDS, INTERACTIONS = 100_000, 500
-PICTURE = Path(__file__).parents[1] / "docs" / "workbench.png"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 COUNTED = """async (about) => {
   const said = document.getElementById("masks-said"), before = said.textContent;
@@ -180,44 +179,15 @@ def answers() -> None:
         desk.close()
 
 
-def picture() -> None:
-    """Write the picture of README from data that are public."""
-    from synthdp.cli.starting import settings
-    from synthdp.datasets import anes96
-    from synthdp.stages.kept_advice import as_text, given_settings
-
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
-        home = Path(name)
-        anes96().to_csv(home / "voters.csv", index=False)
-        said = given_settings(settings(quick=True)) | {"version": 1, "data": {"path": "voters.csv"}}
-        (home / "voters.yaml").write_text(as_text(said))
-        bench = Workbench(home, "voters.yaml")
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1180, "height": 800}, color_scheme="light")
-        bench.first(page)
-        page.locator('[id="press|tour|skip"]').click()
-        page.locator('[id="view|masks"]').click()
-        page.locator('[id="slide|mask|0"]').wait_for()
-        page.locator('[id="press|try|"]').click()
-        page.get_by_text("These settings: usefulness").wait_for(timeout=120_000)
-        page.locator('[id="press|around|"]').click()
-        page.locator("#main tbody tr").nth(4).wait_for(timeout=300_000)
-        page.wait_for_timeout(1500)
-        page.screenshot(path=PICTURE)
-        bench.end()
-        browser.close()
-    print(f"{PICTURE}: {PICTURE.stat().st_size / 1000:.0f} kB")
-
-
 def main() -> None:
     """Do what the command line asks for."""
-    parts = {"measure": measure, "answers": answers, "picture": picture}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=parts, default="measure")
-    asked = parser.parse_args()
-    if CHROMIUM is None:
-        parser.error("there is no chromium (apt-get install chromium)")
-    parts[asked.part]()
+    does = {"measure": measure, "answers": answers}
+    parser.add_argument("what", nargs="?", choices=tuple(does), default="measure")
+    what = parser.parse_args().what
+    if CHROMIUM is None and what != "answers":
+        parser.exit(2, "no chromium on this machine (apt-get install chromium)\n")
+    does[what]()
 
 
 if __name__ == "__main__":

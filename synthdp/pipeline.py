@@ -140,7 +140,7 @@ def run(
             advice = advise_on(draws, judged, accepted=accepted, study=study, pace=pace)
         with timer.stage("evaluate"):
             comparison, metrics = assess_release(draws, copies, earlier=trail.earlier, holdout=holdout)
-        promise, promised = compared(config, judged.verdict)
+        promise, promised = compared(config, judged.verdict, drawn=judged.draws > 0)
         metrics.decided({**judged.section(), "advice": advice, **trail.attempted(judged.verdict), **promise})
         metrics.timed(timer.seconds)
         metrics.chained(copies.made.chain)
@@ -154,7 +154,13 @@ def run(
             *map(str, trail.earlier),
         )
         content = report_content(
-            config, comparison, metrics, made=copies.made, notes=told, versions=trail.manifest.contents["versions"]
+            config,
+            comparison,
+            metrics,
+            made=copies.made,
+            notes=told,
+            versions=trail.manifest.contents["versions"],
+            labels={} if source.table is None else source.table.labels.variables,
         )
         orders = row_orders(config, copies.made, draws.streams)
         with timer.stage("report"):

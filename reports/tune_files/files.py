@@ -150,8 +150,11 @@ HAND_NOISE = (0.5, 1.0, 1.5, 2.0, 3.0)
 HAND_COPIES = (5, 10)
 HAND_ALPHA = {0.5: 2.0, 1.0: 1.0, 1.5: 0.7, 2.0: 0.5, 3.0: 0.3}
 HAND_KEEP = {0.5: 0.8, 1.0: 0.6, 1.5: 0.5, 2.0: 0.4, 3.0: 0.3}
-# synthpop's trees: the smallest leaf
-LEAVES = (5, 20, 80)
+# synthpop's trees: the smallest leaf, in rising order until two are at or below our risk; the last ones only where none
+# of the others is. Before electric.sav's row was seen it was three of them that were tried
+LEAVES = (5, 10, 20, 40, 80)
+LARGER_LEAVES = (160, 320, 640, 1280)
+FIRST_LEAVES = (5, 20, 80)
 
 
 def hand(masks: Mapping[str, Mapping[str, Any]], noise: float) -> dict[str, dict[str, Any]]:

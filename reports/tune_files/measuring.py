@@ -18,7 +18,7 @@ from synthdp.evaluation.gate import Check
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.seeding import Streams
 from synthdp.stages.alignment import Known, lay_beside
-from synthdp.stages.draws import Mechanism, count_of
+from synthdp.stages.draws import SHARPENED, Mechanism, count_of
 from synthdp.stages.gating import judge
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import plan_of
@@ -52,12 +52,12 @@ def settings_of(path: Path, file: File, changed: Mapping[str, Any] | None = None
 
 
 def measured(
-    config: Config, asked: Path, *, mechanism: Mechanism | None = None, draws: int | None = None
+    config: Config, asked: Path, *, mechanism: Mechanism | None = None, draws: int | None = None, looks: int = SHARPENED
 ) -> dict[str, Any]:
     """Return what the gate finds over draws, and how useful they are.
 
     ``asked`` is the config as it was before tuning: what it declares is what copies are compared with, so that columns
-    which tuning made coarser cost usefulness.
+    which tuning made coarser cost usefulness. ``looks`` says how many times as many draws there may be in doubt.
     """
     before = _used()
     if mechanism is not None:
@@ -69,7 +69,7 @@ def measured(
     before_tuning = load(asked)
     goal = Goal("panel", prepare(table.frame, before_tuning, unread=table.unread))
     watched = Watched(config, plan, Streams(SEED), 1, None, mechanism, goal=goal)
-    found = judge(watched, study=True, count=draws or count_of(config, len(data)), looks=1 if mechanism else 3)
+    found = judge(watched, study=True, count=draws or count_of(config, len(data)), looks=1 if mechanism else looks)
     _, _, parts = watched.use()
     checks = [one for one in found.verdict.checks if LIMITS[one.name].judges == "risk"]
     worst: dict[str, Check] = {}

@@ -1,14 +1,12 @@
 """The page: what became of ten files, and what others would have made of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from reports.markdown import table
 from reports.study import Results
+from reports.tune_files.comparing import Trees, as_before, at_our_risk, best_by_hand, binding
 from reports.tune_files.files import FILES, File
-
-ENOUGH = 1e-9
-
 
 HEAD = """# Ten strangers' files, from init to a release
 
@@ -25,14 +23,23 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
   copies, the model that `init` writes; judged on 12 draws, up to 36 in doubt, by rising noise until one passes. The
   best panel counts, chosen after the draws were seen, which favours it.
 * *synthpop*: trees for the same columns, kept columns first in the visit, as many copies as the tuned settings, leaves
-  of at least 5, 20 and 80 records. Of the three the one whose binding risk is nearest to ours from above, or the
-  riskiest if all are below. Nobody asks whether the gate would let it through.
-* *Risk*: the limit that the tuned settings come closest to, its mean over draws. *Ahead*: a larger panel overlap than
-  both others have; in brackets whether the regression's is, too. Where no hand setting passes there is nothing to
-  release by hand.
+  of at least 5, 10, 20, 40 and 80 records (160 to 1,280 where none of those has as little risk as ours). Compared at
+  the same risk: the limit that the tuned settings come closest to, the upper end of its interval, which is what
+  decides, both on as many draws. Overlaps are interpolated between the two neighbouring leaf sizes of which one lies
+  above our risk and one below; a setting at our risk or below counts as well, and the most useful of all these is
+  taken. Where all are below that is the most useful of them (*below*); where all are above, nothing of theirs is at
+  our risk: the nearest is shown (*above*), and the tuned settings are ahead only if that one, at more risk, is less
+  useful still. Nobody asks whether the gate would let it through on other limits.
+* *Risk*: of those draws, as a share of the limit: upper ends of so few, six or twelve, lie further out than those of
+  the twenty to sixty on which a verdict rests. By hand it is of the draws that settled it.
+* *Ahead*: a larger panel overlap than both others have; in brackets whether the regression's is, too. Where no hand
+  setting passes there is nothing to release by hand. A dash: not whole yet.
+* *Before*: the verdict by the rule that stood when the hand settings were written down: of leaves of 5, 20 and 80 the
+  one whose mean risk is nearest to ours from above, or the riskiest if all are below. **The rule was changed after
+  electric.sav's row had been seen**, where it set trees with a risk of 5.2% beside settings with one of 2.5%.
 * Seconds are those of the processor; tune's budget is {budget} trials."""
 
-PARTLY = "**Run so far: {total} of ten**, the smallest first; the rest are set up and wait."
+PARTLY = "**Run so far: {total} of ten.** Not run: {rest}. They are set up and wait."
 
 SEEN = """electric.sav and wnv.csv are no first sights: what a pilot showed on them has changed `tune` and the gate
 since. No mask hid electric.sav's heaviest man, whose kept blood pressure tells him: ends of keys may be cut off now,
@@ -44,76 +51,113 @@ On electric.sav masks hardly matter: from about one sd on, what tells people is 
 measurements that make everybody unique, and cutting the ends costs .02 to .04 of the panel. Tried by hand, after that
 was seen, on 12 draws each: synthdp's own trees (`method: sequential`) with leaves of 20 and ten copies, panel .821
 with 1.9% found; `auto` with leaves of 40 instead of 10, ten copies and ends cut, .860 with 2.6% found, where leaves
-of 10 have .869 with 2.7%. Neither is better, so neither is among the shapes that `tune` tries."""
+of 10 have .869 with 2.7%. Neither is better, so neither is among the shapes that `tune` tries.
+
+**Where tuned settings are behind, it is the model that is less useful in so small a file, not masks that are too
+strong.** wnv.csv with ten copies and no mask at all (four to six draws, standard error .006): `auto` .861, with leaves
+of 5 .859, without its totals .825, synthdp's sequential trees .899; synthpop's trees have .874 with a tenth of the
+people found. `auto` keeps three totals of the file for every forty records at most (`RECORDS_A_TOTAL`, 20, which counts
+below 2,400 records). With 10 it has .879 there, with 5 .891; on electric.sav (ten copies, ends cut, noise of 6.7 sd, 20
+draws) .887 and .903 instead of .866, with 2.4% and 2.9% found instead of 2.5%. At 240 records of the nine laws of
+[auto](../auto/README.md), 25 replications each, intervals covered .924 with 20 and with 10 and .918 with 5 (the file's
+own .938), and were 1.05, 1.04 and 1.03 times as long as the file's. The constant is as it was: it belongs to the
+engine, whose coverage has to be shown first."""
 
 
 def page(results: Results, settings: Results) -> str:
     """Return README.md."""
     rows = [_row(file, results["files"][file.name]) for file in FILES if file.name in results["files"]]
-    released = sum(row["released"] for row in rows)
-    ahead = sum(row["ahead"] for row in rows)
-    both = sum(row["ahead"] and row["regression ahead"] for row in rows)
-    total = len(rows)
+    released, ahead, before = (sum(row[name] is True for row in rows) for name in ("released", "ahead", "ahead before"))
+    both = sum(row["ahead"] is True and row["regression ahead"] is True for row in rows)
+    total, compared = len(rows), sum(row["ahead"] is not None for row in rows)
+    rest = ", ".join(file.name for file in FILES if file.name not in results["files"])
     said = (
-        f"**{released} of {total} files are released. Ahead in the panel of the best hand setting and of synthpop: "
-        f"{ahead} of {total}**; in the regression as well: {both}."
+        f"**{released} of {total} files are released. Ahead in the panel of the best hand setting and of synthpop at "
+        f"the same risk: {ahead} of {compared}**; in the regression as well: {both}. By the rule of before: {before}."
     )
     head = ("file", "records", "verdict", "panel: tuned", "by hand", "synthpop", "regression: tuned", "by hand")
-    more = ("synthpop", "limit that binds", "risk: tuned", "by hand", "synthpop", "seconds: tune", "run", "ahead")
+    more = ("synthpop", "limit that binds", "risk: tuned", "by hand", "synthpop", "its leaves", "seconds: tune", "run")
     cells = [row["cells"] for row in rows]
+    every = [
+        line for file in FILES if file.name in results["files"] for line in _every(file, results["files"][file.name])
+    ]
     return "\n\n".join(
         (
             HEAD,
             said,
-            *([] if total == len(FILES) else [PARTLY.format(total=total)]),
+            *([] if total == len(FILES) else [PARTLY.format(total=total, rest=rest)]),
             SEEN,
-            table((*head, *more), cells),
+            table((*head, *more, "ahead", "before"), cells),
             HOW.format(budget=settings["budget"]),
             "## The files",
             table(("file", "from", "what is awkward", "answers", "regression"), [_told(file) for file in FILES]),
             "## Every candidate",
-            table(
-                ("file", "candidate", "panel", "regression", "gate", "binding limit", "of it", "seconds"),
-                [
-                    line
-                    for file in FILES
-                    if file.name in results["files"]
-                    for line in _every(file, results["files"][file.name])
-                ],
-            ),
+            table(("file", "candidate", "panel", "regression", "gate", "binding limit", "of it", "seconds"), every),
             *_problems(results),
         )
     )
 
 
 def _row(file: File, found: Mapping[str, Any]) -> dict[str, Any]:
-    ours, mine = found.get("ours", {}), found.get("ours", {}).get("measured")
-    hand = best_by_hand(found.get("hand", {}).get("tried", ()))
-    trees = at_our_risk(found.get("trees", {}).get("tried", ()), mine) if mine else None
+    ours = found.get("ours", {})
+    mine, made = ours.get("measured"), found.get("trees", {})
+    alike = made.get("alike") or mine
     name = binding(mine) if mine else None
+    hand = best_by_hand(found.get("hand", {}).get("tried", ()))
+    trees = at_our_risk(made.get("tried", ()), alike, name) if alike else None
     released = ours.get("verdict") in ("passed", "amber")
+    old = as_before(made.get("tried", ()), mine) if mine else None
 
-    def beats(part: str) -> bool:
-        others = [one[part] for one in (hand, trees) if one is not None and one[part] is not None]
-        tried = "hand" in found and "trees" in found
-        return bool(tried and released and mine and mine[part] is not None and all(mine[part] > one for one in others))
+    def beats(part: str, theirs: float | None) -> bool | None:
+        """Return whether the tuned settings are ahead of both; None where one is not measured yet and decides."""
+        if not released or mine is None or mine[part] is None:
+            return False
+        others = [one for one in (hand[part] if hand else None, theirs) if one is not None]
+        if any(mine[part] <= one for one in others):
+            return False
+        return True if "hand" in found and theirs is not None else None
 
-    def risk(one: Mapping[str, Any] | None) -> str:
-        return _figure(one["risks"].get(name, {}).get("value")) if one and name else "–"
+    def risk(its: float | None, limit: float | None) -> str:
+        return "–" if its is None or not limit else f"{its / limit:.0%}"
 
-    ahead, regression = beats("panel"), beats("regression")
+    limit = alike["risks"][name]["limit"] if alike and name else None
+    risks = [one["risks"].get(name, {}).get("deciding") if one else None for one in (alike, hand)]
+    ahead = beats("panel", trees.panel if trees else None)
+    regression = beats("regression", trees.regression if trees else None)
+    before = beats("panel", old["panel"] if old else None)
     cells = (
         file.name,
         f"{ours.get('records', 0):,}",
         ours.get("verdict", "none"),
-        *(_figure(one["panel"] if one else None) for one in (mine, hand, trees)),
-        *(_figure(one["regression"] if one else None) for one in (mine, hand, trees)),
+        *(_figure(one["panel"] if one else None) for one in (mine, hand)),
+        _figure(trees.panel if trees else None),
+        *(_figure(one["regression"] if one else None) for one in (mine, hand)),
+        _figure(trees.regression if trees else None),
         name or "–",
-        *(risk(one) for one in (mine, hand, trees)),
+        *(risk(one, limit) for one in (*risks, trees.risk if trees else None)),
+        _leaves(trees),
         *(f"{ours[step]['seconds']:.0f}" if step in ours else "–" for step in ("tune", "run")),
-        f"{'yes' if ahead else 'no'} ({'yes' if regression else 'no'})",
+        f"{_yes(ahead)} ({_yes(regression)})",
+        _yes(before),
     )
-    return {"released": released, "ahead": ahead, "regression ahead": regression, "cells": cells}
+    return {
+        "released": released,
+        "ahead": ahead,
+        "regression ahead": regression,
+        "ahead before": before,
+        "cells": cells,
+    }
+
+
+def _leaves(trees: Trees | None) -> str:
+    if trees is None:
+        return "–"
+    said = " to ".join(str(leaf) for leaf in trees.leaves)
+    return said if trees.where == "at" else f"{said} ({trees.where})"
+
+
+def _yes(found: bool | None) -> str:
+    return "–" if found is None else "yes" if found else "no"
 
 
 def _told(file: File) -> tuple[str, ...]:
@@ -127,6 +171,8 @@ def _told(file: File) -> tuple[str, ...]:
 
 def _every(file: File, found: Mapping[str, Any]) -> list[tuple[str, ...]]:
     lines = [_line(file, "tuned", found.get("ours", {}).get("measured"))]
+    if "alike" in found.get("trees", {}):
+        lines.append(_line(file, "tuned, on as many draws as synthpop", found["trees"]["alike"]))
     lines += [
         _line(file, f"by hand: noise {one['noise']:g}, {one['copies']} copies", one)
         for one in found.get("hand", {}).get("tried", ())
@@ -165,27 +211,3 @@ def _problems(results: Results) -> list[str]:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
-
-
-def binding(found: Mapping[str, Any]) -> str | None:
-    """Return the limit that a measured candidate comes closest to."""
-    known = {name: one for name, one in found["risks"].items() if one["deciding"] is not None and one["limit"]}
-    return max(known, key=lambda name: known[name]["deciding"] / known[name]["limit"], default=None)
-
-
-def best_by_hand(tried: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the hand setting with the largest panel overlap among those that the gate lets through."""
-    return max((one for one in tried if one["passed"]), key=lambda one: one["panel"], default=None)
-
-
-def at_our_risk(tried: Sequence[Mapping[str, Any]], ours: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the trees whose binding risk is nearest to ours from above; the riskiest where all lie below."""
-    name = binding(ours)
-    made = [one for one in tried if "risks" in one and one["risks"].get(name, {}).get("value") is not None]
-    if name is None or not made:
-        return None
-    mine = ours["risks"][name]["value"]
-    above = [one for one in made if one["risks"][name]["value"] >= mine - ENOUGH]
-    if above:
-        return min(above, key=lambda one: one["risks"][name]["value"])
-    return max(made, key=lambda one: one["risks"][name]["value"])

@@ -14,7 +14,8 @@ import yaml
 from reports.cells import Cell, Line
 from reports.study import Results, Study
 from reports.tune_files.commands import BUDGET, release
-from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LEAVES, hand
+from reports.tune_files.comparing import deciding
+from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LARGER_LEAVES, LEAVES, hand
 from reports.tune_files.measuring import measured, settings_of, trees
 from reports.tune_files.page import page
 from synthdp.errors import SynthdpError
@@ -25,6 +26,8 @@ PARTS = ("ours", "trees", "hand")
 # files, where a mean over records settles sooner
 FEW, SOME, MANY = 2, 6, 12
 TOO_LARGE, LARGE = 20_000, 3_000
+# settings of the trees at or below our risk, after which larger leaves are not tried
+ENOUGH_HELD = 2
 BY_NAME = {one.name: one for one in FILES}
 
 
@@ -47,7 +50,7 @@ def one_cell(file: str, part: str, *, data: Path) -> dict[str, Any]:
         )
     if part == "hand":
         return {"tried": _by_hand(file, work)}
-    return {"tried": _by_trees(file, work)}
+    return _by_trees(file, work)
 
 
 def _by_hand(file: str, work: Path) -> list[dict[str, Any]]:
@@ -79,20 +82,37 @@ def _by_hand(file: str, work: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _by_trees(file: str, work: Path) -> list[dict[str, Any]]:
-    """Let synthpop draw the same columns with leaves of several sizes, as many copies as the tuned settings make."""
-    given, tuned = BY_NAME[file], work / "tuned" / "tuned.yaml"
+def _by_trees(file: str, work: Path) -> dict[str, Any]:
+    """Let synthpop draw the same columns with leaves of several sizes, as many copies as the tuned settings make.
+
+    ``alike``: the tuned settings judged on as many draws as the trees' files, for the ends of intervals depend on that.
+    Leaves grow until two sizes are at or below our risk.
+    """
+    given, tuned, asked = BY_NAME[file], work / "tuned" / "tuned.yaml", work / "config.yaml"
     if not tuned.exists():
-        return []
+        return {"tried": []}
     config = settings_of(tuned, given)
     records = len(read(config).frame)
     draws = FEW if records > TOO_LARGE else SOME if records > LARGE else MANY
-    found = []
-    for leaf in LEAVES:
+    alike = measured(config, asked, draws=draws, looks=1)
+    found: list[dict[str, Any]] = []
+    for leaf in (*LEAVES, *LARGER_LEAVES):
+        held = sum(_held(one, alike) for one in found)
+        if held == ENOUGH_HELD or (leaf in LARGER_LEAVES and (held or 4 * leaf > records)):
+            break
         made, said, seconds = trees(config, leaf=leaf, draws=draws, work=work / "trees")
         one = {"leaf": leaf, "said": said, "seconds_of_r": round(seconds, 1)}
-        found.append(one if made is None else one | measured(config, work / "config.yaml", mechanism=made, draws=draws))
-    return found
+        found.append(one if made is None else one | measured(config, asked, mechanism=made, draws=draws))
+        if made is None:
+            break
+    return {"alike": alike, "tried": found}
+
+
+def _held(one: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Return whether a setting of the trees is at our risk or below it, whichever limit binds."""
+    pairs = [(deciding(one, name), deciding(ours, name)) for name, known in ours["risks"].items() if known["limit"]]
+    known = [(its, mine) for its, mine in pairs if its is not None and mine is not None]
+    return bool(known) and all(its <= mine for its, mine in known)
 
 
 def gathered(lines: list[Line]) -> Results:
@@ -110,7 +130,12 @@ STUDY = Study(
     work=one_cell,
     results=gathered,
     page=page,
-    settings={"budget": BUDGET, "leaves": list(LEAVES), "noise": list(HAND_NOISE), "copies": list(HAND_COPIES)},
+    settings={
+        "budget": BUDGET,
+        "leaves": [*LEAVES, *LARGER_LEAVES],
+        "noise": list(HAND_NOISE),
+        "copies": list(HAND_COPIES),
+    },
     counts=lambda lines: {"files": len({line["file"] for line in lines})},
     reads_data=True,
     committed="found.jsonl",

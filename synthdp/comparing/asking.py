@@ -1,6 +1,5 @@
 """What is asked of every method alike: measures by name, functions of the user's own, analyses as functions."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 from synthdp.comparing.fingerprints import of_function
 from synthdp.comparing.laying import Scene
 from synthdp.comparing.lines import Line, lines_of, number_of
+from synthdp.comparing.methods import takes
 from synthdp.config import Config
 from synthdp.errors import InputError, SynthdpError
 from synthdp.evaluation.assessment import assess
@@ -99,7 +99,7 @@ def asked_of(
             called = str(name or getattr(one, "__name__", type(one).__name__))
             if called in own or called in UTILITY or called in RISK:
                 raise InputError(f"measures: the name {called!r} is taken; give measures as a mapping from names.")
-            if not _takes_two(one):
+            if not takes(one, None, None):
                 raise InputError(f"measures.{called}: must take two arguments, the original and the list of copies.")
             own[called] = one
         else:
@@ -127,17 +127,6 @@ def asked_of(
         own,
         dict(analyses or {}),
     )
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """Return whether a function can be called with the original and the copies; True where nobody can tell."""
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return False
-    except ValueError:  # written in C
-        return True
-    return True
 
 
 def take(asked: Asked, scene: Scene, files: Comparison, making: Making | None) -> list[Line]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from synthdp.comparing.fingerprints import of_frame, of_function, of_object, of_part
+from synthdp.comparing.truth import ORIGINAL
 from synthdp.config import Config, variant
 from synthdp.config.settings import METHODS
 from synthdp.errors import InputError
@@ -145,6 +146,8 @@ def contenders(config: Config, methods: Any, files: Mapping[str, Any] | None = N
         try:
             if not isinstance(name, str) or not name.strip() or not name.isprintable():
                 raise InputError("methods: a name must be printable text.")
+            if name == ORIGINAL:
+                raise InputError(f"methods: {ORIGINAL} stands for the records themselves; choose another name.")
             if names.count(name) > 1:
                 raise InputError(f"methods.{name}: the name is given twice; choose another for the files.")
             found.append(_contender(config, name, what))
@@ -180,6 +183,8 @@ def _contender(config: Config, name: str, what: Any) -> Contender:
     if hasattr(what, "synthesize"):
         return Configured(name, config, what)
     if callable(what):
+        if not takes(what, None, **dict.fromkeys({"rng", "seed"} & _arguments(what))):
+            raise InputError(f"methods.{name}: the function must take a table, and rng or seed if it likes.")
         return Called(name, what)
     raise InputError(
         f"methods.{name}: must be settings, a synthesizer, a function from a table to tables, or files; found "
@@ -214,10 +219,23 @@ def _arguments(function: Callable[..., Any]) -> set[str]:
         return set()
 
 
+def takes(function: Callable[..., Any], *given: Any, **named: Any) -> bool:
+    """Return whether a function can be called with these arguments; True where nobody can tell."""
+    try:
+        inspect.signature(function).bind(*given, **named)
+    except TypeError:
+        return False
+    except ValueError:  # written in C
+        return True
+    return True
+
+
 def drawn(simulator: Callable[..., Any], n: int, rng: np.random.Generator) -> pd.DataFrame:
     """Return the table a simulator draws: a function of rng, and of n where it takes it."""
     taken = _arguments(simulator)
     given = {"n": n} if "n" in taken and not _bound(simulator, "n") else {}
+    if "rng" not in taken and not takes(simulator, rng, **given):
+        raise InputError("compare: the simulator must take rng, a generator of random numbers, and n if it likes.")
     frame = simulator(**given, rng=rng) if "rng" in taken else simulator(rng, **given)
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"compare: the simulator must return a table, found {type(frame).__name__}.")

@@ -182,7 +182,7 @@ def _with_truth(
         return config.model_copy(update={"analyses": told.analyses}), known[1]
     if truth is None and known is not None:
         truth = {name: terms for name, terms in known[1].items() if name in {one.name for one in config.analyses}}
-    if not truth:
+    if truth is None or (isinstance(truth, Mapping) and not truth):
         raise InputError("truth: a simulator needs it: {term: value}, or {analysis: {term: value}}.")
     return config, truth
 

@@ -20,19 +20,25 @@ class Hand:
         What is open.
     asked
         What of an opened folder is shown.
+    chosen
+        The columns on which records are counted; None where nobody has chosen yet.
     single
         Whether single records are shown.
     step
         Of the tour; 0 outside of it.
     go
         The view that the page should turn to; empty where it should stay.
+    refused
+        How often something was refused: the page then shows again what holds, rather than what was asked for.
     """
 
     desk: Desk
     asked: Asked = field(default_factory=Asked)
+    chosen: tuple[str, ...] | None = None
     single: bool = False
     step: int = 0
     go: str = ""
+    refused: int = 0
 
     def act(self, about: str, value: str) -> str:
         """Do one thing; return a sentence where there is something to say."""
@@ -50,8 +56,10 @@ class Hand:
             else:
                 raise InputError("The page asks for something that there is not; load it again.")
         except (ValueError, IndexError, KeyError):
+            self.refused += 1
             return "That could not be read; load the page again."
         except SynthdpError as error:
+            self.refused += 1
             return str(error)
         return ""
 
@@ -63,6 +71,8 @@ class Hand:
             "judge": desk.ask_judge,
             "masks": desk.add_masks,
             "run": desk.run,
+            "resume": desk.resume,
+            "check": lambda: desk.ask_check(again=True),
         }
         if word in plain:
             plain[word]()
@@ -93,7 +103,7 @@ class Hand:
         self.asked = Asked()
         self.desk.open(path)
         if self.desk.session.opened is not before:
-            self.go, self.single = "columns", False
+            self.go, self.single, self.chosen = "columns", False, None
         return f"Open: {path.name}"
 
     @staticmethod

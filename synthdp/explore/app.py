@@ -10,13 +10,14 @@ from synthdp.errors import SynthdpError
 from synthdp.explore import folders, steering, touring
 from synthdp.explore.acting import Hand
 from synthdp.explore.desk import Desk
-from synthdp.explore.elements import note, plain, table
+from synthdp.explore.elements import note, plain
 from synthdp.explore.regions import page as region_page
 from synthdp.explore.server import document
-from synthdp.explore.views import NAMES, view
+from synthdp.explore.views import NAMES, counted, view
 
 TICK = 700
 FIRST = "columns"
+GONE = "The workbench has ended and answers no more: start synthdp explore again."
 
 
 def built(desk: Desk, *, tour: bool = False) -> Dash:
@@ -78,7 +79,12 @@ def frame(hand: Hand) -> html.Div:
             html.Nav(nav, **{"aria-label": "views"}),
             html.Div(id="tour"),
             html.Div(
-                [html.Span(id="progress"), html.Button("Stop", id="press|stop|", className="plain", hidden=True)],
+                [
+                    html.Strong(GONE, id="gone", hidden=True),
+                    html.Span("Working …", id="waiting", hidden=True),
+                    html.Span(id="progress"),
+                    html.Button("Stop", id="press|stop|", className="plain", hidden=True),
+                ],
                 className="progress row",
                 role="status",
             ),
@@ -137,7 +143,7 @@ def _wire(app: Dash, hand: Hand) -> None:
             for place, props in steering.parts(desk).items():
                 dash.set_props(place, props)
         else:
-            inside = view(name if name in NAMES else FIRST, desk, hand.asked, single=hand.single)
+            inside = html.Div(view(name if name in NAMES else FIRST, hand), **{"data-refused": str(hand.refused)})
         here = desk.session.opened
         file = "" if here is None else f"{plain(here.config.data.path.name)}, {len(here.table.frame):,} records"
         return inside, file, touring.step(hand.step), frame_
@@ -154,11 +160,11 @@ def _wire(app: Dash, hand: Hand) -> None:
 
     def count(places: Any) -> Any:
         try:
-            counter = desk.counter()
-            sentence, found = counter.table([counter.names()[int(place)] for place in places or ()])
+            names = desk.counter().names()
+            hand.chosen = tuple(names[int(place)] for place in places or ())
         except (SynthdpError, ValueError, IndexError) as error:
             return note(str(error) if isinstance(error, SynthdpError) else "Load the page again.", "warning")
-        return [html.P(sentence, className="headline"), table(found)]
+        return counted(desk, hand.chosen)
 
     app.callback(Output("unique-found", "children"), Input("unique-columns", "value"), prevent_initial_call=True)(count)
 
@@ -175,7 +181,7 @@ def _wire(app: Dash, hand: Hand) -> None:
 def _beat(hand: Hand) -> str:
     """Return what differs whenever the page has something new to show."""
     revision, news = hand.desk.state()
-    return f"{revision}.{news}.{hand.step}.{hand.single}.{hash(hand.asked)}"
+    return f"{revision}.{news}.{hand.step}.{hand.single}.{hand.refused}.{hash(hand.asked)}"
 
 
 def _serve_pages(app: Dash, desk: Desk) -> None:
@@ -184,7 +190,7 @@ def _serve_pages(app: Dash, desk: Desk) -> None:
         known = folders.pages(found) if found is not None else {}
         if name not in known:
             return Response("There is no such page in the folder that is open.", 404, mimetype="text/plain")
-        return document(known[name].read_bytes())
+        return document(known[name].read_bytes(), found=True)
 
     def regions() -> Response:
         return document(region_page(desk.session.config if desk.session.opened is not None else None))

@@ -1,14 +1,14 @@
 """The desk: what is open, what was found out about it, and what the worker is asked; the page only shows it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from synthdp.config import Config, parse
 from synthdp.errors import InputError, SynthdpError
 from synthdp.explore import masks, writing
-from synthdp.explore.opening import Opened
+from synthdp.explore.opening import LARGE, Opened
 from synthdp.explore.session import Session
 from synthdp.explore.trials import Shelf, Tried, fingerprint
 from synthdp.explore.unique import Counter
@@ -16,7 +16,7 @@ from synthdp.explore.working import Checked, Job, Judgement
 from synthdp.explore.workshop import Order, Workshop
 from synthdp.stages.intake import prepare
 from synthdp.table.microdata import Microdata
-from synthdp.tuning.study import EXPLORED
+from synthdp.tuning.search import EXPLORED
 
 AROUND = (-4, -2, 2, 4)
 
@@ -40,6 +40,7 @@ class Desk:
         self.checked: tuple[str, Checked] | None = None
         self.judgement: tuple[str, Judgement] | None = None
         self.ran: tuple[Path, str, bool] | None = None
+        self.cut: Path | None = None
         self.written: tuple[Path, str] | None = None
         self._data: tuple[str, Microdata | InputError] | None = None
         self._counter: tuple[Microdata, Counter] | None = None
@@ -54,7 +55,8 @@ class Desk:
             return
         self.workshop.stop()
         self.shelf = Shelf(self.session.journal)
-        self.checked = self.judgement = self.ran = self.written = self._data = self._counter = None
+        self.checked = self.judgement = self.ran = self.cut = self.written = self._data = self._counter = None
+        self._checking = ""
         if found.glanced:
             job = Job("look", path=found.config.data.path)
             self.workshop.ask(Order(job, "Guessing the config", self._looked, self._not_looked, "look"))
@@ -136,15 +138,22 @@ class Desk:
 
         self._ask(Job("trial", config, seed=self.session.seed, draws=EXPLORED), label, keep, place=place)
 
-    def ask_check(self) -> None:
-        """Ask what ``check`` says of the settings, and who stands out."""
-        config = self.session.config
+    def ask_check(self, *, again: bool = False) -> None:
+        """Ask what ``check`` says of the settings, and who stands out.
+
+        Parameters
+        ----------
+        again
+            Even if it has said something, such as that it was stopped.
+        """
+        config, shelf = self.session.config, self.shelf
         mark = fingerprint(config)
-        if mark == self._checking or (self.checked is not None and self.checked[0] == mark):
+        if mark == self._checking or (self.checked is not None and self.checked[0] == mark and not again):
             return
 
         def keep(found: Checked) -> None:
-            self.checked, self._checking = (mark, found), ""
+            if self.shelf is shelf:  # and not another file's by now
+                self.checked, self._checking = (mark, found), ""
 
         def refused(sentence: str) -> None:
             keep(Checked(tuple(sentence.splitlines()), (), ()))
@@ -154,12 +163,14 @@ class Desk:
 
     def ask_judge(self) -> None:
         """Ask what the gate would say of the settings."""
-        config = self.session.config
+        config, shelf = self.session.config, self.shelf
         mark = fingerprint(config)
 
         def keep(found: Judgement) -> None:
+            if self.shelf is not shelf:
+                return
             self.judgement = (mark, found)
-            self.said = "Judged; see Verdict."
+            self.said = "The verdict is there."
 
         self._ask(Job("judge", config, seed=self.session.seed), "Judging", keep, place="judge")
 
@@ -188,11 +199,21 @@ class Desk:
         folder = out if out is not None else self.home / time.strftime("%Y%m%d-%H%M%S")
 
         def keep(found: tuple[str, bool]) -> None:
-            self.ran = (folder, *found)
+            self.ran, self.cut = (folder, *found), None
             self.said = f"{found[0]}. Results: {folder}"
 
-        self._ask(Job("run", path=path, out=folder, resume=resume), "Run", keep, place="run")
+        def ended(sentence: str) -> None:
+            self._tell(sentence)
+            self.cut = folder if (folder / "confidential").is_dir() else None
+
+        self._ask(Job("run", path=path, out=folder, resume=resume), "Run", keep, place="run", otherwise=ended)
         return folder
+
+    def resume(self) -> None:
+        """Go on with the run that was cut off."""
+        if self.cut is None:
+            raise InputError("No run of this session was cut off.")
+        self.run(self.cut, resume=True)
 
     def show_run(self) -> None:
         """Open the folder of the last run."""
@@ -213,12 +234,14 @@ class Desk:
         self.workshop.close()
         self.session.close()
 
-    def _ask(self, job: Job, label: str, then: Any, *, place: str) -> None:
-        def otherwise(sentence: str) -> None:
-            self.said = sentence
-
+    def _ask(
+        self, job: Job, label: str, then: Any, *, place: str, otherwise: Callable[[str], None] | None = None
+    ) -> None:
         self.said = ""
-        self.workshop.ask(Order(job, label, then, otherwise, place))
+        self.workshop.ask(Order(job, label, then, otherwise or self._tell, place))
+
+    def _tell(self, sentence: str) -> None:
+        self.said = sentence
 
     def state(self) -> tuple[int, int]:
         """Return what changes whenever the page has something new to show."""
@@ -226,8 +249,9 @@ class Desk:
 
 
 def problem(desk: Desk) -> str:
-    """Return why the config does not fit the file; empty where it does, or nothing is open."""
-    if desk.session.opened is None:
+    """Return why the config does not fit the file; empty where it does, or nothing is open, or asking takes a while."""
+    here = desk.session.opened
+    if here is None or here.glanced or len(here.table.frame) > LARGE:
         return ""
     try:
         desk.data()

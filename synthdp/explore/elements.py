@@ -1,4 +1,4 @@
-"""Pieces that every view is made of: tables, figures with their words, selects, and "what is this?".
+"""Pieces that every view is made of: tables, figures with their words, selects.
 
 Text reaches the page as text nodes, which the browser never reads as markup; figures are escaped where they are made.
 """
@@ -8,9 +8,8 @@ from typing import Any
 
 from dash import dcc, html
 
-from synthdp.evaluation.blocks import Block, Table
-from synthdp.evaluation.gate.limits import LIMITS
-from synthdp.evaluation.measures import RISK, UTILITY
+from synthdp.evaluation.blocks import Block, Forest, Table
+from synthdp.explore.words import heads
 from synthdp.report.charts import draw
 from synthdp.report.plots import Figure
 from synthdp.report.words import shorten
@@ -18,6 +17,11 @@ from synthdp.report.words import shorten
 # plotly's own buttons that send or save elsewhere are off, and so is its address for pictures
 QUIET: Mapping[str, Any] = {"displaylogo": False, "plotlyServerURL": "", "displayModeBar": False, "responsive": True}
 LONGEST_NAME = 60
+PAIR = "● and the solid line: the original. ◇ and the dotted line: all copies together."
+# cells of more letters need room on a narrow screen
+LONG = 16
+# a sign and its word stay in one line
+MARKS = frozenset("✔✘▲")
 
 
 def select(about: str, label: str, options: Sequence[str], chosen: str, *, disabled: bool = False) -> html.Select:
@@ -26,34 +30,30 @@ def select(about: str, label: str, options: Sequence[str], chosen: str, *, disab
         [html.Option(one, value=one, selected=one == chosen) for one in options],
         id=about,
         disabled=disabled,
-        **{"aria-label": label},
+        **{"aria-label": label, "data-chosen": chosen},
     )
 
 
-def table(found: Table, name: str | None = None) -> html.Div:
-    """Return a table as the report shows it, in a box of its own that scrolls."""
+def table(found: Table) -> html.Div:
+    """Return a table as the report shows it, in a box of its own that scrolls, and what its heads mean."""
     head = html.Thead(
         html.Tr([html.Th(one, scope="col", className=_side(found, k)) for k, one in enumerate(found.head)])
     )
-    rows = [
-        html.Tr(
-            [
-                html.Th(cell, scope="row") if k == 0 else html.Td(cell, className=_side(found, k))
-                for k, cell in enumerate(row)
-            ]
-        )
-        for row in found.rows
-    ]
+    rows = [html.Tr([_cell(found, k, line(cell)) for k, cell in enumerate(row)]) for row in found.rows]
     inside = html.Table([html.Caption(found.caption), head, html.Tbody(rows)])
-    return html.Div(inside, className="scroll", tabIndex=0, role="region", **_named(name, found.caption))
+    box = html.Div(inside, className="scroll", tabIndex=0, role="region", **{"aria-label": found.caption})
+    return html.Div([box, heads(found.head)], className="table")
 
 
-def _named(name: str | None, label: str) -> dict[str, Any]:
-    return {"aria-label": label} | ({"id": name} if name else {})
+def _cell(found: Table, place: int, cell: str) -> html.Th | html.Td:
+    side = _side(found, place, cell)
+    return html.Td(cell, className=side) if place else html.Th(cell, scope="row", className=side)
 
 
-def _side(found: Table, place: int) -> str:
-    return "r" if place < len(found.align) and found.align[place] == "r" else "l"
+def _side(found: Table, place: int, cell: str = "") -> str:
+    side = "r" if place < len(found.align) and found.align[place] == "r" else "l"
+    long = any(len(row[place]) > LONG for row in found.rows if place < len(row))
+    return "mark" if cell[:1] in MARKS else f"{side} long" if long else side
 
 
 def figure(found: Figure, name: str, *, brush: bool = False) -> html.Figure:
@@ -82,40 +82,22 @@ def blocks(found: Iterable[Block], prefix: str) -> list[Any]:
         if one.absent and not one.sentences and not one.tables:
             shown.append(html.P(f"Not computed: {one.absent}."))
         for place, chart in enumerate(one.charts):
+            if isinstance(chart, Forest):
+                shown.append(html.P(PAIR, className="small"))
             shown += [figure(drawn, f"{prefix}-{number}-{place}-{k}") for k, drawn in enumerate(draw(chart))]
         shown += [table(one_table) for one_table in one.tables]
         shown += [html.P(note, className="small") for note in (*one.notes, *one.missing)]
     return shown
 
 
-def what(name: str) -> html.Details | str:
-    """Return "what is this?" for a limit or a measure in the words of its registry; empty where it has none."""
-    said = meaning(name)
-    if not said:
-        return ""
-    return html.Details(
-        [html.Summary("what is this?", **{"aria-label": f"what is {name}?"}), html.P(said)], className="what"
-    )
-
-
-def meaning(name: str) -> str:
-    """Return what a limit or a measure asks.
-
-    Examples
-    --------
-    >>> meaning("panel")[:3]
-    'How'
-    """
-    if name in LIMITS:
-        asked = [one.asks for side in (RISK, UTILITY) for one in side.values() if name in one.limits]
-        brief = LIMITS[name].brief
-        return f"{name}: {brief}." + (f" {asked[0]}" if asked else "")
-    return next((str(side[name].asks) for side in (UTILITY, RISK) if name in side), "")
-
-
 def plain(name: str) -> str:
     """Return a name as one line that fits a cell."""
-    return shorten("".join(letter if letter.isprintable() else " " for letter in name), LONGEST_NAME)
+    return shorten(line(name), LONGEST_NAME)
+
+
+def line(text: str) -> str:
+    """Return text in one line, without letters that are not seen but turn others around."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def note(sentence: str, kind: str = "note") -> html.P:

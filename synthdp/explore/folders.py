@@ -9,18 +9,21 @@ from typing import Any
 import pandas as pd
 from dash import html
 
-from synthdp.comparing.axes import Axis, rows_of
+from synthdp.comparing.axes import Axis, axes_of, rows_of
 from synthdp.comparing.axes import points as points_of
 from synthdp.comparing.drawing import drawn_map
 from synthdp.comparing.mapping import MethodMap, table_of
 from synthdp.errors import InputError
-from synthdp.evaluation.blocks import DASH, Table, number
-from synthdp.explore.elements import figure, note, plain, select, table, what
+from synthdp.evaluation.blocks import Table, counted, number
+from synthdp.explore.elements import figure, note, plain, select, table
 from synthdp.explore.opening import Finished
+from synthdp.explore.words import heads, what
 from synthdp.report import plots
+from synthdp.report.decision import tables
 from synthdp.report.plots import Figure
-from synthdp.report.reasons import checks_of, reasons
+from synthdp.report.reasons import by_limit, checks_of, reasons
 from synthdp.report.summary import headline
+from synthdp.report.words import check_title
 from synthdp.tuning.drawing import TICKS
 
 # the pages of a folder that may be shown, and what they are called
@@ -29,7 +32,6 @@ PAGES = {
     "confidential/report.html": "the report: everything that was measured",
     "confidential/dossier.html": "the pages to sign",
 }
-EVIDENCE = "/opened/confidential/report.html#checks"
 MOST_ROWS = 200
 BRUSH = "Draw a box on the map to see its points in the table; a double click takes it back."
 
@@ -71,18 +73,19 @@ def picture(found: Finished, asked: Asked) -> list[Any]:
     if found.kind == "tune":
         rows = _trials(found.path, asked.words)
         return [figure(_search_map(rows), "brushed", brush=True)] if rows else [note("No trial holds that text.")]
-    kept, methods, risk, utility = _compared(found.path, asked)
-    measures = list(dict.fromkeys(str(name) for name in kept["measure"]))
+    mine = _compared(found.path, asked)
+    risk, utility = mine.risk, mine.utility
     choose = html.Div(
         [
-            html.Label(["risk ", select("axis|risk", "measure of risk", measures, risk.name)]),
-            html.Label(["usefulness ", select("axis|utility", "measure of usefulness", measures, utility.name)]),
+            html.Label(["risk ", select("axis|risk", "measure of risk", mine.risks, risk.name)]),
+            html.Label(["usefulness ", select("axis|utility", "measure of usefulness", mine.utilities, utility.name)]),
         ],
         className="row",
     )
-    if not methods:
-        return [choose, note("No method's name holds that text.")]
-    return [choose, figure(drawn_map(kept, methods, risk, utility), "brushed", brush=True)]
+    said = heads((risk.measure.split(".")[0], utility.measure.split(".")[0]))
+    if not mine.methods:
+        return [choose, said, note("No method's name holds that text.")]
+    return [choose, said, figure(drawn_map(mine.lines, mine.methods, risk, utility), "brushed", brush=True)]
 
 
 def points(found: Finished, asked: Asked) -> list[Any]:
@@ -96,23 +99,26 @@ def points(found: Finished, asked: Asked) -> list[Any]:
                 str(one.trial),
                 one.stage,
                 one.shape,
+                f"× {one.factor:.2g}",
                 number(one.use),
                 number(one.ratio),
                 "✔ within" if one.passed else "✘ over",
             )
             for one in rows[:MOST_ROWS]
         )
-        head = ("Trial", "Stage", "Settings", "Usefulness", "Risk / limit", "Limits")
-        return [table(Table(f"{len(rows)} trials", head, cells, "lllrrl"))]
-    kept, methods, risk, utility = _compared(found.path, asked)
-    where = points_of(kept, methods, risk, utility)
+        head = ("Trial", "Stage", "Settings", "Noise", "Usefulness", "Risk / limit", "Limits")
+        return [table(Table(counted(len(rows), "trial"), head, cells, "lllrrrl"))]
+    mine = _compared(found.path, asked)
+    if not mine.methods:
+        return []
+    where = points_of(mine.lines, mine.methods, mine.risk, mine.utility)
     inside = [place for place in range(len(where)) if asked.chosen is None or str(place + 1) in asked.chosen]
     lines = tuple(
         (plain(str(row.method)), number(_plain(row.risk)), number(_plain(row.utility)), "✔" if row.front else "")
         for row in rows_of(where.iloc[inside])
     )
-    titles = ("Method", risk.title, utility.title, "Nobody beats it")
-    return [table(Table(f"{len(lines)} methods", titles, lines, "lrrl"))]
+    titles = ("Method", mine.risk.title, mine.utility.title, "Nobody beats it")
+    return [table(Table(counted(len(lines), "method"), titles, lines, "lrrl"))]
 
 
 def ended(found: Finished) -> list[Any]:
@@ -120,34 +126,26 @@ def ended(found: Finished) -> list[Any]:
     metrics = _metrics(found.path / ("confidential/metrics.json" if found.kind == "run" else "metrics.json"))
     gate = metrics.get("gate") or {}
     public = (found.path / "public").is_dir()
-    evidence = EVIDENCE if found.kind == "run" else "/opened/report.html#checks"
+    report = "confidential/report.html" if found.kind == "run" else "report.html"
     said = [
-        html.Li(
-            [
-                one.sentence,
-                " ",
-                one.beside,
-                " ",
-                html.A("evidence", href=evidence, target="_blank", rel="noopener noreferrer"),
-                what(one.name),
-            ]
-        )
+        html.Li([one.sentence, " ", one.beside, " ", _evidence(report, "checks"), what(one.name)])
         for one in reasons(gate)
     ]
-    rows = tuple(
-        (
-            one.name,
-            one.attack,
-            number(one.value),
-            DASH if one.high is None else number(one.high),
-            number(one.limit),
-            "✔ within" if one.passed else "✘ over",
-        )
-        for one in checks_of(gate)
-    )
-    head = ("Limit", "Of", "Value", "Upper end", "Limit", "")
-    shown_ = [html.P(headline(gate, published=public), className="headline"), html.Ul(said)]
-    return [*shown_, table(Table("What the gate checked", head, rows, "llrrrl"))] if rows else shown_
+    shown_: list[Any] = [html.P(headline(gate, published=public), className="headline"), html.Ul(said)]
+    worst, every = tables(checks_of(gate))
+    if worst is not None:
+        shown_.append(table(worst))
+    if every is not None:
+        shown_.append(html.Details([html.Summary(f"All {len(every.rows)} checks"), table(every)]))
+    asked = [
+        html.Li([f"{check_title(name)}: ", _evidence(report, "useful" if some[0].useful else "risky"), what(name)])
+        for name, some in by_limit(checks_of(gate)).items()
+    ]
+    return [*shown_, *([html.H2("The evidence, limit by limit"), html.Ul(asked, className="plain")] if asked else [])]
+
+
+def _evidence(report: str, section: str) -> html.A:
+    return html.A("evidence", href=f"/opened/{report}#{section}", target="_blank", rel="noopener noreferrer")
 
 
 def _metrics(path: Path) -> dict[str, Any]:
@@ -158,8 +156,19 @@ def _metrics(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _compared(folder: Path, asked: Asked) -> tuple[pd.DataFrame, list[str], Axis, Axis]:
-    """Return the lines of the methods that are asked for, their names, and the axes of the map."""
+@dataclass(frozen=True)
+class Compared:
+    """The methods of a comparison that are asked for with their lines, the axes of the map, and what may be an axis."""
+
+    lines: pd.DataFrame
+    methods: list[str]
+    risk: Axis
+    utility: Axis
+    risks: list[str]
+    utilities: list[str]
+
+
+def _compared(folder: Path, asked: Asked) -> Compared:
     read = _csv(folder / "comparison.csv", ("method", "seed", "measure", "target", "value"))
     plainly = read.astype(object).where(read.notna(), None).to_dict("records")
     empty = {"target": "", "reason": ""}
@@ -167,7 +176,7 @@ def _compared(folder: Path, asked: Asked) -> tuple[pd.DataFrame, list[str], Axis
     methods = [str(name) for name in dict.fromkeys(lines["method"])]
     risk, utility = MethodMap(lines, tuple(methods), ()).axes(asked.risk or None, asked.utility or None)
     named = [name for name in methods if asked.words.lower() in name.lower()]
-    return lines[lines["method"].isin(named)], named, risk, utility
+    return Compared(lines[lines["method"].isin(named)], named, risk, utility, *axes_of(lines, methods))
 
 
 @dataclass(frozen=True)
@@ -177,13 +186,16 @@ class Line:
     trial: int
     stage: str
     shape: str
+    factor: float
     use: float
     ratio: float
     passed: bool
 
 
 def _trials(folder: Path, words: str) -> list[Line]:
-    lines = _csv(folder / "trials.csv", ("trial", "stage", "shape", "kind", "name", "value", "high", "limit", "passed"))
+    lines = _csv(
+        folder / "trials.csv", ("trial", "stage", "shape", "factor", "kind", "name", "value", "high", "limit", "passed")
+    )
     found = []
     for trial, mine in lines.groupby("trial", sort=True):
         use = mine[(mine["kind"] == "use") & (mine["name"] == "usefulness")]["value"]
@@ -192,7 +204,7 @@ def _trials(folder: Path, words: str) -> list[Line]:
         first = mine.iloc[0]
         if len(use) and len(over) and words.lower() in f"{trial} {first['stage']} {first['shape']}".lower():
             passed = str(first["passed"]) == "True"
-            one = (int(str(trial)), str(first["stage"]), str(first["shape"]))
+            one = (int(str(trial)), str(first["stage"]), str(first["shape"]), float(first["factor"]))
             found.append(Line(*one, float(use.iloc[0]), float(over.max()), passed))
     return found
 
@@ -210,7 +222,10 @@ def _search_map(rows: Sequence[Line]) -> Figure:
                 "x": [plots.tidy(row.ratio) for row in mine],
                 "y": [plots.tidy(row.use) for row in mine],
                 "ids": [str(row.trial) for row in mine],
-                "text": [plots.escape(f"trial {row.trial}, {row.stage}: {row.shape}") for row in mine],
+                "text": [
+                    plots.escape(f"trial {row.trial}, {row.stage}: {row.shape}, noise × {row.factor:.2g}")
+                    for row in mine
+                ],
                 "hovertemplate": "%{text}<br>usefulness %{y}, risk %{x}<extra></extra>",
                 "marker": {"color": colour, "symbol": symbol, "size": 9},
             }

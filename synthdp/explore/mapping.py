@@ -24,6 +24,8 @@ CAPTION = (
 )
 
 
+# of usefulness; what lies closer together is not told apart by a few draws
+NARROW = 0.02
 # what is kept as it is gives these away, whatever masks do
 BEYOND_MASKS = ("max_exposed", UNDECIDED)
 
@@ -72,6 +74,9 @@ def drawn(config: Config, data: Microdata, tried: Sequence[Tried], now: Tried | 
     shown = [movable(one.drawn(names)) for one in tried]
     here = next((movable(one.drawn(names)) for one in tried if now is not None and one.mark == now.mark), None)
     found = front(Seen(space, shown, here or shown[-1]))
+    least, most = min(one.use for one in shown), max(one.use for one in shown)
+    if most - least < NARROW:  # such as one trial alone, around which an axis of its own would run from 0 to 1.5
+        found.layout["yaxis"] |= {"range": [least - NARROW, most + NARROW]}
     marks = [trace for trace in found.data[:-1] if trace["x"]]
     star = {**found.data[-1], "name": "these settings"}
     if here is not None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
 from synthdp.errors import InputError
 
@@ -37,6 +37,7 @@ SPENT = (
     "This address has been used: it opens one browser, once. Go on in that browser, or start `synthdp explore` again."
 )
 NOT_OURS = "The workbench answers to its own address only."
+ALONE = "sandbox allow-scripts allow-downloads allow-modals"
 SCRIPT = re.compile(rb"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 
@@ -69,7 +70,8 @@ class Door:
 
     def knock(self) -> Response | None:
         """Return why a request may not come in, or the exchange of its token; None lets it in."""
-        if request.host not in (f"{HOME}:{self.port}", f"localhost:{self.port}"):
+        # without the header the server's own name would stand in for it
+        if request.headers.get("Host") not in (f"{HOME}:{self.port}", f"localhost:{self.port}"):
             return _refused(NOT_OURS)
         origin = request.headers.get("Origin")
         if origin is not None and origin != f"http://{request.host}":
@@ -78,7 +80,7 @@ class Door:
             return _refused(NOT_OURS)
         given = request.args.get("token")
         if hmac.compare_digest(request.cookies.get(self.cookie, "").encode(), self._pass.encode()):
-            return redirect(request.path, 303) if given is not None else None  # type: ignore[return-value]
+            return redirect("/", 303) if given is not None else None  # type: ignore[return-value]
         if given is None:
             return _refused(NO_TOKEN)
         if not hmac.compare_digest(given.encode(), self.token.encode()):
@@ -86,7 +88,7 @@ class Door:
         if self._spent:
             return _refused(SPENT)
         self._spent = True
-        inside: Any = redirect(request.path, 303)
+        inside: Any = redirect("/", 303)
         inside.set_cookie(self.cookie, self._pass, httponly=True, samesite="Strict", path="/")
         return inside  # type: ignore[no-any-return]
 
@@ -123,7 +125,7 @@ def guarded(flask: Flask, door: Door, hashes: Callable[[], Iterable[str]]) -> Fl
         response.headers["Cache-Control"] = "no-store"
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Frame-Options"] = "DENY"
-        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers.setdefault("Cross-Origin-Opener-Policy", "same-origin")
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         return response
 
@@ -148,11 +150,23 @@ def policy(hashes: Iterable[str]) -> str:
     )
 
 
-def document(page: str | bytes) -> Response:
-    """Return a page of ours that stands on its own, such as a report; its own scripts run, and no others."""
+def document(page: str | bytes, *, found: bool = False) -> Response:
+    """Return a page that stands on its own; its own scripts run, and no others.
+
+    Parameters
+    ----------
+    found
+        Whether it was found in a folder, as a report is. Whoever made that folder wrote its scripts, so it is shut away
+        from the workbench: without an origin it can neither ask for anything here nor read what another page shows.
+    """
     body = page.encode() if isinstance(page, str) else page
     response = Response(body, mimetype="text/html")
-    response.headers["Content-Security-Policy"] = policy(script_hashes(body))
+    allowed = policy(script_hashes(body))
+    if found:
+        allowed = allowed.replace("connect-src 'self'", "connect-src 'none'") + "; " + ALONE
+        # a browser shows no page that is shut away and asks for a group of its own besides
+        response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none"
+    response.headers["Content-Security-Policy"] = allowed
     return response
 
 
@@ -171,6 +185,13 @@ class Unlogged(WSGIRequestHandler):
         """Write nothing."""
 
 
+class Quiet(ThreadedWSGIServer):
+    """Says nothing of browsers that hang up in the middle, nor of requests that are none."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Write nothing."""
+
+
 def listening(port: int) -> BaseWSGIServer:
     """Return a server that listens on this machine; the app is put into it before it serves."""
     import socket
@@ -183,7 +204,7 @@ def listening(port: int) -> BaseWSGIServer:
             raise InputError(
                 f"--port {port}: cannot be used (another program has it, or it is reserved); try another."
             ) from None
-    return make_server(HOME, port, Flask("closed"), threaded=True, request_handler=Unlogged)
+    return Quiet(HOME, port, Flask("closed"), Unlogged)
 
 
 def enter(server: BaseWSGIServer, app: "Dash", door: Door) -> None:

@@ -24,6 +24,7 @@ from synthdp.tuning.writing import CONFIDENTIAL, README
 
 HELD = (NAME, f"{NAME}-journal", README)
 MOST_STEPS = 100
+FOLDER_MODE = 0o700
 # what the names of settings are in the table of columns, and how a cell without a value is written
 UNDECIDED, INFERRED = "undecided", "inferred"
 
@@ -105,6 +106,7 @@ class Session:
                 raise InputError(
                     f"{home}: another workbench has this file open, and one at a time keeps its trials; end that one."
                 ) from None
+            home.chmod(FOLDER_MODE)
             write_atomic(home / README, CONFIDENTIAL.encode())
             journal = Journal(home / NAME)
             self.seed = journal.begin({"explore": 1}, None)

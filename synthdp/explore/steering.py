@@ -6,10 +6,11 @@ from typing import Any
 from dash import dcc, html
 
 from synthdp.errors import SynthdpError
-from synthdp.explore import mapping, masks, touring
+from synthdp.explore import mapping, masks
 from synthdp.explore.desk import Desk
 from synthdp.explore.elements import figure, note, plain, table
 from synthdp.explore.masks import Slider
+from synthdp.explore.words import heads, words
 
 Parts = Mapping[str, Mapping[str, Any]]
 
@@ -26,6 +27,7 @@ def whole(desk: Desk) -> list[Any]:
     drawn = mapping.drawn(config, data, desk.shelf.all(), desk.now())
     return [
         html.P(_said(desk), className="headline", id="masks-said", **{"aria-live": "polite"}),
+        heads(("usefulness", "risk / limit")),
         html.Div(
             [
                 html.Button("Try these settings", id="press|try|"),
@@ -53,7 +55,7 @@ def whole(desk: Desk) -> list[Any]:
             className="beside",
         ),
         html.Div(table(mapping.listed(config, data, desk.shelf.all())), id="trials"),
-        touring.words(),
+        words(),
     ]
 
 
@@ -119,4 +121,6 @@ def _slider(kind: str, place: int, one: Slider) -> html.Div:
 
 
 def _noise(kind: str, one: Slider) -> str:
-    return f"about {2 ** (one.step / 2):.2g} × its spread" if kind == "mask" else f"+{one.step / 2:g} octaves"
+    if kind == "mask":
+        return f"about {2 ** (one.step / 2):.2g} × its spread"
+    return f"+{one.step / 2:g} octave{'s' if one.step > 2 else ''}" if one.step else "no stronger"

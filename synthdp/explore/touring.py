@@ -1,4 +1,4 @@
-"""The first five steps, and what the words of the workbench mean."""
+"""The first five steps."""
 
 from typing import Any
 
@@ -34,15 +34,6 @@ STEPS: tuple[tuple[str, str, str], ...] = (
         "Write the config, then run it here or on the command line: the same file, the same seed, the same bytes.",
     ),
 )
-WORDS = {
-    "role": "replace: drawn anew from the model and what the mask lets through. keep: released unchanged. drop: gone "
-    "before anything else happens.",
-    "key": "Whether somebody outside may know this of a person and find them by it. Undecided columns are asked about.",
-    "usefulness": "How well intervals of analyses on the copies overlap those on the original: 1 is identical.",
-    "risk / limit": "The largest of all risks that the gate judges, as a multiple of its limit; at most 1 passes.",
-    "octave": "Twice as much noise. Two steps of a slider.",
-    "risk group": "Records with many look-alikes on the keys are low, those with few are medium or high.",
-}
 
 
 def step(number: int) -> html.Div | str:
@@ -55,16 +46,10 @@ def step(number: int) -> html.Div | str:
         html.Button("Done" if last else "Next", id="press|tour|next"),
         html.Button("Skip the tour", id="press|tour|skip", className="plain"),
     ]
-    said = [html.Strong(f"Step {number} of {len(STEPS)}: {title}. "), words]
+    said = [html.Strong(f"Step {number} of {len(STEPS)}: {title}{'' if title.endswith('?') else '.'} "), words]
     return html.Div([html.P(said), html.Div(buttons, className="row")], className="tour", role="note")
 
 
 def view_of(number: int) -> str | None:
     """Return the view that a step is about."""
     return STEPS[number - 1][0] if 1 <= number <= len(STEPS) else None
-
-
-def words() -> html.Details:
-    """Return what the words on the page mean."""
-    said = [part for name, meaning in WORDS.items() for part in (html.Dt(name), html.Dd(meaning))]
-    return html.Details([html.Summary("What do these words mean?"), html.Dl(said)], className="words")

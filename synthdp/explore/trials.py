@@ -19,9 +19,10 @@ from synthdp.table import io
 from synthdp.tuning.asking import check_askable
 from synthdp.tuning.goals import Goal
 from synthdp.tuning.journal import Journal
+from synthdp.tuning.search import EXPLORED
 from synthdp.tuning.space import Space
 from synthdp.tuning.strengths import masked_columns
-from synthdp.tuning.study import COMPARED, EXPLORED, LARGE
+from synthdp.tuning.study import COMPARED, LARGE
 from synthdp.tuning.trials import Laboratory, Trial
 
 # shown on the map; more marks are not told apart, and memory stays flat
@@ -92,14 +93,19 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._seen)
 
+    @property
+    def _written(self) -> Path | None:
+        """Where trials are on disk; None where they are not, as when somebody deletes the folder in mid-session."""
+        return self._path if self._path is not None and self._path.parent.is_dir() else None
+
     def find(self, config: Config, *, steps: Mapping[str, int], groups: int, draws: int = EXPLORED) -> Tried | None:
         """Return the trial of a config, if it has been made, now or in an earlier session."""
         mark = fingerprint(config)
         if mark in self._seen:
             return self._seen[mark]
-        if self._path is None:
+        if (path := self._written) is None:
             return None
-        journal = Journal(self._path)
+        journal = Journal(path)
         try:
             found = journal.find([mark, draws])
         finally:
@@ -112,8 +118,8 @@ class Shelf:
         """Write a trial down."""
         mark = fingerprint(config)
         trial = Trial.of(found)
-        if self._path is not None and not trial.problem:
-            journal = Journal(self._path)
+        if (path := self._written) is not None and not trial.problem:
+            journal = Journal(path)
             try:
                 journal.keep([mark, draws], found)
             finally:

@@ -7,7 +7,8 @@ from typing import Any
 from dash import html
 
 from synthdp.evaluation.blocks import Bars, Table
-from synthdp.explore.elements import blocks, figure, note, table, what
+from synthdp.explore.elements import blocks, figure, note, table
+from synthdp.explore.words import what
 from synthdp.explore.working import Checked, Judgement
 from synthdp.report.charts import draw
 from synthdp.report.decision import Decision
@@ -30,7 +31,8 @@ def decided(found: Decision) -> list[Any]:
     if found.explanation:
         shown.append(html.P(found.explanation))
     if found.answers:
-        shown.append(html.Ul([html.Li(f"{one.question} {one.word}. {one.note}") for one in found.answers]))
+        told = [f"{one.question} {one.word}{': ' if one.note else '.'}{one.note}" for one in found.answers]
+        shown += [html.Ul([html.Li(one) for one in told]), what("overlap")]
     reasons = [*found.reasons, *found.more]
     if reasons:
         shown.append(html.Ul([html.Li([one.sentence, " ", one.beside, what(one.name)]) for one in reasons]))
@@ -90,7 +92,8 @@ def at_risk(found: Checked) -> list[Any]:
         html.P(
             "Records are put into groups by how many others look like them on the keys. Those with few look-alikes are "
             "the ones that somebody could find."
-        )
+        ),
+        what("risk group"),
     ]
     shares = [count / total for _, count in found.groups]
     (bars,) = draw(Bars("Records by risk group", [name for name, _ in found.groups], {"records": shares}, ""))

@@ -1,16 +1,18 @@
 """The views, each made anew from the desk whenever it has something new to say."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dash import dcc, html
 
 from synthdp.errors import SynthdpError
-from synthdp.explore import columns, steering, touring, verdict
-from synthdp.explore.desk import Desk
+from synthdp.explore import columns, steering, verdict
+from synthdp.explore.acting import Hand
+from synthdp.explore.desk import Desk, problem
 from synthdp.explore.elements import note, plain, table
 from synthdp.explore.folders import Asked, shown
 from synthdp.explore.trials import fingerprint
+from synthdp.explore.words import what, words
 
 NAMES: Mapping[str, str] = {
     "columns": "Columns",
@@ -24,16 +26,17 @@ NAMES: Mapping[str, str] = {
 OLD = "The settings have changed since; this is about the settings before."
 
 
-def view(name: str, desk: Desk, asked: Asked, *, single: bool = False) -> list[Any]:
+def view(name: str, hand: Hand) -> list[Any]:
     """Return one view; a sentence where it cannot be shown."""
+    desk = hand.desk
     views: Mapping[str, Callable[[], list[Any]]] = {
         "columns": lambda: _columns(desk),
-        "unique": lambda: _unique(desk),
+        "unique": lambda: _unique(desk, hand.chosen),
         "masks": lambda: steering.whole(desk),
-        "groups": lambda: _groups(desk, single=single),
+        "groups": lambda: _groups(desk, single=hand.single),
         "verdict": lambda: _verdict(desk),
         "run": lambda: _run(desk),
-        "open": lambda: _open(desk, asked),
+        "open": lambda: _open(desk, hand.asked),
     }
     title = html.H1(NAMES[name], tabIndex=-1)
     try:
@@ -62,8 +65,10 @@ def _columns(desk: Desk) -> list[Any]:
         if here.glanced
         else []
     )
+    wrong = problem(desk)
     return [
         *first,
+        *([note(f"The config does not fit the file: {wrong}", "warning")] if wrong else []),
         html.P(columns.counts(rows)),
         html.Div(
             [
@@ -73,22 +78,30 @@ def _columns(desk: Desk) -> list[Any]:
             className="row",
         ),
         html.Div(inside, className="scroll", tabIndex=0, role="region", **{"aria-label": "columns"}),
-        touring.words(),
+        words(),
     ]
 
 
-def _unique(desk: Desk) -> list[Any]:
+def counted(desk: Desk, names: Sequence[str]) -> list[Any]:
+    """Return how many records are alone on some columns; a sentence where that cannot be counted."""
+    try:
+        sentence, found = desk.counter().table(names)
+    except SynthdpError as error:
+        return [note(str(error), "warning")]
+    return [html.P(sentence, className="headline"), what("alone"), table(found)]
+
+
+def _unique(desk: Desk, asked: Sequence[str] | None) -> list[Any]:
     counter = desk.counter()
-    chosen = list(counter.usual())
+    chosen = [name for name in (counter.usual() if asked is None else asked) if name in counter.names()]
     options = [{"label": plain(name), "value": place} for place, name in enumerate(counter.names())]
     places = [place for place, name in enumerate(counter.names()) if name in chosen]
-    sentence, found = counter.table(chosen)
     return [
-        html.P("Which columns may somebody know of a person? Those marked are the keys of the config."),
+        html.P("Which columns may somebody know of a person? At first the keys of the config are ticked."),
         html.Fieldset(
             [html.Legend("Columns"), dcc.Checklist(options, places, id="unique-columns", className="many", inline=True)]
         ),
-        html.Div([html.P(sentence, className="headline"), table(found)], id="unique-found", **{"aria-live": "polite"}),
+        html.Div(counted(desk, chosen), id="unique-found", **{"aria-live": "polite"}),
     ]
 
 
@@ -101,7 +114,19 @@ def _groups(desk: Desk, *, single: bool) -> list[Any]:
     label = "Hide single records" if single else "Show single records (confidential)"
     ask = html.Button(label, id="press|single|", className="plain")
     rows = desk.judgement[1].at_risk if desk.judgement is not None else ()
-    return [*old, *verdict.at_risk(found), html.H2("Single records"), ask, *(verdict.single(rows) if single else [])]
+    again = [] if found.groups else [_again()]
+    return [
+        *old,
+        *verdict.at_risk(found),
+        *again,
+        html.H2("Single records"),
+        ask,
+        *(verdict.single(rows) if single else []),
+    ]
+
+
+def _again() -> html.Button:
+    return html.Button("Check again", id="press|check|", className="plain")
 
 
 def _verdict(desk: Desk) -> list[Any]:
@@ -118,7 +143,10 @@ def _run(desk: Desk) -> list[Any]:
     assert here is not None
     desk.ask_check()
     path = desk.written[0] if desk.written else _free(here.path)
-    checked = verdict.checked(desk.checked[1]) if desk.checked is not None else [note("Checking …")]
+    checked = [note("Checking …")]
+    if desk.checked is not None:
+        found = desk.checked[1]
+        checked = [*verdict.checked(found), *([] if found.groups else [_again()])]
     shown_: list[Any] = [
         html.H2("What check says"),
         *checked,
@@ -137,6 +165,11 @@ def _run(desk: Desk) -> list[Any]:
         said = f"Written, read back and found to say the same: synthdp run {desk.written[0]}"
         shown_.append(note(said, "done") if same else note("The settings have changed since; write them again."))
         shown_ += [html.H2("Run"), html.Div([html.Button("Run", id="press|run|", disabled=not same)], className="row")]
+    if desk.cut is not None:
+        shown_ += [
+            note(f"The run into {desk.cut} was cut off; it has published nothing."),
+            html.Div([html.Button("Go on with it", id="press|resume|")], className="row"),
+        ]
     if desk.ran is not None:
         folder, headline, public = desk.ran
         shown_ += [

@@ -68,13 +68,15 @@ class Workshop:
             self._change.notify_all()
 
     def stop(self) -> None:
-        """Stop the job that is at work, and forget those that wait."""
+        """Stop the job that is at work, and those that wait."""
         with self._change:
-            self._waiting = []
+            gone, self._waiting = self._waiting, []
             self.news = next(self._numbers)
             if self._now is not None:
                 self._now.stopped = True
             process = self._process if self._now is not None else None
+        for order in gone:
+            order.otherwise(f"{order.label}: {CANCELLED}")
         if process is not None:
             process.terminate()
             process.join(GRACE)
@@ -130,6 +132,8 @@ class Workshop:
     def _do(self, order: Order) -> None:
         try:
             pipe = self._connected()
+            if order.stopped:
+                raise EOFError
             pipe.send(order.job)
             while True:
                 kind, *said = pipe.recv()
@@ -141,18 +145,22 @@ class Workshop:
             self._pipe = None
             order.otherwise(f"{order.label}: {CANCELLED if order.stopped else DIED}")
             return
-        if kind == "done":
-            order.then(said[0])
-        else:
+        if kind != "done":
             order.otherwise(said[0])
+            return
+        try:
+            order.then(said[0])
+        except Exception as error:  # such as a folder of trials that is gone: the next order is served all the same
+            order.otherwise(f"{order.label}: what was found could not be kept ({type(error).__name__}).")
 
     def _connected(self) -> Connection:
         if self._pipe is not None and self._process.is_alive():
             return self._pipe
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(theirs,), daemon=True, name="synthdp-worker")
-        self._process.start()
+        process = context.Process(target=work, args=(theirs,), daemon=True, name="synthdp-worker")
+        process.start()
+        self._process = process
         theirs.close()
         self._pipe = ours
         return ours

@@ -5,6 +5,7 @@ from pathlib import Path
 from synthdp import __version__
 from synthdp.config import Config, load
 from synthdp.errors import InputError
+from synthdp.explore.elements import line
 from synthdp.explore.opening import CONFIGS, Opened
 from synthdp.files import write_atomic
 from synthdp.stages.kept_advice import as_text, given_settings
@@ -18,7 +19,7 @@ def text(config: Config, opened: Opened, out: Path) -> str:
     """Return the config as the file will hold it, other files named as seen from its folder."""
     seen = as_seen_from(out.parent, config, opened.config.data.path)
     lines = [
-        f"# Written by synthdp {__version__} explore; runs as it is: synthdp run {_shown(out.name)}",
+        f"# Written by synthdp {__version__} explore; runs as it is: synthdp run {line(out.name)}",
         "# Confidential: chosen by looking at the records.",
     ]
     return "\n".join(lines) + "\n" + as_text({"version": 1, **given_settings(seen)})
@@ -73,7 +74,3 @@ def settled(config: Config) -> Config:
     if named:
         changed["evaluation"] = config.evaluation.model_copy(update=named)
     return config.model_copy(update=changed)
-
-
-def _shown(name: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in name)

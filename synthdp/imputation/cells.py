@@ -7,7 +7,7 @@ from pandas.tseries.api import guess_datetime_format
 from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds
 from synthdp.table.coarsening import period_start
-from synthdp.table.coded import whole
+from synthdp.table.coded import moments, whole
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Floats, decode
 from synthdp.table.schema import Column, Kind
@@ -64,17 +64,19 @@ def _is_text(like: pd.Series) -> bool:
 
 
 def _dates(days: Floats, like: pd.Series) -> pd.Series:
-    moments = pd.Series(pd.Timestamp(0) + pd.to_timedelta(days, unit="D"), index=like.index, name=like.name)
+    written = pd.Series(moments(days), index=like.index, name=like.name)
     if pd.api.types.is_datetime64_any_dtype(like.dtype):
         zone = getattr(like.dtype, "tz", None)
         if zone is not None:
             # an hour that the clocks skip or repeat is still an hour of that day
-            first = np.ones(len(moments), dtype=bool)
-            moments = moments.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
-        return moments.astype(like.dtype)
+            first = np.ones(len(written), dtype=bool)
+            written = written.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
+        typed: pd.Series = written.astype(like.dtype)
+        return typed
     form = guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
-    text = moments.dt.strftime(form).astype(object).where(moments.notna(), None)
-    return text.astype(like.dtype)
+    text: pd.Series = written.dt.strftime(form).astype(object).where(written.notna(), None)
+    spelt: pd.Series = text.astype(like.dtype)
+    return spelt
 
 
 def flat(column: Column, n: int) -> Evidence:

@@ -21,8 +21,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from synthdp.errors import InputError
+from synthdp.table.coded import days, numbers
 from synthdp.table.microdata import Floats
-from synthdp.table.schema import Column, Schema
+from synthdp.table.schema import Column, Kind, Schema
 from synthdp.table.vocabulary import ANALYSES, FUNCTIONS, check_length, check_terms, shortened
 
 CONTEXT = {"np": np, **FUNCTIONS}
@@ -217,7 +218,9 @@ def _plain(series: pd.Series, column: Column | None) -> pd.Series:
     if pd.api.types.is_numeric_dtype(series):
         return series.astype(np.float64)
     if pd.api.types.is_datetime64_any_dtype(series):
-        return pd.Series((series - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
+        return pd.Series(days(series), index=series.index)
+    if column is not None and column.kind is Kind.DATE:
+        return pd.Series(numbers(series, column), index=series.index)
     present = set(series.unique())
     if column is not None and column.levels:
         order = list(column.levels)

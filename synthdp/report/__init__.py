@@ -56,6 +56,8 @@ class ReportContent:
         Names of the columns that were removed before anything else happened.
     intruders
         The user's own intruders by name, to say in words what they know.
+    labels
+        What columns are called in words, where their file says so.
     """
 
     title: str
@@ -72,6 +74,7 @@ class ReportContent:
     versions: Mapping[str, str]
     dropped: tuple[str, ...] = ()
     intruders: Mapping[str, Intruder] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"ReportContent({self.comparison!r})"

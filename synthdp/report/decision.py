@@ -152,7 +152,7 @@ def decision(content: ReportContent) -> Decision:
         found = tuple(sorted(found, key=lambda one: not one.useful))
     if state == "passed" and not found and (near := closest(gate)):
         found = (Reason("", near),)
-    worst, every = _tables(checks)
+    worst, every = tables(checks)
     return Decision(
         state=state,
         headline=_headline(state, found, bool(accepted), judged=bool(checks) or "checks" not in gate),
@@ -260,7 +260,7 @@ def _basis(gate: Line) -> tuple[str, ...]:
     return ()
 
 
-def _tables(checks: Sequence[Check]) -> tuple[Table | None, Table | None]:
+def tables(checks: Sequence[Check]) -> tuple[Table | None, Table | None]:
     """Return the worst check of every limit, and all checks where there are more."""
     grouped = by_limit(checks)
     if not grouped:

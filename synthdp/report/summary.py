@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from synthdp.evaluation.assessment import skipped_of
-from synthdp.evaluation.blocks import listing
+from synthdp.evaluation.blocks import DASH, listing
+from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.verdict import UNDECIDED
 from synthdp.report.decision import answers
 from synthdp.report.reasons import next_step, reasons, undecided_columns, verdict_of
@@ -60,6 +61,26 @@ def _gate(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "release gate", GATE[verdict_of(gate)]
     for line in why(gate):
         yield "", line
+    if tuned := gate.get("tuned"):
+        kept = {True: "kept", False: "NOT kept"}.get(tuned["kept"], "cannot be said")
+        beside = [f" ({name} {found}, promised {before})" for name, before, found, _ in promised(tuned)[:1]]
+        yield "what tune promised", "".join((kept, *beside))
+
+
+def promised(tuned: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Return of every figure what was promised, what was found, and the limit: the overlap, then the nearest to it."""
+
+    def near(one: Mapping[str, Any]) -> float:
+        return float("inf") if one["limit"] is None else (one["found"] or 0.0) / one["limit"] if one["limit"] else 0.0
+
+    lines = []
+    for one in sorted(tuned.get("figures") or (), key=near, reverse=True):
+        limit = LIMITS.get(one["name"])
+        form = ".1%" if limit is None or limit.share else ".3g"
+        told = "overlap" if limit is None else limit.brief
+        bound = DASH if one["limit"] is None else f"{one['limit']:{form}}"
+        lines.append((told, f"{one['promised']:{form}}", f"{one['found']:{form}}", bound))
+    return lines
 
 
 def headline(gate: Mapping[str, Any], *, published: bool) -> str:

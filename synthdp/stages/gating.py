@@ -119,7 +119,7 @@ def judge(
     schema = tied(asked.schema_less(accepted), person)
     blank = Comparison(plan.released.frame, (), schema, aligned=True)
     released = replace(blank, schema=plan.released.schema)
-    known = [*asked.checks(study=study), *_as_they_are("max_exposed", released, limits)]
+    known = [*asked.checks(study=study), *as_they_are("max_exposed", released, limits)]
     known += [_beyond_judging(before) for before in earlier if not before.aligned]
     notes = (*_changed_defaults(config), *_unread(config, schema), *asked.sentences)
     if person is not None:
@@ -181,13 +181,13 @@ def judge_copies(config: Config, comparison: Comparison, found: Assessment) -> J
     known = {**found.findings, "attribute": taken.get("attribute")}
     averages = Averages()
     averages.add(inquiry_of(config).ask(comparison, EVALUATION, known=known))
-    checks = [*_as_they_are("max_exposed", comparison, limits), *averages.checks(limits)]
+    checks = [*as_they_are("max_exposed", comparison, limits), *averages.checks(limits)]
     if not comparison.aligned:
         # whoever needs rows was not asked, so that somebody who links rows through kept columns cannot pass for all
         asked = [(name, limits.limit(name)) for name in MATCHING_LIMITS]
         missed = [check(name, "identity", None, limit) for name, limit in asked if limit is not None]
         checks += [one for one in missed if one not in checks]
-    checks += _as_they_are("max_excess_verbatim", comparison, limits, taken)
+    checks += as_they_are("max_excess_verbatim", comparison, limits, taken)
     return Judged(Verdict(tuple(checks)), averages)
 
 
@@ -196,7 +196,7 @@ def inquiry_of(config: Config) -> Inquiry:
     return Inquiry(config.limits, config.request())
 
 
-def _as_they_are(
+def as_they_are(
     name: str, comparison: Comparison, limits: Thresholds, taken: Mapping[str, Any] | None = None
 ) -> Iterator[Check]:
     """Hold what the measures of a limit find in the files against it; what cannot be measured does not pass.

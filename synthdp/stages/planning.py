@@ -120,9 +120,10 @@ def notes_of(config: Config, plan: Plan) -> tuple[str, ...]:
     data = plan.released
     share = unique_share(data)
     if share > 0:
+        told = "Under 1%" if share < 0.01 else f"{share:.0%}"
         notes.append(
-            f"{share:.0%} of the records are unique on the kept columns alone: an intruder who knows those need "
-            "not break any mask. Keep only what must stay exact."
+            f"{told} of the records are unique on the kept columns alone: an intruder who knows those need not break "
+            "any mask. Keep only what must stay exact."
         )
     notes += cautions_on(data, plan.data)
     if config.release.format == "same" and config.data.path.suffix.lower() == ".sas7bdat":

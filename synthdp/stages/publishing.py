@@ -37,6 +37,7 @@ def report_content(
     notes: tuple[str, ...],
     made: Release | None = None,
     versions: Mapping[str, str] = MappingProxyType({}),
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> ReportContent:
     """Return everything the report says."""
     return ReportContent(
@@ -54,6 +55,7 @@ def report_content(
         versions=versions,
         dropped=tuple(name for name, variable in config.variables.items() if variable.role is Role.DROP),
         intruders=config.evaluation.intruders,
+        labels=labels,
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from synthdp import release
 from synthdp.config import Config
 from synthdp.errors import InputError
@@ -182,6 +184,15 @@ def begin(
             earlier = held.earlier(plan.released, run=manifest.run) if held is not None else ()
             bill.pay(manifest.run)
             yield replace(trail, earlier=tuple(earlier))
+
+
+def released_before(config: Config, frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the days of releases of the same data, as far as the register that ``run`` would keep knows them."""
+    chosen = config.release.recorded_in or os.environ.get(VARIABLE)
+    if chosen == NONE:
+        return ()
+    folder = config.data.path.resolve().parent / NAME if chosen is None else Path(chosen)
+    return Register(folder).released(frame)
 
 
 def _register_of(config: Config, out: Path) -> tuple[Register | None, tuple[str, ...]]:

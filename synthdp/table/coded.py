@@ -28,6 +28,10 @@ FOREIGN: Literal[-2] = -2
 NARROW = 1000
 # so many whole numbers may be kept as floats too
 FEW = 100_000
+# of numbers: sums of their fourth powers are numbers still
+LARGEST = 1e75
+# the first and the last day that calendars write, since 1970
+CALENDAR = (-719_162.0, 2_932_896.0)
 
 
 @dataclass(eq=False, repr=False)
@@ -214,7 +218,7 @@ def numbers(series: pd.Series, column: Column) -> Floats:
     """Return a numeric or date series as floats; missing is NaN, dates are days since 1970."""
     dated = pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series)
     if column.kind is not Kind.DATE:
-        if dated:  # pandas would count nanoseconds
+        if dated or isinstance(series.dtype, pd.PeriodDtype):  # pandas would count nanoseconds, or months since 1970
             raise TypeError("dates are no numbers")
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
             return np.asarray(series, dtype=np.float64)
@@ -229,6 +233,25 @@ def days(dates: pd.Series) -> Floats:
     # in microseconds, not nanoseconds: 9999-12-31, which stands for "still open", is beyond those
     moments = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
     return np.asarray((moments - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
+
+
+def moments(since_1970: Floats) -> npt.NDArray[np.datetime64]:
+    """Return days since 1970 as moments; missing is NaT, and what no calendar writes is the year 1 or 9999.
+
+    To the microsecond, as pandas does it, but not by its spans of nanoseconds, which end in 2262.
+
+    >>> moments(np.array([2932896.0, np.nan])).astype(str).tolist()
+    ['9999-12-31T00:00:00.000000', 'NaT']
+    """
+    known = np.isfinite(since_1970)
+    held = np.clip(np.where(known, since_1970, 0.0), *CALENDAR)
+    entire = np.trunc(held)
+    nanoseconds = (np.round(held - entire, 13) * 86_400e9).astype(np.int64)
+    found = np.datetime64(0, "us") + (
+        entire.astype("timedelta64[D]") + np.floor_divide(nanoseconds, 1000).astype("timedelta64[us]")
+    )
+    found[~known] = np.datetime64("NaT")
+    return np.asarray(found)
 
 
 def codes(series: pd.Series, column: Column, *, foreign: Literal[-1, -2] = MISSING) -> Codes:
@@ -281,11 +304,8 @@ def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:
 
 
 def _dates(series: pd.Series) -> pd.Series:
-    try:
-        return pd.to_datetime(series)
-    except ValueError:
-        # the first text sets the form for all of them, but dates with and without a time or fractions are one column
-        return pd.to_datetime(series, format="ISO8601")
+    # pandas would let the first text set the form for all: 02.01. is a day in January here and in February there
+    return pd.to_datetime(series, format="ISO8601")
 
 
 def _positions(series: pd.Series, column: Column) -> Codes:

@@ -13,7 +13,7 @@ import pandas as pd
 from synthdp.arrays import Codes
 from synthdp.table import derived
 from synthdp.table.coarsening import OTHER, coarsen
-from synthdp.table.coded import FOREIGN, MISSING, codes, decode, numbers
+from synthdp.table.coded import FOREIGN, LARGEST, MISSING, codes, decode, numbers
 from synthdp.table.io.labels import Labels
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import NUMERIC_COARSENINGS, Column, Kind, Level, Role, Variable
@@ -190,7 +190,7 @@ def _number(column: Column, variable: Variable, file: str, series: pd.Series, fi
     """Return a numeric column as numbers, as coarse as the original."""
     try:
         values = numbers(series, column)
-        fits = bool(np.all(np.isfinite(values) | series.isna().to_numpy()))
+        fits = bool(np.all((np.abs(values) <= LARGEST) | series.isna().to_numpy()))
     except (ValueError, TypeError):
         fits = False
     if not fits:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import FOREIGN, MISSING, Coded, coded, codes, decode, first_row, numbers
+from synthdp.table.coded import FOREIGN, LARGEST, MISSING, Coded, coded, codes, decode, first_row, numbers
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 __all__ = ["MISSING", "Codes", "Floats", "Microdata", "codes", "decode", "numbers", "resolve"]
@@ -156,14 +156,23 @@ def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, wher
     try:
         values = numbers(series, column)
     except (ValueError, TypeError):
-        wanted = "dates" if column.kind is Kind.DATE else "numbers"
-        problems.append(f"{where}: {column.kind} needs {wanted}, found values that are not.")
+        wanted, cure = "numbers", "."
+        if column.kind is Kind.DATE:
+            wanted, cure = "dates", "; write them as 2020-01-31, or say in data.dates how they are written."
+        problems.append(f"{where}: {column.kind} needs {wanted}, found values that are not{cure}")
         return column
     bad = ~np.isfinite(values) & series.notna().to_numpy()
     if bad.any():
         problems.append(
             f"{where}: {column.kind} needs finite numbers, found {int(bad.sum())} other values; "
             f"first at row {first_row(bad)}."
+        )
+        return column
+    beyond = np.abs(values) > LARGEST
+    if beyond.any():
+        problems.append(
+            f"{where}: {column.kind} needs numbers up to {LARGEST:g}, found {int(beyond.sum())} beyond; first at row "
+            f"{first_row(beyond)}. Where they stand for missing values, name them in data.missing_codes."
         )
         return column
     present = values[np.isfinite(values)]

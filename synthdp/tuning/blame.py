@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from synthdp.config import Config
 from synthdp.errors import SynthdpError
+from synthdp.evaluation.blocks import counted, listing
+from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.gate import LIMITS, Check, Verdict
 from synthdp.stages.advising import advise
+from synthdp.stages.gating import as_they_are
 from synthdp.stages.planning import plan_of
 from synthdp.tagging.groups import LOW
 from synthdp.tuning.rays import HIGHEST
@@ -27,7 +30,9 @@ BY_HEART = (
     "(synthesis.model.method: regression or copula, or trees with a larger min_leaf), make the keys coarser, or "
     "replace fewer columns."
 )
-MEMORISED = "max_memorised"
+MEMORISED, EXPOSED = "max_memorised", "max_exposed"
+# questions about kept columns that are repeated where nothing holds
+MOST_ASKED = 3
 
 
 def nearest(trials: Sequence[Trial]) -> Trial | None:
@@ -51,8 +56,16 @@ def first_change(trials: Sequence[Trial], shape: Shape) -> str:
     return "model" if MEMORISED in binding else "tails"
 
 
-def reasons(trials: Sequence[Trial], why: str = "") -> list[str]:
-    """Return in sentences why nothing satisfies the limits."""
+def reasons(trials: Sequence[Trial], why: str = "", asked: Sequence[str] = ()) -> list[str]:
+    """Return in sentences why nothing satisfies the limits.
+
+    Parameters
+    ----------
+    why
+        What else is to blame.
+    asked
+        Kept columns that nobody has decided on, a question each: they counted as known, and may be all there is to it.
+    """
     best = nearest(trials)
     if best is None:
         problems = list(dict.fromkeys(one.problem for one in trials if one.problem))
@@ -62,6 +75,9 @@ def reasons(trials: Sequence[Trial], why: str = "") -> list[str]:
         return [*said, why] if why else said
     told = [f"tune: none of {len(trials)} trials keeps every limit; of the nearest:"]
     told += [f"  {sentence}" for sentence in _bound(best)]
+    told += [f"Counted as known until somebody decides: {question}" for question in asked[:MOST_ASKED]]
+    if len(asked) > MOST_ASKED:
+        told.append(f"{counted(len(asked) - MOST_ASKED, 'more column')} counted as known; synthdp check names them.")
     return [*told, *([why] if why else [])]
 
 
@@ -87,23 +103,42 @@ def _group(trial: Trial) -> str:
     return f" The easiest to find are in the risk group {first}, who {alike}."
 
 
-def what_would_help(lab: Laboratory, trial: Trial, *, draws: int) -> tuple[str, str]:
+def alone_on_kept(lab: Laboratory) -> tuple[list[str], str] | None:
+    """Return why people are alone on kept keys, and what would free them; None where they are not.
+
+    No mask, model or number of copies changes that, so there is nothing to search for.
+    """
+    config = lab.space.config_of(lab.space.shape(), 0)
+    released = plan_of(config, lab.data_of(config)).released
+    kept = Comparison(released.frame, (), released.schema, aligned=True)
+    verdict = Verdict(tuple(as_they_are(EXPOSED, kept, config.limits)))
+    if verdict.passed:
+        return None
+    names = listing([column.name for column in released.schema.kept() if column.key and column.design is None])
+    people = max((one.value for one in verdict.checks if one.value is not None), default=0.0)
+    many = "1 person is" if people == 1 else f"{people:g} people are"
+    said = [
+        f"tune: {many} alone on kept columns that an intruder may know ({names}), more than {EXPOSED} allows. No mask "
+        "changes that, so nothing was tried."
+    ]
+    advice = advise(config, released, verdict, lambda _: None, lambda changed: _possible(lab, changed))
+    return ([*said, advice.why], advice.change) if advice is not None else (said, "")
+
+
+def _possible(lab: Laboratory, changed: Config) -> bool:
+    try:
+        plan_of(changed, lab.data_of(changed))
+    except SynthdpError:
+        return False
+    return True
+
+
+def what_would_help(lab: Laboratory, trial: Trial) -> tuple[str, str]:
     """Return what is to blame in a sentence, and the lines of a config that would free it (they may be empty)."""
     if any(one.rung == HIGHEST and not one.passed and not one.problem for one in lab.trials):
         return BY_HEART if MEMORISED in {one.name for one in failing(trial)} else NOT_THE_MASKS, ""
     config = lab.space.config_of(trial.shape, trial.rung)
-
-    def possible(changed: Config) -> bool:
-        try:
-            plan_of(changed, lab.data_of(changed))
-        except SynthdpError:
-            return False
-        return True
-
-    def untried(changed: Config) -> Verdict | None:
-        return None
-
-    found = advise(config, lab.data, Verdict(trial.checks), untried, possible)
+    found = advise(config, lab.data, Verdict(trial.checks), lambda _: None, lambda changed: _possible(lab, changed))
     if found is None:
         return "", ""
     return found.why, found.change

@@ -82,6 +82,17 @@ def front(tuned: Searched) -> Figure:
     )
 
 
+def has_strengths(trials: Sequence[Trial]) -> bool:
+    """Return whether there are enough trials for a line: a budget may be spent before them."""
+    few = {one.rung for one in trials if one.stage == "lambda" and one.shape.copies == FEW and not one.problem}
+    return len(few) > 1
+
+
+def has_columns(trials: Sequence[Trial]) -> bool:
+    """Return whether there is a column to lay beside the chosen settings."""
+    return sum(one.stage == "column" and not one.problem for one in trials) > 1
+
+
 def strengths(tuned: Searched) -> Figure:
     """Return what is lost and what is risked against the common strength of all masks."""
     name = next((one for one in SHOWN if tuned.space.config.limits.limit(one) is not None), SHOWN[0])
@@ -111,7 +122,7 @@ def strengths(tuned: Searched) -> Figure:
                     "hovertemplate": f"{what}, {copies} copies: %{{y}} at %{{x}}<extra></extra>",
                 }
             )
-    layout = plots.layout(HEIGHT, x={"title": {"text": "strength of all masks (1: noise as large as the column's sd)"}})
+    layout = plots.layout(HEIGHT, x={"title": {"text": "strength of all masks"}})
     layout["xaxis"] |= {"type": "log"}
     axis = layout["yaxis"]
     layout["yaxis"] = axis | {"title": {"text": "1 − usefulness", "font": {"color": plots.BLUE}}, "rangemode": "tozero"}
@@ -122,6 +133,9 @@ def strengths(tuned: Searched) -> Figure:
         "side": "right",
         "showgrid": False,
         "rangemode": "tozero",
+        # round figures of its own, not those that lie beside the other axis's
+        "tickmode": "auto",
+        "tickformat": "~%" if LIMITS[name].share else "",
     }
     layout["shapes"] = [_upright(factor_of(tuned.chosen.rung))]
     layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.22}}
@@ -131,7 +145,8 @@ def strengths(tuned: Searched) -> Figure:
         layout,
         f"Lost usefulness and {LIMITS[name].brief} against the strength of all masks, for {FEW} and {MANY} copies.",
         f"The shape that was chosen, all its masks made weaker and stronger by one factor, with {FEW} copies and with "
-        f"{MANY}. The dashed line is the chosen strength. Few draws: read the run of the lines, not their points.",
+        f"{MANY}. At a strength of 1 noise is as large as the column's own spread; the dashed line is the chosen one. "
+        "Few draws: read the run of the lines, not their points.",
         HEIGHT,
     )
 
@@ -188,9 +203,13 @@ def _marks(tuned: Searched, mine: list[Trial], name: str, style: dict[str, Any])
         "x": [plots.tidy(min(max(one.ratio, 1 / FURTHEST**2), FURTHEST)) for one in mine],
         "y": [plots.tidy(one.use) for one in mine],
         "marker": style,
-        "customdata": [[plots.escape(f"{told(tuned.space, one.shape)}, x{factor_of(one.rung):.2g}")] for one in mine],
+        "customdata": [[plots.escape(_named(tuned, one))] for one in mine],
         "hovertemplate": "%{customdata[0]}<br>usefulness %{y}, risk %{x}<extra></extra>",
     }
+
+
+def _named(tuned: Searched, trial: Trial) -> str:
+    return f"{told(tuned.space, trial.shape)}, all ×{factor_of(trial.rung):.2g}"
 
 
 def _upright(x: float) -> dict[str, Any]:

@@ -24,17 +24,24 @@ MOST_ROWS = 40
 def render(tuned: Tuned) -> str:
     """Return the page of a search that found something."""
     pictures = [drawing.front(tuned)]
-    if any(one.stage == "lambda" for one in tuned.trials):
+    missing = []
+    if drawing.has_strengths(tuned.trials):
         pictures.append(drawing.strengths(tuned))
-    if any(one.stage == "column" for one in tuned.trials):
+    else:
+        missing.append("error and risk against the strength of the masks")
+    if drawing.has_columns(tuned.trials):
         pictures.append(drawing.columns(tuned))
+    elif len(tuned.space.columns) > 1:
+        missing.append("which column pays")
+    vary = tuned.space.config.tuning.vary
+    absent = f"Not drawn, for the budget was spent: {' and '.join(missing)}." if missing and "masks" in vary else ""
     chosen = tuned.chosen
     lead = (
         f"{len(tuned.trials)} trials on {tuned.records:,} records. The most useful settings that hold: usefulness "
         f"{chosen.use:.3f} ({told(tuned.space, chosen.shape)})."
     )
     tables = [_answer(tuned), _masks(tuned), _trials(tuned.space, tuned.trials)]
-    return _page("Tuned settings", lead, tuned.cautions, pictures, tables, "")
+    return _page("Tuned settings", lead, tuned.cautions, pictures, tables, "", absent)
 
 
 def render_refused(space: Space, trials: Sequence[Trial], said: Sequence[str], change: str) -> str:
@@ -49,6 +56,7 @@ def _page(
     pictures: Sequence[Figure],
     tables: Sequence[Table],
     change: str,
+    absent: str = "",
 ) -> str:
     environment = Environment(
         autoescape=True,
@@ -66,6 +74,7 @@ def _page(
         pictures=pictures,
         tables=tables,
         change=change,
+        absent_pictures=absent,
         sheet=Sheet(),
         style=Markup(_template("style.css")),
         plotly_js=Markup(plotly_js() if pictures else ""),
@@ -119,7 +128,8 @@ def _trials(space: Space, trials: Sequence[Trial]) -> Table:
             )
         )
     head = ("Trial", "Stage", "Settings", "Strength", "Usefulness", "Largest risk, in limits", "Passed")
-    return Table(f"The {len(rows)} most useful of {len(trials)} trials", head, tuple(rows), "rllrrll")
+    caption = f"The {len(rows)} most useful of {len(trials)} trials; age ×0.5: masked half as strongly as the others"
+    return Table(caption, head, tuple(rows), "rllrrll")
 
 
 def _figure(name: str, value: float | None) -> str:

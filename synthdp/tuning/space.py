@@ -295,9 +295,14 @@ def offered(config: Config, data: Microdata) -> Mapping[str, Any] | None:
 
 
 def told(space: Space, shape: Shape, others: Sequence[str] = ()) -> str:
-    """Return a shape in a few words, as the progress and the table name it."""
-    parts = [f"{one.name} {step / 2:+g}" for one, step in zip(space.columns, shape.relative, strict=True) if step]
-    parts += ["graded"] * shape.graded + [f"risky groups +{shape.groups / 2:g}"] * bool(shape.groups)
+    """Return a shape in a few words, as the progress and the table name it.
+
+    ``age ×0.5`` has a mask half as strong as the others.
+    """
+    parts = [
+        f"{one.name} ×{2 ** (step / 2):.2g}" for one, step in zip(space.columns, shape.relative, strict=True) if step
+    ]
+    parts += ["graded"] * shape.graded + [f"risky groups ×{2 ** (shape.groups / 2):.2g}"] * bool(shape.groups)
     parts += (
         [shape.model, f"{shape.copies} copies", shape.mask_draw]
         + ["coarser"] * shape.coarser

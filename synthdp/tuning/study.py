@@ -1,9 +1,7 @@
 """A search from beginning to end: shapes explored, the best refined on the whole file, the answer confirmed afresh."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,56 +9,29 @@ import numpy as np
 from synthdp.comparing.fingerprints import of_frame
 from synthdp.config import Config
 from synthdp.errors import GateRefused, InputError, SynthdpError
-from synthdp.evaluation.gate import LIMITS
 from synthdp.evaluation.measure import MATCHING_LIMITS
 from synthdp.files import prepare_out
 from synthdp.progress import Progress, Silent
 from synthdp.seeding import Streams
-from synthdp.stages.draws import FEWEST_DRAWS, SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.stages.intake import prepare, read
 from synthdp.stages.planning import open_questions, plan_of
+from synthdp.stages.trail import released_before
 from synthdp.table import io
 from synthdp.table.microdata import Microdata
 from synthdp.tuning import blame, writing
 from synthdp.tuning.asking import Budget, check_askable
-from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
+from synthdp.tuning.cautions import cautions
 from synthdp.tuning.goals import Goal
 from synthdp.tuning.journal import NAME, Journal
-from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
 from synthdp.tuning.result import Tuned
-from synthdp.tuning.shapes import Tried, propose
-from synthdp.tuning.space import Shape, Space, space_of, told
+from synthdp.tuning.search import Search
+from synthdp.tuning.space import space_of
 from synthdp.tuning.strengths import usual_masks
-from synthdp.tuning.trials import DEAR, Laboratory, Trial
+from synthdp.tuning.trials import Laboratory
 
-# draws of a trial that explores: candidates share their noise, and the answer is confirmed on many
-EXPLORED = 6
-# up to so many records halves of the file are fitted in every trial: what is memorised may bind, and is soon told
-CHEAP = 2000
 # on larger files shapes are compared on so many records; strengths and the confirmation come from the whole file
 LARGE, COMPARED = 8000, 3000
-# of the budget: what shapes may take, and what is left when no rung further than the first is refined or confirmed
-EXPLORING, REFINING, CONFIRMING = 0.5, 0.7, 0.85
-# shapes without a better one among them after which no more are tried
-PATIENCE = 8
-# rung at which masks say next to nothing: four times the column's own spread
-LAST_RESORT = 8
-# shapes that are refined on the whole file with more draws
-REFINED = 2
-# a few draws' bounds beyond a limit by so much, under the strongest masks: whether many pass is then open
-NARROWLY = 0.15
-# usefulness that chance may hide: paired draws leave less than this between two candidates
-MARGIN = 0.005
 HELD = (NAME, f"{NAME}-journal", writing.TUNED, writing.TRIALS, writing.REPORT, writing.README)
-
-
-@dataclass(frozen=True)
-class Point:
-    """A shape with the weakest masks that keep every limit, and how useful its copies are then."""
-
-    shape: Shape
-    rung: int
-    use: float
 
 
 def tune(
@@ -124,6 +95,8 @@ def tune(
             rows = np.sort(streams.generator("tune", "rows").choice(len(data), COMPARED, replace=False))
         goal = Goal(config.tuning.goal, plan.released)
         lab = Laboratory(space, table.frame, table.unread, data, goal, streams, journal, rows, jobs, progress.advance)
+        if (alone := blame.alone_on_kept(lab)) is not None:
+            return _nothing(lab, out, *alone)
         search = Search(lab, allowed, seed, progress.tell)
         with progress.stage("explore"):
             points = search.explore()
@@ -132,11 +105,18 @@ def tune(
         with progress.stage("confirm"):
             found = search.confirm_first(refined, points)
         if found.trial is None:
-            return _nothing(search, out)
+            return _nothing(lab, out, *_why(lab, asked.sentences))
         with progress.stage("draw"):
             search.picture(found.trial)
-        cautions = (*asked.sentences, *search.cautions(found, data_records=len(data)))
-        tuned = Tuned(space, tuple(lab.trials), found.trial, cautions, len(data))
+        about = cautions(
+            space,
+            found,
+            trials=len(lab.trials),
+            records=len(data),
+            compared=None if rows is None else len(rows),
+            earlier=released_before(config, table.frame),
+        )
+        tuned = Tuned(space, tuple(lab.trials), found.trial, (*asked.sentences, *about), len(data))
         if out is not None:
             with progress.stage("report"):
                 writing.write(tuned, out, config.data.path)
@@ -160,250 +140,15 @@ def all_masked(config: Config, data: Microdata) -> Config:
     return wider
 
 
-def _nothing(search: "Search", out: Path | None) -> Tuned:
-    """Say why nothing satisfies the limits, having written down what was tried."""
-    lab = search.lab
+def _why(lab: Laboratory, asked: Sequence[str]) -> tuple[list[str], str]:
+    """Return why nothing satisfies the limits, and what would free it; ``asked``: what nobody has decided."""
     nearest = blame.nearest(lab.trials)
-    why, change = blame.what_would_help(lab, nearest, draws=FEWEST_DRAWS) if nearest is not None else ("", "")
-    said = blame.reasons(lab.trials, why)
+    why, change = blame.what_would_help(lab, nearest) if nearest is not None else ("", "")
+    return blame.reasons(lab.trials, why, asked), change
+
+
+def _nothing(lab: Laboratory, out: Path | None, said: Sequence[str], change: str) -> Tuned:
+    """Say why nothing satisfies the limits, having written down what was tried."""
     if out is not None:
         writing.write_refused(lab.space, lab.trials, said, change, out)
     raise GateRefused("\n".join((*said, *(f"      {line}" for line in change.splitlines()))))
-
-
-@dataclass
-class Search:
-    """The search itself: deterministic, given the seed and what trials find.
-
-    Parameters
-    ----------
-    lab
-        Where trials are made; its journal answers what was tried before.
-    tell
-        Called with a sentence whenever there is a better candidate.
-    nearest
-        The shape that came nearest to the limits, where none keeps them.
-    """
-
-    lab: Laboratory
-    budget: Budget
-    seed: int
-    tell: Callable[[str], None]
-    best: float = -math.inf
-    nearest: Shape | None = None
-    said: tuple[str, ...] = ()
-
-    @property
-    def space(self) -> Space:
-        """All candidates."""
-        return self.lab.space
-
-    @property
-    def rungs(self) -> tuple[int, int]:
-        """The ladder of strengths: one rung where masks are not varied."""
-        return (LOWEST, HIGHEST) if "masks" in self.space.config.tuning.vary else (0, 0)
-
-    def left(self, share: float) -> bool:
-        """Return whether less than a share of the budget is spent."""
-        return self.budget.left(self.lab.spent, len(self.lab.trials), share)
-
-    def explore(self) -> list[Point]:
-        """Return the borders of the shapes that were tried, the most useful first.
-
-        Before them stands the most useful of the shapes that a few draws refuse narrowly, if it is more useful still:
-        it is asked about again with many draws.
-        """
-        points: list[Point] = []
-        near: list[Point] = []
-        tried: list[Tried] = []
-        moved: set[Shape] = set()
-        since, guess, strongest = 0, 0, self.rungs[1]
-        waiting = [self.space.shape()]
-        # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
-        stages: list[Callable[[Shape], list[Shape]]] = [self.space.more_copies, self.space.starts, self.space.moves]
-        while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
-            while not waiting and points and stages:
-                waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
-            if not waiting and not points and self.nearest is not None and self.nearest not in moved:
-                # of all that no masks are enough for, what came nearest to the limits is changed further
-                moved.add(self.nearest)
-                waiting = self.space.moves(self.nearest, first=blame.first_change(self.lab.trials, self.nearest))
-            shape = waiting.pop(0) if waiting else propose(self.space, tried, seed=self.seed)
-            if shape is None:
-                break
-            if shape in {one.shape for one in tried}:
-                continue
-            border, last = self._ray(shape, guess)
-            if not tried and math.isnan(last.use):
-                raise InputError(
-                    f"tuning.goal: {self.space.config.tuning.goal} cannot be measured on this file, so no settings are "
-                    "more useful than others; choose another goal."
-                )
-            if border.rung is None:
-                excess = max(last.ratio - 1.0, 1e-6) if math.isfinite(last.ratio) else 10.0
-                since = 0 if not points and tried and excess < min(one.excess for one in tried) else since + 1
-                tried.append(Tried(shape, last.use if math.isfinite(last.use) else 0.0, excess))
-                if not points and last.rung == strongest:
-                    # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
-                    # that helps is seen under the strongest
-                    guess = strongest
-                self.nearest = min(tried, key=lambda one: one.excess).shape
-                if last.rung == strongest and excess <= NARROWLY:
-                    near.append(Point(shape, strongest, last.use))
-                continue
-            use = self._use(shape, border.rung)
-            if not points:
-                # changes of a shape that no masks are enough for are no longer asked about
-                waiting = []
-            tried.append(Tried(shape, use, 0.0))
-            points.append(Point(shape, border.rung, use))
-            since = 0 if use > self.best + MARGIN else since + 1
-            if use > self.best:
-                self.best, guess = use, border.rung
-                self.tell(f"best so far: usefulness {use:.3f} ({told(self.space, shape)}), to be confirmed")
-        better = [one for one in near if one.use > self.best]
-        first = [max(better, key=lambda one: one.use)] if better else []
-        return first + sorted(points, key=lambda one: -one.use)
-
-    def _ray(self, shape: Shape, guess: int) -> tuple[Border, Trial]:
-        last: list[Trial] = []
-
-        def look(rung: int) -> Seen:
-            whole, level = self.lab.rows is None, self._level(EXPLORED)
-            off = DEAR if len(self.lab.data) > CHEAP else ()
-            trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=off, level=level)
-            last.append(trial)
-            return Seen(trial.passed, trial.use, trial.ratio)
-
-        low, high = self.rungs
-        first = self.best == -math.inf
-        border = find_border(
-            look,
-            guess=guess,
-            best=self.best,
-            lowest=low,
-            highest=high,
-            # the first border may be anywhere, those of other shapes lie near it
-            stride=4 if first else 1,
-            margin=MARGIN,
-            # a search that has nothing yet goes on until something passes, whatever that takes
-            more=lambda: (first and not any(trial.passed for trial in last)) or self.left(REFINING),
-        )
-        return border, last[-1]
-
-    def _use(self, shape: Shape, rung: int) -> float:
-        mine = [one for one in self.lab.trials if one.stage == "explore" and (one.shape, one.rung) == (shape, rung)]
-        return mine[-1].use
-
-    def refine(self, points: Sequence[Point]) -> list[Point]:
-        """Return points, the most useful first, once every limit is judged, on the whole file and more draws."""
-        draws = count_of(self.space.config, len(self.lab.data))
-        best: Point | None = None
-        found: list[Point] = []
-        # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
-        last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
-        for place, point in enumerate(points or last_resort):
-            if place > REFINED or (best is not None and (place == REFINED or not self.left(REFINING))):
-                break
-            uses: dict[int, float] = {}
-
-            def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
-                trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
-                uses[rung] = trial.use
-                return Seen(trial.passed, trial.use, trial.ratio)
-
-            low, high = self.rungs
-            border = find_border(
-                look,
-                guess=point.rung,
-                best=-math.inf if best is None else best.use,
-                lowest=low,
-                highest=high,
-                stride=1 if self.lab.rows is None and points else 4,
-                margin=MARGIN,
-                more=lambda found=best: found is None or self.left(CONFIRMING),  # type: ignore[misc]
-            )
-            if border.rung is None:
-                continue
-            found.append(Point(point.shape, border.rung, uses[border.rung]))
-            if best is None or uses[border.rung] > best.use:
-                best = found[-1]
-                self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
-        return sorted(found, key=lambda one: -one.use)
-
-    def _looks(self) -> int:
-        return 1 if len(self.lab.data) >= TOO_LARGE_TO_SHARPEN else SHARPENED
-
-    def _level(self, draws: int) -> float:
-        """Return the level of so few draws' intervals that ends where the confirmation will."""
-        tuning = self.space.config.tuning
-        return round(level_for(draws, tuning.holds, final=SHARPENED * tuning.confirm), 4)
-
-    def confirm_first(self, refined: Sequence[Point], explored: Sequence[Point] = ()) -> Confirmed:
-        """Return the first point that holds on fresh draws, or whose shape does under stronger masks.
-
-        Where no refined one does, those are tried whose border lies lowest on the ladder, for there is room for
-        stronger masks; of those with the same border the ones with the fewest copies.
-        """
-        steps: tuple[tuple[str, ...], ...] = ()
-        known = {one.shape for one in refined}
-        others = [one for one in explored if one.shape not in known]
-        others.sort(key=lambda one: (one.rung, one.shape.copies, -one.use))
-        for point in (*refined, *others[:REFINED]):
-            found = self.confirm(point)
-            steps += found.steps
-            if found.trial is not None:
-                return Confirmed(found.trial, steps)
-        return Confirmed(None, steps)
-
-    def confirm(self, best: Point) -> Confirmed:
-        """Return the first candidate at or above the best rung that holds on fresh draws."""
-        tuning = self.space.config.tuning
-        place = [0]
-
-        def look(rung: int, times: int) -> Trial:
-            place[0] += 1
-            looks = self._looks() if times == 1 else 1
-            return self.lab.try_out(
-                "confirm", best.shape, rung, draws=tuning.confirm * times, looks=looks, place=place[0]
-            )
-
-        high, final = self.rungs[1], count_of(self.space.config, len(self.lab.data)) * self._looks()
-        refined = [one for one in self.lab.trials if one.stage == "refine" and one.shape == best.shape]
-        first = min(begin(refined, best.rung, holds=tuning.holds, final=final), high)
-        return confirm(look, first, holds=tuning.holds, final=final, more=lambda: self.left(1.0), highest=high)
-
-    def picture(self, chosen: Trial) -> None:
-        """Make the trials that only the pictures need: strengths for few copies and many, and one column at a time."""
-        from synthdp.tuning.picturing import columns, strengths
-
-        strengths(self.lab, chosen, more=lambda: self.left(1.0))
-        columns(self.lab, chosen, more=lambda: self.left(1.0))
-
-    def cautions(self, found: Confirmed, *, data_records: int) -> tuple[str, ...]:
-        """Return what a person should know before signing."""
-        space, trial = self.space, found.trial
-        assert trial is not None
-        candidates = float(f"{space.size():.3g}")
-        said = [
-            f"These settings were chosen by looking at the data: {len(self.lab.trials)} trials, at most "
-            f"{space.bits:.1f} bits of what the choice itself can tell (log2 of {candidates:,.0f} candidates). Formal "
-            "bounds on the mask channel are withdrawn.",
-            f"Confirmed on {trial.draws} fresh draws: every limit is expected to hold in at least "
-            f"{space.config.tuning.holds:.0%} of judgements on draws of their own.",
-        ]
-        if found.steps:
-            names = sorted({LIMITS[name].brief for step in found.steps for name in step if name in LIMITS})
-            times = "once" if len(found.steps) == 1 else f"{len(found.steps)} times"
-            said.append(
-                f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger, or "
-                f"another shape taken, {times}."
-            )
-        if self.lab.rows is not None:
-            said.append(
-                f"Shapes of masks were compared on {len(self.lab.rows):,} of {data_records:,} records; their strength "
-                "and the confirmation come from the whole file."
-            )
-        if trial.shape.mask_draw != "per_copy":
-            said.append(f"W is drawn {trial.shape.mask_draw}: see reports/coverage for what intervals cover then.")
-        return tuple(said)

@@ -17,12 +17,13 @@ from synthdp.files import write_atomic
 from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
 from synthdp.stages.kept_advice import as_text, given_settings
+from synthdp.tuning.blame import failing
 from synthdp.tuning.page import render, render_refused
 from synthdp.tuning.rays import factor_of
 from synthdp.tuning.result import Tuned, table_of
 from synthdp.tuning.space import Space
 from synthdp.tuning.strengths import Masked
-from synthdp.tuning.trials import Trial
+from synthdp.tuning.trials import VERBATIM, Trial
 
 TUNED: str = "tuned.yaml"
 TRIALS: str = "trials.csv"
@@ -65,7 +66,7 @@ def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
         how = f"the table was in memory: name its file under data.path, then synthdp run {TUNED}"
     lines = [
         f"# Written by synthdp {__version__} tune; {how}",
-        *_comment("Confidential: chosen by looking at the records."),
+        *_comment("Confidential: chosen by looking at the records. Files are named as seen from this folder."),
         *(line for sentence in tuned.cautions for line in _comment(sentence)),
         "",
     ]
@@ -78,14 +79,7 @@ def settings_text(tuned: Tuned, out: Path, data: Path) -> str:
 
 def _mask_lines(tuned: Tuned, config: Config) -> Iterator[str]:
     chosen = tuned.chosen
-    worst = chosen.worst()
-    binding = tuned.binding()
-    if binding and worst[binding].deciding is not None:
-        limit = worst[binding]
-        yield from _comment(
-            f"How strong: the weakest masks that hold. The limit that binds is {binding} ({LIMITS[binding].brief} "
-            f"{limit.deciding:.3g} of {limit.limit:g} by {limit.attack}). Expected usefulness {chosen.use:.3f}."
-        )
+    yield from _comment(f"{_how_strong(tuned)} Expected usefulness {chosen.use:.3f}.")
     common = factor_of(chosen.rung)
     relative = {one.name: (one, step) for one, step in zip(tuned.space.columns, chosen.shape.relative, strict=True)}
     if config.masks:
@@ -101,6 +95,22 @@ def _mask_lines(tuned: Tuned, config: Config) -> Iterator[str]:
     for group, masks in config.masks_by_group.items():
         yield f"  {_inline(group)}:"
         yield from (f"    {_inline(name)}: {_inline(_with_method(mask))}" for name, mask in masks.items())
+
+
+def _how_strong(tuned: Tuned) -> str:
+    """Return why masks are not weaker: what weaker ones failed, or what comes closest to its limit."""
+    chosen, worst = tuned.chosen, tuned.chosen.worst()
+    weaker = [one for one in tuned.trials if one.shape == chosen.shape and one.rung < chosen.rung and not one.problem]
+    next_ = max(weaker, key=lambda one: one.rung, default=None)
+    if next_ is not None and [one.name for one in failing(next_)] == [VERBATIM]:
+        return "How strong: weaker masks leave rows or values as they are, which the scan for leaks of run stops."
+    binding = tuned.binding()
+    if not binding or worst[binding].deciding is None:
+        return "How strong: the weakest masks that hold."
+    limit = worst[binding]
+    form = ".2%" if LIMITS[binding].share else ".3g"
+    what = f"{LIMITS[binding].brief} {limit.deciding:{form}} of {limit.limit:{form}}, by {limit.attack}"
+    return f"How strong: the weakest masks that hold. Closest to its limit is {binding} ({what})."
 
 
 def _why(one: Masked, mask: AnyMask, common: float, step: int) -> str:

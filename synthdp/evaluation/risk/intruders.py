@@ -18,7 +18,7 @@ from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.measure import Claims
 from synthdp.evaluation.risk.identity import IdentityRisk, attack_by_matching, refuse_unless_aligned
 from synthdp.evaluation.risk.linking import linked_file
-from synthdp.table.coded import MISSING, coded
+from synthdp.table.coded import MISSING, coded, moments
 from synthdp.table.schema import Column, Kind, Schema, Settings
 from synthdp.tagging.neighbours import average, count_neighbours, encode_keys, sum_neighbours
 
@@ -173,7 +173,7 @@ def _blurred(known: Comparison, intruder: Intruder, rng: np.random.Generator) ->
 def _misremembered(frame: pd.DataFrame, column: Column, size: float, rng: np.random.Generator) -> Any:
     if not column.kind.categorical:
         moved = coded(frame).numbers(column) + rng.normal(0.0, size, len(frame))
-        return pd.Timestamp(0) + pd.to_timedelta(moved, unit="D") if column.kind is Kind.DATE else moved
+        return moments(moved) if column.kind is Kind.DATE else moved
     place = coded(frame).codes(column)
     levels = len(column.levels)
     wrong = (rng.random(len(place)) < size) & (place != MISSING) & (levels > 1)

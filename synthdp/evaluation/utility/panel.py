@@ -216,7 +216,10 @@ def draw_panel(comparison: Comparison, *, rng: np.random.Generator, regressions:
     terms = _terms(comparison)
     replaced = [name for name in terms if name in {column.name for column in comparison.schema.replaced()}]
     if not replaced:
-        raise InputError("panel: no column was replaced, so every analysis of the copies is one of the original.")
+        why = "that was replaced can stand in a regression (few levels, or numbers that vary)"
+        if not comparison.schema.replaced():
+            why = "was replaced, so every analysis of the copies is one of the original"
+        raise InputError(f"panel: no column {why}.")
     if len(terms) < 2:
         raise InputError("panel: needs at least two columns that vary, to regress one on the other.")
     drawn: dict[str, Small] = {}

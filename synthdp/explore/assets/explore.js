@@ -8,6 +8,33 @@
     window.dash_clientside.set_props("edit", { data: { about: about, value: String(value), count: count } });
   }
 
+  // what takes the server longer than a moment is said; the page asks once a tick besides, which is nobody's doing
+  const SLOW = 600;
+  const ask = window.fetch;
+  let pending = 0;
+  window.fetch = function (where, about) {
+    const answer = ask.apply(this, arguments);
+    if (!String(where).includes("_dash-update-component")) return answer;
+    answer.then(() => show("gone", false), () => show("gone", true));
+    if (String(about && about.body).includes('"tick.n_intervals"')) return answer;
+    let late = false;
+    const clock = setTimeout(() => {
+      late = true;
+      pending += 1;
+      show("waiting", true);
+    }, SLOW);
+    return answer.finally(() => {
+      clearTimeout(clock);
+      if (late) pending -= 1;
+      show("waiting", pending > 0);
+    });
+  };
+
+  function show(name, shown) {
+    const said = document.getElementById(name);
+    if (said) said.hidden = !shown;
+  }
+
   function mine(element, kinds) {
     return element && element.id && kinds.some((kind) => element.id.startsWith(kind + "|"));
   }
@@ -79,8 +106,15 @@
     }
   });
 
+  // what was refused does not stay in a select as if it held
+  function settle(changes) {
+    if (!changes.some((one) => one.attributeName === "data-refused")) return;
+    document.querySelectorAll("#main select[data-chosen]").forEach((one) => { one.value = one.dataset.chosen; });
+  }
+
   // which view is shown, for eyes and for screen readers
-  new MutationObserver(() => {
+  new MutationObserver((changes) => {
+    settle(changes);
     const title = document.querySelector("#main h1");
     document.querySelectorAll("nav .turn").forEach((tab) => {
       const here = Boolean(title) && tab.textContent === title.textContent;
@@ -90,5 +124,5 @@
     });
     restore();
     sift();
-  }).observe(document.documentElement, { childList: true, subtree: true });
+  }).observe(document.documentElement, { childList: true, subtree: true, attributeFilter: ["data-refused"] });
 })();

@@ -68,7 +68,7 @@ function setting(id, spec, changed, say) {
   const name = `${spec.symbol}, ${spec.name}`;
   const slider = el("input", {type: "range", id: `${id}-slider`, "aria-label": `${name}, slider`});
   const box = el("input", {type: "number", id: `${id}-box`, step: "any", inputmode: "decimal"});
-  let bounds = [spec.min, spec.max];
+  let bounds = [spec.min, spec.max], typing = false;
   slider.addEventListener("input", () => {
     const value = scaled(spec, bounds).from(Number(slider.value));
     changed(Math.min(Math.max(value, bounds[0]), bounds[1]));
@@ -81,7 +81,11 @@ function setting(id, spec, changed, say) {
     const value = Number(slider.value) + ways[event.key] * spec.step;
     changed(Number(Math.min(Math.max(value, bounds[0]), bounds[1]).toFixed(6)));
   });
+  // what somebody is typing is not written over by a picture that is drawn meanwhile
+  box.addEventListener("input", () => { typing = true; });
+  box.addEventListener("blur", () => { typing = false; });
   box.addEventListener("change", () => {
+    typing = false;
     const asked = Number(box.value);
     if (box.value.trim() === "" || !Number.isFinite(asked)) return changed(null);
     let value = Math.min(Math.max(asked, bounds[0]), bounds[1]);
@@ -100,7 +104,7 @@ function setting(id, spec, changed, say) {
     [slider.min, slider.max, slider.step] = range.map(String);
     slider.value = String(to(value));
     slider.setAttribute("aria-valuetext", short(value));
-    if (document.activeElement !== box || Number(box.value) !== value) box.value = String(Number(value.toPrecision(6)));
+    if (!typing && (document.activeElement !== box || Number(box.value) !== value)) box.value = String(Number(value.toPrecision(6)));
   };
   return {node, update};
 }

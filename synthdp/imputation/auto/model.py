@@ -35,7 +35,7 @@ from synthdp.imputation.model import (
     settings_problems,
 )
 from synthdp.imputation.trees.binning import Binning, Bins
-from synthdp.imputation.trees.masked import binned_of
+from synthdp.imputation.trees.masked import MOST_PATHS, binned_of
 from synthdp.imputation.trees.tree import Growth
 from synthdp.table.applies import holds
 from synthdp.table.applies import visits as in_order
@@ -76,8 +76,8 @@ class Auto(InOrder):
     method: Literal["auto"] = "auto"
     min_leaf: int | None = Field(default=None, ge=2)
     splines: int = Field(default=4, ge=0, le=20)
-    particles: int | None = Field(default=None, ge=2)
-    sweeps: int | None = Field(default=None, ge=0)
+    particles: int | None = Field(default=None, ge=2, le=MOST_PATHS)
+    sweeps: int | None = Field(default=None, ge=0, le=MOST_PATHS)
     totals: bool = True
     completes: ClassVar[Completes | None] = "chained"
     keeps_constraints: ClassVar[Constrains | None] = "drawn"

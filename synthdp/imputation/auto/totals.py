@@ -16,24 +16,20 @@ out far beyond the others, what its record has in the replaced columns weighs as
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from synthdp.arrays import Booleans, Codes, Floats
+from synthdp.imputation.auto.features import EQUAL, HAVE, Feature, features_of, frequent, in_turn
+from synthdp.imputation.auto.strength import Strength, equals, strengths
 from synthdp.imputation.model import Task
 from synthdp.table.applies import needs
-from synthdp.table.links import Link
 
-# the fewest records that are matched, that have a level, and that would make up a total if they were equal
-FEWEST, HAVE, EQUAL, SHARE = 200, 50, 5.0, 0.002
+# the fewest records that are matched, and the least share of them that would make up a total if they were equal
+FEWEST, SHARE = 200, 0.002
 MOST_KEPT, MOST_CROSSED = 30, 16
-# sds from the mean at which a number tells no more than that it is far
-FAR = 20.0
 LARGE, MOST_CROSSED_IN_LARGE = 5_000, 12
-# bins of a number, at most
-BINS = 8
 # records that standard errors are taken from, at most
 ENOUGH = 4_000
 
@@ -44,58 +40,6 @@ AT_A_TIME = 2_048
 
 # a feature and two kept columns
 Total = tuple[int, int, int]
-
-
-@dataclass(frozen=True, repr=False)
-class Feature:
-    """What is totalled of one replaced column.
-
-    Parameters
-    ----------
-    link
-        The scale it is drawn on; None for levels.
-    center, spread, power
-        Of a number: what is taken off, divided by, and raised to.
-    level
-        Of levels: which.
-    low, high
-        Of a number's bin: where it begins, and where the next one does.
-    least, most
-        What smaller and larger numbers count as.
-    absent
-        Whether it is missing values that are counted.
-    """
-
-    column: str
-    link: Link | None = None
-    center: float = 0.0
-    spread: float = 1.0
-    power: int = 1
-    level: int = 0
-    low: float | None = None
-    high: float = np.inf
-    least: float = -np.inf
-    most: float = np.inf
-    absent: bool = False
-
-    def own(self, working: Floats) -> Floats:
-        """Return drawn values on the scale that is totalled: a number's own, and levels as they are."""
-        if self.link is None:
-            return working
-        missing = np.isnan(working)
-        found = self.link.inverse(np.where(missing, 0.0, working).ravel()).reshape(working.shape)
-        return np.where(missing, np.nan, found)
-
-    def of(self, own: Floats) -> Floats:
-        """Return the feature of values on that scale; of a missing one it is 0, unless missing ones are counted."""
-        if self.absent:
-            return np.asarray(np.isnan(own), dtype=np.float64)
-        if self.link is None:
-            return np.asarray(own == self.level, dtype=np.float64)
-        if self.low is not None:
-            return np.asarray((own >= self.low) & (own < self.high), dtype=np.float64)
-        inner = (np.clip(own, self.least, self.most) - self.center) / self.spread
-        return np.nan_to_num(inner if self.power == 1 else inner * inner, copy=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,6 +60,8 @@ class Totals:
         Of how many equal records each total could be made up, feature by feature.
     applies
         Of columns that do not apply to everyone, to which records of the file.
+    strengths, held
+        Of columns with few records to a level: how strongly they go with others, and what the file's records have.
     """
 
     features: tuple[Feature, ...]
@@ -124,6 +70,8 @@ class Totals:
     kept: Floats
     equal: tuple[Floats, ...]
     applies: Mapping[str, Booleans] = field(default_factory=dict)
+    strengths: tuple[Strength, ...] = ()
+    held: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def of(cls, task: Task, names: Sequence[str], exclude: Sequence[str] = ()) -> "Totals | None":
@@ -134,10 +82,10 @@ class Totals:
         n = len(task.data)
         fixed = {column.name for column in task.data.schema.kept()}
         sure = [name for name in names if name not in task.applies or needs(task.data.schema[name]) <= fixed]
-        features = [feature for name in sure for feature in _features(task, name)]
+        features = [feature for name in sure for feature in features_of(task, name)]
         if n < FEWEST or not features:
             return None
-        single = [k for k in _in_turn(features) if features[k].low is None]
+        single = [k for k in in_turn(features) if features[k].low is None]
         single = single[: MOST_CROSSED if n < LARGE else MOST_CROSSED_IN_LARGE]
         crossed = [(a, b) for i, a in enumerate(single) for b in single[i + 1 :]]
         original = [
@@ -147,7 +95,12 @@ class Totals:
         pairs = tuple((a, b) for a, b in crossed if features[a].column != features[b].column)
         matrix, kept = np.column_stack(original), _kept(task, exclude)
         applies = {name: task.applies[name][:n] for name in sure if name in task.applies}
-        return cls(tuple(features), pairs, matrix, kept, _equal(matrix, pairs, kept), applies)
+        codes = {name: task.working[name][:n] for name in sure if name not in task.links}
+        levels = {name: len(task.data.schema[name].levels) for name in codes}
+        found = strengths(codes, levels, kept) if n < LARGE else ()
+        held = np.array([one.at(codes) for one in found]).reshape(-1, n).T
+        equal = (*_equal(matrix, pairs, kept), *equals(held, found, kept))
+        return cls(tuple(features), pairs, matrix, kept, equal, applies, found, held)
 
     def asked(self, rows: Codes, values: Mapping[str, Floats]) -> dict[str, Floats]:
         """Return the paths of some records of the file, with no value where a column does not apply."""
@@ -162,7 +115,7 @@ class Totals:
         Where missing values are too few to be counted, a path on which a value is missing has the mean of the record's
         other paths: otherwise λ, which is not about them, would favour or avoid them.
         """
-        used = range(len(self.features) + len(self.crossed)) if used is None else used
+        used = range(self.many) if used is None else used
         names = {self.features[part].column: part for feature in used for part in self._parts(feature)}
         counted = {feature.column for feature in self.features if feature.absent}
         n, paths = next(iter(values.values())).shape
@@ -174,6 +127,10 @@ class Totals:
             gaps = {name: np.isnan(x) for name, x in own.items() if name not in counted and np.isnan(x).any()}
             single = {part: self._filled(part, own, gaps) for part in {p for f in used for p in self._parts(f)}}
             for place, feature in enumerate(used):
+                if feature >= self.plain:
+                    drawn = {name: x[rows] for name, x in values.items()}
+                    found[place, :, rows] = self.strengths[feature - self.plain].at(drawn).T
+                    continue
                 parts = self._parts(feature)
                 term = single[parts[0]] if len(parts) == 1 else single[parts[0]] * single[parts[1]]
                 found[place, :, rows] = term.T
@@ -190,15 +147,30 @@ class Totals:
 
     def records(self, rows: Codes, used: Sequence[int] | None = None) -> Floats:
         """Return the same of the file's records, one column each."""
-        used = range(len(self.features) + len(self.crossed)) if used is None else used
+        used = range(self.many) if used is None else used
         found = np.ascontiguousarray(self.original[rows].T)
         terms = np.empty((len(used), len(rows)))
         for place, feature in enumerate(used):
+            if feature >= self.plain:
+                terms[place] = self.held[rows, feature - self.plain]
+                continue
             parts = self._parts(feature)
             terms[place] = found[parts[0]] if len(parts) == 1 else found[parts[0]] * found[parts[1]]
         return np.ascontiguousarray(terms.T)
 
+    @property
+    def plain(self) -> int:
+        """How many features are of single columns, or products of two."""
+        return len(self.features) + len(self.crossed)
+
+    @property
+    def many(self) -> int:
+        """How many there are, with strengths, which come last."""
+        return self.plain + len(self.strengths)
+
     def _parts(self, feature: int) -> tuple[int, ...]:
+        if feature >= self.plain:
+            return ()
         return (feature,) if feature < len(self.features) else self.crossed[feature - len(self.features)]
 
     def farthest(
@@ -215,7 +187,7 @@ class Totals:
             What is expected of each record's features, taken off those it has.
         reach
             The sd of each feature over a record's paths. A total that all records together could move by an sd each,
-            but not by twice what it is off, is left alone.
+            but not by twice what it is off (a strength: by what it is off), is left alone.
         most, near
             How many at most, and how far off is not worth while.
         bins
@@ -244,7 +216,9 @@ class Totals:
                 off = np.abs(kept.T @ (left[:, f, None] * kept))
                 variance = more * square.T @ (left[some, f, None] ** 2 * square)
                 movable = more * size.T @ (reach[some, f, None] * size)
-            usable = (self.equal[f][: len(off)] >= least) & (variance > 0) & (2 * off <= movable)
+            # everybody makes up a strength, so that it is reached from farther away
+            times = 1 if f >= self.plain else 2
+            usable = (self.equal[f][: len(off)] >= least) & (variance > 0) & (times * off <= movable)
             z = np.where(usable, off / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
             found += [
                 (float(z[j, k]), (f, int(j), int(k)))
@@ -271,62 +245,6 @@ def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -
     return tuple(np.where(a > 0, b**2 / np.where(a > 0, a, 1.0), 0.0) for a, b in pairs)
 
 
-def _features(task: Task, name: str) -> list[Feature]:
-    n = len(task.data)
-    asked = task.applies[name][:n] if name in task.applies else np.ones(n, dtype=np.bool_)
-    if name in task.links:
-        own = task.data.numbers(name)[asked]
-        known = own[np.isfinite(own)]
-        if not len(known):
-            return []
-        least, most = _usual(known)
-        inner = np.clip(known, least, most)
-        usual = Feature(name, task.links[name], float(inner.mean()), float(inner.std()), least=least, most=most)
-        powers = [replace(usual, power=power) for power in (1, 2) if usual.spread > 0]
-        return [*powers, *_bins(name, task.links[name], known), *_absent(name, task.links[name], own)]
-    codes = task.working[name][:n][asked]
-    return [*(Feature(name, level=level) for level in _frequent(codes)), *_absent(name, None, codes)]
-
-
-def _absent(name: str, link: Link | None, own: Floats) -> list[Feature]:
-    return [Feature(name, link, absent=True)] if np.isnan(own).sum() >= HAVE else []
-
-
-def _usual(known: Floats) -> tuple[float, float]:
-    """Return between which numbers somebody is not worth too many others."""
-    place = min(int(EQUAL), len(known)) - 1
-    ranked = np.sort(known)
-    inner = np.clip(known, ranked[place], max(ranked[-1 - place], ranked[place]))
-    return float(inner.mean() - FAR * inner.std()), float(inner.mean() + FAR * inner.std())
-
-
-def _bins(name: str, link: Link, own: Floats) -> list[Feature]:
-    """Return whether a number lies in one of a few bins that enough records share, but for the last."""
-    cuts = np.unique(np.quantile(own, np.linspace(0, 1, min(len(own) // (2 * HAVE), BINS) + 1)))
-    places = np.searchsorted(cuts, own, side="right") - 1
-    return [
-        Feature(name, link, low=float(low), high=float(high))
-        for k, (low, high) in enumerate(pairwise(cuts[:-1]))
-        if (places == k).sum() >= HAVE
-    ]
-
-
-def _in_turn(features: Sequence[Feature]) -> list[int]:
-    """Return the features, the first of every column, then the second of every column, and so on."""
-    seen: dict[str, int] = {}
-    turns = []
-    for feature in features:
-        turns.append(seen.get(feature.column, 0))
-        seen[feature.column] = turns[-1] + 1
-    return sorted(range(len(features)), key=lambda k: turns[k])
-
-
-def _frequent(codes: Floats) -> list[int]:
-    """Return the levels that enough records have, but for the most frequent."""
-    counts = np.bincount(codes[np.isfinite(codes) & (codes >= 0)].astype(np.int64))
-    return [int(level) for level in np.argsort(-counts, kind="stable")[1:] if counts[level] >= HAVE]
-
-
 def _kept(task: Task, exclude: Sequence[str]) -> Floats:
     """Return the kept columns: numbers standardised, levels that enough records have."""
     found = [np.ones(len(task.data))]
@@ -335,7 +253,7 @@ def _kept(task: Task, exclude: Sequence[str]) -> Floats:
             continue
         if column.kind.categorical:
             codes = task.data.codes(column.name).astype(np.float64)
-            found += [(codes == level).astype(np.float64) for level in _frequent(codes)]
+            found += [(codes == level).astype(np.float64) for level in frequent(codes)]
             continue
         x = task.data.numbers(column.name)
         known = np.isfinite(x)

@@ -44,6 +44,9 @@ from synthdp.table.applies import visits as in_order
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Kind
 
+# paths of a record, and how often new ones are proposed: more would take for ever and tell no more
+MOST_PATHS = 10_000
+
 
 class MaskedCart(TreeSettings):
     """Classification and regression trees, drawn jointly given the masks.
@@ -75,8 +78,8 @@ class MaskedCart(TreeSettings):
 
     method: Literal["cart"] = "cart"
     min_leaf: int = Field(default=5, ge=1)
-    particles: int = Field(default=32, ge=2)
-    sweeps: int = Field(default=3, ge=0)
+    particles: int = Field(default=32, ge=2, le=MOST_PATHS)
+    sweeps: int = Field(default=3, ge=0, le=MOST_PATHS)
     proper: bool = True
     completes: ClassVar[Completes | None] = "chained"
     withdrawn: ClassVar[str | None] = "the association model holds the records themselves as donors"

@@ -21,6 +21,7 @@ from synthdp.report.dossier.learnt import basis, promise, rows
 from synthdp.report.dossier.reliable import reliable
 from synthdp.report.dossier.verdict import verdict
 from synthdp.report.page import marked
+from synthdp.report.summary import promised
 from synthdp.report.words import METHODS, check_title, lowered
 
 WHY_ENDED = {"leak": "the finished files held something that must not be public"}
@@ -90,6 +91,7 @@ def render(dossier: Dossier) -> str:
         tried=tried(facts),
         unrecorded=UNRECORDED,
         checks=found.worst,
+        promised=promises(facts),
         facts=[one for one in found.facts if one not in (facts.gate.get("attempts") or ())],
     )
 
@@ -98,6 +100,18 @@ def tried(facts: Facts) -> str:
     """Return the trials by which the settings were chosen, in a sentence; empty where they were not."""
     lines = facts.gate.get("attempts") or ()
     return str(lines[-1]) if "tuned" in facts.gate and lines else ""
+
+
+def promises(facts: Facts) -> Table | None:
+    """Return what tune promised beside what this run found; None where nothing was promised."""
+    lines = promised(facts.gate["tuned"]) if "tuned" in facts.gate else []
+    if not lines:
+        return None
+    rows = tuple((name[:1].upper() + name[1:], *figures) for name, *figures in lines)
+    head = ("Figure", "Promised", "Found", "Limit")
+    return Table(
+        "What tune promised of these settings, and what this run found on draws of its own", head, rows, "lrrr"
+    )
 
 
 def attempts(found: Sequence[Attempt] | None) -> Table | None:

@@ -2,14 +2,14 @@
 
 from synthdp.evaluation.assessment import NOTABLE_RISK
 from synthdp.evaluation.blocks import counted, find, is_number, number
-from synthdp.report.dossier.facts import Facts, named
+from synthdp.report.dossier.facts import Facts
 from synthdp.report.dossier.verdict import undecided_sentence
 from synthdp.report.words import share
 
 # methods that draw whole records from tables: no row of theirs stands for a person
 _DETACHED = ("ipf", "catall")
 # names in half the width of the page
-MOST = 5
+MOST = 4
 
 
 def exposed(facts: Facts) -> tuple[str, ...]:
@@ -26,10 +26,11 @@ def _alone(facts: Facts) -> str:
     alone = check.value if check is not None else find(facts.risk, "exposure", "alone")
     knowable = [column.name for column in facts.content.comparison.schema.kept() if column.key]
     if not knowable:
-        return f"No column that is published as it is ({named(facts.kept, MOST)}) is declared as known to an intruder."
+        kept = facts.words(facts.kept, MOST)
+        return f"No column that is published as it is ({kept}) is declared as known to an intruder."
     if alone is None or not is_number(alone):
         return ""
-    where = f"on columns that are published as they are and may be known ({named(knowable, MOST)})"
+    where = f"on columns that are published as they are and may be known ({facts.words(knowable, MOST)})"
     if alone == 0:
         return f"**Nobody** is alone {where}."
     many, them = ("1** person is", "that person") if alone == 1 else (f"{number(round(alone))}** people are", "them")

@@ -12,9 +12,11 @@ from synthdp.report import ReportContent
 from synthdp.report.reasons import Line, by_limit, checks_of, verdict_of
 from synthdp.table.schema import Column, Kind
 
-MOST_NAMES = 8
+MOST_NAMES, MOST_MARGINS = 8, 6
 # a longer name loses its middle: the first page is one page whatever the columns are called
 LONGEST_NAME = 28
+# and one that stands in brackets behind its label
+SHORTEST_NAME = 16
 # an ε whose factor, e to its power, is larger than this is a promise that says little
 LITTLE = 100.0
 
@@ -82,7 +84,21 @@ class Facts:
         """The columns that the intruder is supposed to know, with how exactly."""
         schema = self.content.comparison.schema
         columns = {column.name: column for column in schema.columns}
-        return listing(_few([_margin(columns[name]) if name in columns else name for name in self.key_names]))
+        return listing(_few([self._margin(name, columns.get(name)) for name in self.key_names], MOST_MARGINS))
+
+    def _margin(self, name: str, column: Column | None) -> str:
+        notes = [shortened(name, SHORTEST_NAME)] if name in self.content.labels else []
+        if column is not None and column.tolerance and not column.kind.categorical:
+            notes.append(f"±{number(column.tolerance)}{' days' if column.kind is Kind.DATE else ''}")
+        return f"{self.called(name)} ({', '.join(notes)})" if notes else self.called(name)
+
+    def called(self, name: str) -> str:
+        """Return what a column is called in words where its file says so, else its name; without its middle if long."""
+        return shortened(self.content.labels.get(name) or name)
+
+    def words(self, names: Sequence[str], most: int) -> str:
+        """Return columns in a sentence, as they are called; those beyond a few counted."""
+        return named([self.called(name) for name in names], most)
 
     @cached_property
     def kept(self) -> list[str]:
@@ -125,13 +141,6 @@ class Facts:
         return max((one.releases for one in self.checks), default=0)
 
 
-def _margin(column: Column) -> str:
-    name = shortened(column.name)
-    if column.kind.categorical or not column.tolerance:
-        return name
-    return f"{name} (±{number(column.tolerance)}{' days' if column.kind is Kind.DATE else ''})"
-
-
 def named(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Return names in a sentence, those beyond a few counted.
 
@@ -155,6 +164,7 @@ def shortened(name: str, longest: int = LONGEST_NAME) -> str:
     >>> shortened("a_very_long_name_of_a_column_2019", 20)
     'a_very_lon…lumn_2019'
     """
+    name = " ".join(name.split())
     if len(name) <= longest:
         return name
-    return f"{name[: longest // 2]}…{name[len(name) - (longest - 1) // 2 :]}"
+    return f"{name[: longest // 2].rstrip()}…{name[len(name) - (longest - 1) // 2 :].lstrip()}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from synthdp.evaluation.blocks import DASH, find, is_number, number
 from synthdp.evaluation.gate.verdict import Check
-from synthdp.report.dossier.facts import LITTLE, Facts, named
+from synthdp.report.dossier.facts import LITTLE, Facts
 from synthdp.report.words import share
 
 NOT_MEASURED = "not measured"
@@ -95,7 +95,7 @@ def _learnt(facts: Facts) -> tuple[Row, ...]:
     check = facts.worst.get("max_attribute_gain")
     if check is None or check.value is None:
         return ()
-    what = f" ({named(facts.targets, 4)})" if facts.targets else ""
+    what = f" ({facts.words(facts.targets, 4)})" if facts.targets else ""
     return (
         Row(
             f"How much better do they guess what they did not know{what} because the person is in the file?",

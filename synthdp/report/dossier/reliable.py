@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from synthdp.evaluation.blocks import entries, find, is_number
-from synthdp.report.dossier.facts import Facts
+from synthdp.report.dossier.facts import Facts, shortened
 from synthdp.report.words import share
 
 MOST_ANALYSES = 3
@@ -51,7 +51,9 @@ def _planned(facts: Facts) -> Iterator[str]:
     found = [one for one in entries(find(facts.content.metrics, "utility", "analyses")) if "name" in one]
     told = [one for one in found if is_number(one.get("mean_ci_overlap"))]
     if told:
-        shown = [f"{one['name']} {_overlap(float(one['mean_ci_overlap']))}" for one in told[:MOST_ANALYSES]]
+        shown = [
+            f"{shortened(str(one['name']))} {_overlap(float(one['mean_ci_overlap']))}" for one in told[:MOST_ANALYSES]
+        ]
         more = f", and {len(told) - MOST_ANALYSES} more in the report" if len(told) > MOST_ANALYSES else ""
         yield f"Overlap one by one, in the copies themselves: {', '.join(shown)}{more}."
     missing = len(found) - len(told)

@@ -1,19 +1,22 @@
 """The verdict in words for people who sign: what the gate said, why, and what their signature would mean."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from synthdp.evaluation.blocks import is_number, number
 from synthdp.evaluation.gate.limits import LIMITS
 from synthdp.evaluation.gate.verdict import UNDECIDED, Check
 from synthdp.report.decision import SIGNS
-from synthdp.report.dossier.facts import LITTLE, Facts, named, shortened
+from synthdp.report.dossier.facts import LITTLE, Facts, shortened
 from synthdp.report.reasons import by_limit, closest, next_step, reasons, tell
 from synthdp.report.words import share
 
 MOST_REASONS, MOST_ACCEPTED = 3, 3
 # the caption of the table below names more
 MOST_KEYS = 5
+# those on which nobody has decided stand in the box at the top, too
+MOST_WAITING = 3
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,12 @@ class Verdict:
 def verdict(facts: Facts, *, study: bool) -> Verdict:
     """Return the verdict of a run."""
     found = reasons(facts.gate)
-    said = [one.sentence for one in found]  # who found it is in the report
+    said = [_short(one.sentence, facts.waiting) for one in found]  # who found it is in the report
     more = len(said) - MOST_REASONS
     shown = [*said[:MOST_REASONS], *([f"And {more} more; see Evidence."] if more > 0 else [])]
     taken = accepted(facts)
+    # of a refused run what was accepted matters less than what was not
+    most = 1 if facts.state == "refused" else MOST_ACCEPTED
     near = closest(facts.gate) if facts.state == "passed" and not said and not taken else ""
     return Verdict(
         facts.state,
@@ -72,11 +77,18 @@ def verdict(facts: Facts, *, study: bool) -> Verdict:
         _meaning(facts, study=study),
         before_after(facts),
         tuple(shown or ([near] if near else [])),
-        taken[:MOST_ACCEPTED],
-        len(taken[MOST_ACCEPTED:]),
+        taken[:most],
+        len(taken[most:]),
         _help(facts) if facts.state in ("refused", "amber") else "",
         _look(facts),
     )
+
+
+def _short(sentence: str, names: Sequence[str]) -> str:
+    """Return a sentence with the names of columns in it as the rest of the page has them."""
+    for name in sorted(names, key=len, reverse=True):
+        sentence = sentence.replace(name, shortened(name))
+    return sentence
 
 
 def _look(facts: Facts) -> str:
@@ -167,7 +179,7 @@ def before_after(facts: Facts) -> str:
     many = found * facts.records
     shown = number(round(many)) if many >= 10 else f"{many:.1f}".removesuffix(".0")
     after = f"about {shown}{{}} ({share(found)}) with the synthetic files."
-    who = f"Somebody who knows a person's {named(facts.key_names, MOST_KEYS)}, and that they are in the file,"
+    who = f"Somebody who knows a person's {facts.words(facts.key_names, MOST_KEYS)}, and that they are in the file,"
     if before is None or not is_number(before):
         return f"{who} finds {after.format(f' of {number(facts.records)} people')}"
     rate = share(float(before) / facts.records)
@@ -179,7 +191,8 @@ def undecided_sentence(facts: Facts) -> str:
     """Return which columns nobody has decided on; empty where there are none."""
     if not facts.waiting:
         return ""
+    waiting = facts.words(facts.waiting, MOST_WAITING)
     return (
-        f"Nobody has decided whether an intruder may know {named(facts.waiting)}; until then the figures count it as "
-        "known, and nothing can be published."
+        f"Nobody has decided whether an intruder may know {waiting}; until then the figures count it as known, and "
+        "nothing can be published."
     )

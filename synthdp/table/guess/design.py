@@ -127,7 +127,8 @@ def _units(frame: pd.DataFrame, candidates: list[str]) -> dict[str, tuple[str, s
     times = [name for name in candidates if names.means(name, vocabulary.TIMES)]
     found: dict[str, tuple[str, str]] = {}
     for name in candidates:
-        if not _numbering(frame[name]):
+        # people's own names, and what stands for them, never stay in a file, however often they recur
+        if names.is_person_name(name) or not _numbering(frame[name]):
             continue
         codes = distinct(frame[name])
         counts = np.bincount(codes)

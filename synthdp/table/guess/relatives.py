@@ -17,6 +17,8 @@ from synthdp.table.schema import Role, Schema
 
 MOST_COLUMNS = 80
 FORWARD = ("monotone", "coarsening", "function", "formula")
+# bands of a number are so many, at least
+BANDS = 3
 POWERS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
 
 
@@ -32,6 +34,7 @@ class Relative:
 def everywhere(data: Microdata) -> dict[str, Relation]:
     """Return for each column the relation by which it follows from columns before it in the file.
 
+    Bands of a number may also stand before it, where a formula gives them: the number does not follow from its bands.
     In a file of many columns nothing is looked for here; what would give a replaced column away is found by
     :func:`giving_away` in any case.
     """
@@ -39,10 +42,22 @@ def everywhere(data: Microdata) -> dict[str, Relation]:
     if len(names) > MOST_COLUMNS:
         return {}
     found: dict[str, Relation] = {}
-    for relation in relations.find(data, kept=names, replaced=names):
+    all_of_them = relations.find(data, kept=names, replaced=names)
+    for relation in all_of_them:
         last = max(names.index(source) for source in relation.replaced)
         if last < names.index(relation.kept):
             found.setdefault(relation.kept, relation)
+    for relation in all_of_them:
+        # of two levels one may be whom the number is asked of, or who has none
+        bands = relation.kind == "coarsening" and len(data.schema[relation.kept].levels) >= BANDS
+        if not bands or relation.kept in found or len(relation.replaced) > 1:
+            continue
+        (number,) = relation.replaced
+        # what the number was said to be is that it tells its bands
+        own = found.get(number)
+        if (own is None or own.replaced == (relation.kept,)) and describe(data, relation).formula is not None:
+            found.pop(number, None)
+            found[relation.kept] = relation
     return found
 
 

@@ -136,6 +136,7 @@ def test_the_map_the_front_and_the_object(studied):
     assert len(pd.read_csv(out / "comparison.csv")) == len(found.table())
     page = (out / "report.html").read_text()
     assert "Not on the map" not in page.split('id="maps"')[0]
+    assert "<code>synthdp explore</code> with the folder of this page" in page
     assert "(identity.rate: rows of these files cannot be traced" in page
     assert "http://" not in page.split("<script>")[0]
     with pytest.raises(InputError, match=r"risk: the table has no measure 'speed'; it has linkability"):
@@ -336,6 +337,8 @@ def test_a_synthesizer_may_be_any_object():
         ({"a": "mi"}, {"analyses": {"pay": len}}, r"analyses\.pay: the settings have an analysis of this name"),
         ({"a": "mi"}, {"analyses": {"b": 3}}, r"analyses\.b: must be a function from a table"),
         ({"a": "mi"}, {"truth": {"x": 1}}, "truth: needs a simulator"),
+        ({"(original)": "mi"}, {}, r"methods: \(original\) stands for the records themselves; choose another name\."),
+        ({"a": lambda: people()}, {"seeds": 1}, r"methods\.a: the function must take a table, and rng or seed"),
         ({"a": "mi"}, {"holdout": "x.csv"}, r"x\.csv: no such file"),
         ({"a": "mi"}, {"holdout": 3}, "holdout: must be a pandas DataFrame or the name of a file, found int"),
     ],
@@ -354,6 +357,12 @@ def test_wrong_calls_are_told_in_a_sentence(methods, more, words):
         (lambda rng: 3, {"truth": {"age": 1}}, "compare: the simulator must return a table, found int"),
         (lambda rng: people(), {"truth": {"age": 1}, "holdout": people()}, "holdout: a simulator draws its own"),
         (lambda rng: people(), {"truth": 1}, "truth: must be a mapping"),
+        (lambda rng: people(), {"truth": pd.Series({"age": 1.0})}, "truth: must be a mapping"),
+        (
+            lambda: people(),
+            {"truth": {"age": 1}},
+            "compare: the simulator must take rng, a generator of random numbers",
+        ),
         (lambda rng: people(), {"truth": {"age": "one"}}, "truth: must be numbers, found str for pay: age"),
         (lambda rng: 1 / 0, {"truth": {"age": 1}}, "the simulator failed: ZeroDivisionError in <lambda>, line"),
         (lambda rng: people(), {"truth": {"other": {"age": 1}}}, r"truth: must name analyses \(pay\), found other"),

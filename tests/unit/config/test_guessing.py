@@ -468,6 +468,19 @@ def test_a_column_that_tells_an_earlier_key_is_dropped():
     assert guess_of(frame, "born").derived == "-1 * age + 2021"
 
 
+def test_bands_that_stand_before_their_number_are_computed_from_it():
+    age = RNG.integers(18, 90, N).astype(float)
+    age[:20] = np.nan
+    bands = pd.cut(age, [17, 29, 59, 90], labels=["18-29", "30-59", "60+"]).astype(object)
+    frame = pd.DataFrame({"agegr": bands, "y": RNG.normal(size=N), "age": age})
+    assert guess_of(frame, "agegr").derived == "cut(age, [30, 60], ['18-29', '30-59', '60+'])"
+    assert guess_of(frame, "age").key
+    # nor is whom a number is asked of a band of it
+    paid = np.where(age > 50, RNG.integers(100, 900, N), 0)
+    asked = pd.DataFrame({"works": np.where(paid > 0, "yes", "no"), "y": RNG.normal(size=N), "pay": paid})
+    assert guess_of(asked, "works").derived is None
+
+
 def test_duplicated_records_do_not_hide_an_identifier():
     frame = pd.DataFrame({"x": RNG.permutation(N) + 1000, "y": RNG.normal(size=N)})
     assert guess_of(pd.concat([frame, frame.iloc[:40]]), "x").role is Role.DROP

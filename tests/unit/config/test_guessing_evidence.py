@@ -59,6 +59,14 @@ def test_indicators_of_which_nobody_has_two_are_about_the_same():
     assert families.indicators(free, {"south": "place", "west": "place"}) == {}
 
 
+@pytest.mark.parametrize("name", ["forename", "last_name", "ssn"])
+def test_a_name_that_recurs_numbers_no_units(name):
+    frame = people(**{name: [f"Person {i}" for i in RNG.integers(0, N // 2, N)]})
+    proposal = propose(frame)
+    assert proposal.design == {}
+    assert guess_of(proposal, name).role is Role.DROP
+
+
 def test_groups_whose_rows_lie_together_are_clusters():
     group = np.repeat(np.arange(60), 10)
     like = {f"v{at}": RNG.normal(size=60).round(2)[group] for at in range(3)}

@@ -3,6 +3,7 @@
 Debian's chromium is driven; without it these tests are skipped. Any request to another host fails them.
 """
 
+import os
 import re
 import shutil
 import signal
@@ -18,6 +19,9 @@ import yaml
 from typer.testing import CliRunner
 
 from synthdp.cli import app
+from synthdp.cli.starting import settings as of_the_demo
+from synthdp.datasets import anes96
+from synthdp.stages.kept_advice import as_text, given_settings
 
 from .conftest import people, settings
 
@@ -28,6 +32,7 @@ pytestmark = [
 ]
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 PLANTED = "Plantagenet"
+PICTURE = Path(__file__).parents[3] / "docs" / "workbench.png"
 QUICK = {"utility": ["analyses"], "risk": ["identity"]}
 
 
@@ -150,6 +155,7 @@ def test_from_the_file_to_the_same_bytes_and_on_after_a_kill(home: Path, browser
         page.get_by_text(re.compile("Run: (judge|synthesise|tag|read)")).wait_for()
         bench.process.kill()
         bench.process.wait(timeout=10)
+        page.get_by_text("The workbench has ended and answers no more").wait_for()
     finally:
         bench.process.kill()
     assert PLANTED not in (home / "stderr.txt").read_text()
@@ -162,3 +168,32 @@ def test_from_the_file_to_the_same_bytes_and_on_after_a_kill(home: Path, browser
         assert "another run is writing into this folder" in done.output
         time.sleep(0.1)
     assert published(cut) == published(ran)
+
+
+def test_the_picture_of_the_docs(tmp_path: Path, browser) -> None:  # type: ignore[no-untyped-def]
+    """The masks of the bundled voters beside their map; written anew, with more trials, when SYNTHDP_REDRAW is set."""
+    redrawn = bool(os.environ.get("SYNTHDP_REDRAW"))
+    anes96().to_csv(tmp_path / "voters.csv", index=False)
+    said = given_settings(of_the_demo(quick=True)) | {"version": 1, "data": {"path": "voters.csv"}}
+    (tmp_path / "voters.yaml").write_text(as_text(said))
+    bench = Workbench(tmp_path, "voters.yaml")
+    try:
+        page = browser.new_context(viewport={"width": 1180, "height": 800}, color_scheme="light").new_page()
+        page.set_default_timeout(240_000)
+        page.goto(bench.address)
+        page.locator('[id="press|tour|skip"]').click()
+        page.locator('[id="view|masks"]').click()
+        page.locator('[id="press|try|"]').click()
+        page.get_by_text("These settings: usefulness").wait_for()
+        page.locator("#map .scatterlayer .point").first.wait_for(state="attached")
+        if redrawn:
+            page.locator('[id="press|around|"]').click()
+            page.locator("#trials tbody tr").nth(4).wait_for()
+            page.wait_for_timeout(1500)
+        shot = PICTURE if redrawn else tmp_path / "workbench.png"
+        page.screenshot(path=shot)
+        # what README shows is still what the page shows: the same size, and no less drawn on it
+        assert shot.read_bytes()[16:24] == PICTURE.read_bytes()[16:24]
+        assert shot.stat().st_size > 0.5 * PICTURE.stat().st_size
+    finally:
+        bench.end()

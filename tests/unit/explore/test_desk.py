@@ -1,6 +1,7 @@
 """Settings are changed, taken back, tried and written; what cannot be is refused in the command line's own words."""
 
 import json
+import stat
 import time
 from pathlib import Path
 
@@ -15,13 +16,13 @@ from synthdp.explore import masks, views
 from synthdp.explore.acting import Hand
 from synthdp.explore.columns import rows
 from synthdp.explore.desk import Desk, problem
-from synthdp.explore.elements import meaning
 from synthdp.explore.folders import Asked, brushed, picture, points, shown
 from synthdp.explore.opening import Finished, finished, looked_at, opened
 from synthdp.explore.session import Session
 from synthdp.explore.touring import STEPS
 from synthdp.explore.trials import fingerprint, laboratory
 from synthdp.explore.unique import Counter
+from synthdp.explore.words import meaning
 from synthdp.explore.writing import settled
 from synthdp.seeding import Streams
 from synthdp.stages.planning import plan_of
@@ -99,6 +100,8 @@ def test_one_session_at_a_time_keeps_the_trials_of_a_file(desk: Desk, home: Path
     desk.close()
     other.open(home / "config.yaml")
     assert other.seed == desk.session.seed
+    assert other.journal is not None
+    assert stat.S_IMODE(other.journal.parent.stat().st_mode) == 0o700
     other.close()
 
 
@@ -123,7 +126,7 @@ def test_sliders_say_what_the_masks_are_and_move_them(desk: Desk) -> None:
 
 def test_replaced_columns_without_a_mask_get_the_usual_one(desk: Desk) -> None:
     desk.session.describe("score", "role", "replace")
-    assert "Mask the other replaced columns too" in text_of(views.view("masks", desk, Asked()))
+    assert "Mask the other replaced columns too" in text_of(views.view("masks", Hand(desk)))
     desk.add_masks()
     assert set(desk.session.config.masks) == {"age", "sex", "score"}
 
@@ -204,7 +207,7 @@ def test_trials_are_found_again_by_the_next_session(desk: Desk, home: Path) -> N
     first = desk.now()
     assert first is not None
     assert np.isfinite(first.trial.use)
-    assert "These settings: usefulness" in text_of(views.view("masks", desk, Asked()))
+    assert "These settings: usefulness" in text_of(views.view("masks", Hand(desk)))
     desk.slide("mask", 0, 0)
     desk.workshop.stop()
     seed = desk.session.seed
@@ -286,6 +289,9 @@ def test_a_run_is_walked_from_its_verdict_to_the_evidence(tmp_path: Path) -> Non
     found = text_of(shown(finished(tmp_path), Asked()))
     assert "refused, nothing was published" in found
     assert "/opened/confidential/report.html#checks" in found
+    # every limit in words, with what it asks and where its figures come from
+    assert "Highest chance of finding any one record" in found
+    assert "/opened/confidential/report.html#risky" in found
     assert "what is this?" in found
 
 
@@ -299,10 +305,13 @@ def test_the_map_of_a_comparison_is_filtered_and_brushed(tmp_path: Path) -> None
     pd.DataFrame(lines, columns=columns).to_csv(tmp_path / "comparison.csv", index=False)
     found = Finished(tmp_path, "compare")
     assert "2 methods" in text_of(points(found, Asked()))
-    assert "1 methods" in text_of(points(found, Asked(words="SEC")))
+    assert "1 method" in text_of(points(found, Asked(words="SEC")))
     assert "second" not in text_of(points(found, Asked(chosen=("1",))))
     assert "a&lt;b&gt;" in text_of(picture(found, Asked()))
     assert "No method" in text_of(picture(found, Asked(words="zzz")))
+    assert points(found, Asked(words="zzz")) == []
+    # an axis of risk is a risk
+    assert "panel.mean" not in text_of(picture(found, Asked())[0].children[0])  # type: ignore[attr-defined]
     assert brushed({"points": [{"id": "2"}]}) == ("2",)
     assert brushed(None) is None
     pd.DataFrame({"x": [1]}).to_csv(tmp_path / "comparison.csv")
@@ -323,7 +332,7 @@ def test_the_trials_of_a_search_are_filtered_and_brushed(tmp_path: Path) -> None
     pd.DataFrame(lines, columns=list(COLUMNS)).to_csv(tmp_path / "trials.csv", index=False)
     found = Finished(tmp_path, "tune")
     assert "2 trials" in text_of(points(found, Asked()))
-    assert "1 trials" in text_of(points(found, Asked(chosen=("2",))))
+    assert "1 trial" in text_of(points(found, Asked(chosen=("2",))))
     assert "No trial" in text_of(picture(found, Asked(words="zzz")))
     assert "0.909" in text_of(points(found, Asked()))
 

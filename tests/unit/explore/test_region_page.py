@@ -145,6 +145,19 @@ def test_what_a_person_does_with_regions(opened, tmp_path):
     assert (tmp_path / "privacy-regions.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
+def test_a_number_is_not_written_over_while_somebody_types_it(opened):
+    box = opened.locator("#settings").get_by_label("ε privacy loss", exact=True)
+    box.fill("1.2")
+    opened.evaluate("draw()")  # as a picture that is drawn a little later
+    assert box.input_value() == "1.2"
+    box.press("Tab")
+    assert list(areas(opened)) == ["(1.2, 0.05)-DP"]
+    box.fill("99")
+    box.press("Enter")
+    opened.evaluate("draw()")
+    assert box.input_value() == "8"
+
+
 def test_numbers_are_kept_within_their_bounds_and_it_is_said(opened):
     type_into(opened, "δ slack", 3)
     opened.evaluate("draw()")

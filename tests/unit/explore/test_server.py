@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from flask import Response
 from flask.testing import FlaskClient
+from werkzeug.test import create_environ, run_wsgi_app
 
 from synthdp.errors import InputError
 from synthdp.explore.app import built
@@ -168,6 +169,23 @@ def test_other_names_and_other_pages_are_refused(client: FlaskClient, door: Door
     assert "its own address only" in found.text
 
 
+def test_a_request_that_names_no_host_is_refused(client: FlaskClient, door: Door) -> None:
+    enter(client, door)
+    environ = create_environ("/", US)
+    environ["HTTP_COOKIE"] = f"{door.cookie}={door._pass}"
+    assert run_wsgi_app(client.application, environ)[1] == "200 OK"
+    del environ["HTTP_HOST"]
+    said, status, _ = run_wsgi_app(client.application, environ)
+    assert status == "403 FORBIDDEN"
+    assert b"its own address only" in b"".join(said)
+
+
+def test_a_token_in_another_address_leads_to_the_first_page(client: FlaskClient, door: Door) -> None:
+    enter(client, door)
+    for path in ("//evil.example/", "/%0d%0aSet-Cookie:x=1", "/opened/x"):
+        assert get(client, f"{path}?token=x").headers["Location"] == "/"
+
+
 def test_every_answer_has_the_headers_that_keep_it_here(client: FlaskClient, door: Door) -> None:
     answers = [
         get(client, "/"),
@@ -219,6 +237,22 @@ def test_a_page_of_ours_runs_its_own_scripts_and_no_others() -> None:
     assert "unsafe-inline" not in scripts
 
 
+def test_a_page_of_a_folder_is_shut_away_from_the_workbench(
+    client: FlaskClient, door: Door, desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "metrics.json").write_text("{}")
+    (tmp_path / "made" / "report.html").write_text("<script>fetch('/_dash-layout')</script>")
+    desk.open(tmp_path / "made")
+    enter(client, door)
+    found = get(client, "/opened/report.html").headers
+    assert "; sandbox allow-scripts" in found["Content-Security-Policy"]
+    assert "allow-same-origin" not in found["Content-Security-Policy"]
+    assert "connect-src 'none'" in found["Content-Security-Policy"]
+    assert found["Cross-Origin-Opener-Policy"] == "unsafe-none"
+    assert "sandbox" not in get(client, "/regions").headers["Content-Security-Policy"]
+
+
 def test_a_port_that_is_taken_is_said() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -237,7 +271,9 @@ def test_hostile_names_and_labels_are_shown_letter_by_letter(tmp_path: Path, doo
     assert len(set(HOSTILE)) == 50
     frame = pd.DataFrame({name: [HOSTILE[(k + row) % 50] for row in range(60)] for k, name in enumerate(HOSTILE)})
     frame.to_parquet(tmp_path / "hostile.parquet")
-    variables = ", ".join(f"{json.dumps(name)}: {{key: false, kind: nominal}}" for name in HOSTILE)
+    # YAML reads the two halves of an escaped 😀 as two letters that no column has
+    named = [json.dumps(name, ensure_ascii=False) for name in HOSTILE]
+    variables = ", ".join(f"{name}: {{key: false, kind: nominal}}" for name in named)
     (tmp_path / "c.yaml").write_text(f"version: 1\ndata: {{path: hostile.parquet}}\nvariables: {{{variables}}}\n")
     desk = Desk(Session(tmp_path / "out"))
     try:
@@ -247,6 +283,8 @@ def test_hostile_names_and_labels_are_shown_letter_by_letter(tmp_path: Path, doo
         enter(client, door)
         for view in ("columns", "unique", "masks", "run"):
             found = json.loads(shown(client, view).text)
+            assert "does not fit" not in str(found)
+            assert "no such column" not in str(found)
             for component in everything(found):
                 # html components alone, whose children are text nodes: nothing that reads markup
                 assert component["type"] not in ("Markdown", "DangerouslySetInnerHTML", "Iframe")

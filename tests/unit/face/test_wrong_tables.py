@@ -72,6 +72,22 @@ CALLS = {
         lambda: made(FRAME.assign(age=[np.inf, *map(float, range(N - 1))])),
         r"age: continuous needs finite numbers, found 1 other values; first at row 1\.",
     ),
+    "a number near the largest there is": (
+        lambda: made(FRAME.assign(y=[1e300, *map(float, range(N - 1))])),
+        r"y: continuous needs numbers up to 1e\+75, found 1 beyond; first at row 1\. Where they stand for missing",
+    ),
+    "paths without end": (
+        lambda: made(FRAME, synthesis={"model": {"method": "auto", "particles": 10**12}}),
+        r"synthesis\.model\.particles: must be less than or equal to 10000\.",
+    ),
+    "months for a number": (
+        lambda: made(FRAME.assign(age=pd.period_range("2020-01", periods=N, freq="M"))),
+        r"variables\.age: continuous needs numbers, found values that are not\.",
+    ),
+    "dates in a form of their own": (
+        lambda: made(FRAME.assign(sex=["03.02.2020"] * N), variables={"sex": {"role": "replace", "kind": "date"}}),
+        r"variables\.sex: date needs dates, found values that are not; write them as 2020-01-31",
+    ),
     "a column without values": (
         lambda: made(FRAME.assign(age=None)),
         r"variables\.age: the column is missing everywhere; set role: drop\.",

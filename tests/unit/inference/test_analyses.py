@@ -311,3 +311,13 @@ def test_unknown_rule_is_refused_with_the_nearest() -> None:
 def test_any_formula_parses_or_is_refused(formula: str) -> None:
     with contextlib.suppress(InputError):
         assert all(isinstance(name, str) for name in columns_used(formula))
+
+
+def test_dates_of_any_sort_are_days():
+    frame = people(60)
+    plain = pd.Series(pd.date_range("2020-01-01", periods=60))
+    of = {name: frame.assign(day=day) for name, day in {"plain": plain, "zone": plain.dt.tz_localize("UTC")}.items()}
+    written = frame.assign(day=plain.dt.strftime("%Y-%m-%d"))
+    schema = resolve(written, {"day": Variable(kind="date")}).schema
+    found = [estimates("ols", "age ~ day", one) for one in of.values()]
+    assert found[0] == found[1] == estimates("ols", "age ~ day", written, schema)

@@ -54,6 +54,15 @@ ORDER = {
     "derivation": ["drvcmd"],
     "otherMat": ["labl"],
 }
+# by element and attribute the words that the schema allows; of what we write, no other attribute is restricted
+ALLOWED = {
+    ("var", "nature"): {"nominal", "ordinal", "interval", "ratio", "percent", "other"},
+    ("var", "intrvl"): {"contin", "discrete", "sum", "average"},
+    ("var", "representationType"): {"text", "numeric", "code", "datetime", "other"},
+    ("range", "UNITS"): {"INT", "REAL"},
+    ("catStat", "type"): {"freq", "percent", "crosstab", "other"},
+    ("varFormat", "type"): {"numeric", "character"},
+}
 STATISTICS = {"mean", "medn", "mode", "vald", "invd", "min", "max", "stdev"}
 
 
@@ -125,6 +134,17 @@ def test_ddi_keeps_to_the_order_of_its_schema(made):
     for element in root.iter():
         found = [ORDER[local(element)].index(local(child)) for child in element] if len(element) else []
         assert found == sorted(found), local(element)
+
+
+def test_ddi_uses_the_words_that_its_schema_allows(made):
+    seen = set()
+    for element in xml.fromstring(written(made, STATED)[DDI]).iter():
+        for name, value in element.attrib.items():
+            words = ALLOWED.get((local(element), name))
+            assert words is None or value in words, (local(element), name, value)
+            assert name != "ID" or re.fullmatch(r"[A-Za-z_][\w.-]*", value)
+            seen.add((local(element), name))
+    assert set(ALLOWED) <= seen
 
 
 def test_ddi_refers_to_what_is_there(made):

@@ -15,7 +15,7 @@ from synthdp.release.shelf import Attempt
 from synthdp.report import MaskLine, ReportContent
 from synthdp.report.dossier import Dossier, attempts, render
 from synthdp.report.dossier.exposed import exposed
-from synthdp.report.dossier.facts import Facts, named
+from synthdp.report.dossier.facts import Facts, named, shortened
 from synthdp.report.dossier.frameworks import criteria, frameworks
 from synthdp.report.dossier.learnt import promise, rows
 from synthdp.report.dossier.reliable import reading, reliable
@@ -287,6 +287,47 @@ def test_long_names_and_titles_leave_the_first_page_one_page():
     said = first(gate(*SAFE, *USEFUL, long))
     assert "a_very_long_na…_that_goes_on is published although" in said
     assert "r" * 91 not in said
+
+
+def test_long_names_of_analyses_and_of_undecided_columns_lose_their_middle():
+    name = "an analysis that somebody gave a whole sentence for a name"
+    named_so = [{"name": name, "mean_ci_overlap": 0.8}]
+    found = content(gate(*SAFE, *USEFUL))
+    found = replace(found, metrics={**found.metrics, "utility": {"analyses": named_so}})
+    assert f"{shortened(name)} 80%" in " ".join(reliable(Facts(found)))
+    column = "a_very_long_name_of_a_column_that_goes_on"
+    said = first(gate(undecided(column, "It makes people unique."), *USEFUL))
+    assert column not in said
+    assert "Nobody has said whether an intruder may know a_very_long_na…_that_goes_on" in said
+
+
+def test_of_a_refused_run_what_was_not_accepted_comes_first():
+    taken = [replace(one, accepted="sworn researchers") for one in RISKY]
+    over = check("max_claims_right", "identity", Bound(0.5, 0.4, 0.6), 0.33)
+    said = first(gate(*taken, over, *USEFUL))
+    assert said.count("Accepted: “sworn researchers”") == 1
+    assert "And 2 more; see Evidence." in said
+
+
+def test_what_tune_promised_stands_beside_what_was_found():
+    figures = [
+        {"name": "max_individual", "promised": 0.2, "found": 0.24, "limit": 0.33},
+        {"name": "overlap", "promised": 0.9, "found": 0.93, "limit": None},
+    ]
+    tuned = {"trials": 7, "kept": True, "figures": figures}
+    said = text(render(Dossier(content(gate(*SAFE, *USEFUL, tuned=tuned)))), "evidence")
+    assert "What tune promised of these settings" in said
+    assert "Overlap 90.0% 93.0% –" in said
+    assert "The person easiest to find 20.0% 24.0% 33.0%" in said
+    assert "What tune promised" not in text(render(Dossier(content(gate(*SAFE)))), "evidence")
+
+
+def test_labels_of_the_file_stand_for_names_of_columns():
+    labels = {"age": "Age at last birthday", "town": "Town of residence", "vote": "Voted in the last election"}
+    said = text(render(Dossier(replace(content(gate(*SAFE, *USEFUL)), labels=labels))))
+    assert "Somebody who knows a person's Age at last birthday and Town of residence" in said
+    assert "the person's Age at last birthday (age, ±3) and Town of residence (town)" in said
+    assert "published as they are and may be known (Town of residence)" in said
 
 
 def test_of_many_accepted_risks_the_figures_come_first():

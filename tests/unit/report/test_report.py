@@ -576,6 +576,13 @@ def test_bound_of_a_mask_is_the_gaussian_trade_off() -> None:
     ]
 
 
+def test_bounds_of_masks_lead_to_their_pictures(page: str) -> None:
+    assert "synthdp explore CONFIG --export regions.html" in page
+    metrics = make_metrics()
+    metrics["privacy"]["masking"] = [{"column": "age", "group": "low", "mu": None, "statement": "Nothing."}]
+    assert "synthdp explore" not in render(make_content(metrics=metrics))
+
+
 def test_masks_without_any_bound_need_no_column_for_it() -> None:
     metrics = make_metrics()
     metrics["privacy"]["masking"] = [{"column": "age", "group": "low", "mu": None, "statement": "Nothing."}]

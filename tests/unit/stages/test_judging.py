@@ -519,6 +519,19 @@ def test_masks_that_differ_by_a_rule_on_a_replaced_column_are_drawn_by_it_or_cau
             said(synthesis={"method": "da_mi", "model": {"method": model}})
 
 
+def test_a_few_records_that_are_unique_on_what_is_kept_are_not_called_none() -> None:
+    frame = pd.DataFrame({"x": np.arange(400.0), "z": [1.0] + [0.0] * 399})
+    config = parse(
+        {
+            "data": {"path": "in memory"},
+            "variables": {"x": {"role": "replace", "key": True}, "z": {"key": False}},
+            "masks": {"x": {"method": "gaussian", "sd": 1}},
+        }
+    )
+    first, *_ = notes_of(config, plan_of(config, prepare(frame, config)))
+    assert first.startswith("Under 1% of the records are unique on the kept columns alone")
+
+
 # what must not pass unread, and what chance gives persons
 
 

@@ -14,6 +14,14 @@ from synthdp.table.schema import Column, Kind, Role, Schema, Variable
 
 SECRET = "Zebulon"
 CONSTANT = "a constant column cannot be replaced; set role: keep or drop."
+NO_NUMBERS = "continuous needs numbers, found values that are not."
+NO_DATES = (
+    "date needs dates, found values that are not; write them as 2020-01-31, or say in data.dates how they are written."
+)
+BEYOND = (
+    "continuous needs numbers up to 1e+75, found 1 beyond; first at row 3. Where they stand for missing values, "
+    "name them in data.missing_codes."
+)
 INFINITE = "continuous needs finite numbers, found 1 other values; first at row 2."
 OUTSIDE_LEVELS = "2 values outside the levels; first at row 2. Add them to levels, or recode."
 OUTSIDE_BOUNDS = "2 values outside the bounds; first at row 2. Widen the bounds, or recode."
@@ -179,9 +187,12 @@ def test_the_schema_is_asked_by_name_and_role():
         ([None, None], Variable(key=True), "the column is missing everywhere; set role: drop."),
         ([1, SECRET, 2], Variable(kind="continuous"), INFINITE),
         ([1.0, np.inf, 2.0], Variable(), INFINITE),
-        (["2020-01-01", SECRET], Variable(kind="date"), "date needs dates, found values that are not."),
-        ([20200101, 20200102], Variable(kind="date"), "date needs dates, found values that are not."),
-        (DAYS, Variable(kind="continuous"), "continuous needs numbers, found values that are not."),
+        (["2020-01-01", SECRET], Variable(kind="date"), NO_DATES),
+        ([20200101, 20200102], Variable(kind="date"), NO_DATES),
+        (["03.02.2020", "31.01.2020"], Variable(kind="date"), NO_DATES),
+        (pd.period_range("2020", periods=2, freq="M"), Variable(kind="continuous"), NO_NUMBERS),
+        ([1.0, 2.0, 1e300], Variable(), BEYOND),
+        (DAYS, Variable(kind="continuous"), NO_NUMBERS),
         (pd.to_timedelta([1, 2], unit="D"), Variable(kind="count"), "count needs numbers, found values that are not."),
         ([20, 95, 17], Variable(bounds=(18, 90)), OUTSIDE_BOUNDS),
         ([1, 2, 9], Variable(transform="log"), "transform: log needs bounds (the lower one is its zero); add bounds."),

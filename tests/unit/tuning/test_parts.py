@@ -23,10 +23,11 @@ from synthdp.tuning.asking import Budget, check_askable, limited
 from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for, reach
 from synthdp.tuning.journal import Journal
 from synthdp.tuning.result import Tuned
+from synthdp.tuning.search import Point, Search
 from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, space_of
 from synthdp.tuning.strengths import Masked
-from synthdp.tuning.study import Point, Search, all_masked
+from synthdp.tuning.study import all_masked
 from synthdp.tuning.trials import Laboratory, Trial, ratio_of
 from synthdp.tuning.writing import _why, settings_text, write_refused
 

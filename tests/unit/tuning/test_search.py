@@ -66,6 +66,7 @@ def test_a_search_leaves_settings_trials_and_a_page_and_nothing_public(folder: P
     page = (folder / "tuned" / "report.html").read_text()
     assert "Confidential" in page
     assert "Risk against usefulness" in page
+    assert "<code>synthdp explore</code> with the folder of this page" in page
 
 
 def test_the_settings_name_the_data_from_their_own_folder_and_say_why(folder: Path) -> None:
@@ -178,6 +179,24 @@ def test_impossible_limits_are_refused_with_the_limit_that_binds(tmp_path: Path)
     assert "max_individual" in done.output
     assert not (tmp_path / "impossible" / "tuned.yaml").exists()
     assert "Nothing satisfies the limits" in (tmp_path / "impossible" / "report.html").read_text()
+
+
+def test_people_alone_on_kept_keys_are_told_before_anything_is_tried(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    people(60).assign(area=rng.permutation(60) * 7.5, code=rng.permutation(60)).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    known = {"age": {"role": "replace", "key": True}, "sex": {"key": False}, "score": {"key": False}}
+    variables = {**known, "code": {"key": False}, "area": {"kind": "continuous", "key": True}}
+    said = {"version": 1, "data": {"path": "people.csv"}, **settings(variables=variables)}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(said))
+    done = RUNNER.invoke(app, ["tune", str(tmp_path / "config.yaml"), "--out", str(tmp_path / "tuned")])
+    assert done.exit_code == 3
+    told = " ".join(done.output.split())
+    assert "60 people are alone on kept columns that an intruder may know (area), more than max_exposed allows" in told
+    assert "area: {kind: continuous, key: true, round: 20.0}" in told
+    assert pd.read_csv(tmp_path / "tuned" / "trials.csv").empty
+    assert "so nothing was tried" in (tmp_path / "tuned" / "report.html").read_text()
 
 
 def test_no_key() -> None:
