@@ -30,6 +30,7 @@ from synthdp.table.microdata import Floats
 
 WEAKER = "only the last iterate is covered, by the noise of its worst case; sgd is closer for the same ε with a small δ"
 MOST_GROWN = 1e9
+ROUNDED = 2.0**-47
 UNTOLD = "what noise does to coefficients learnt in steps has no known law; mean and ols have intervals"
 
 
@@ -101,7 +102,9 @@ def gradient_descent(
         return np.asarray(clipped(one, diameter / 2, 1)[0])
 
     path = descend(gradient, np.zeros(task.rows.shape[1]), eta, gammas, records=len(task.rows), rng=rng)
-    step = last_scale(eta, diameter=diameter, epsilon=1.0)
+    # N sums of up to N draws of noise, each up to 64 scales, in doubles: two paths may be so much farther apart
+    rounded = 1 + ROUNDED * len(eta) ** (2 + kappa) / epsilon
+    step = last_scale(eta, diameter=diameter, epsilon=1.0) * rounded
     theta = source.laplace(path.last, scale=least_scale(step, epsilon), sensitivity=step)
     notes = [WEAKER, *below_noise(math.sqrt(2) * step / epsilon, 1.0, "the scaled coefficients can be expected to be")]
     return task.learnt(f"gradient descent, {loss}", theta, request, notes)
