@@ -34,7 +34,7 @@ if _sys.platform != "win32":
         # Arrow's own allocator would take a gigabyte of the addresses at once; it is chosen when Arrow is loaded
         _os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-__version__ = "0.4.0"
+__version__ = "0.8.0"
 
 _HOME = {"read": "api", "synthesize": "api", "pool": "api", "evaluate": "api", "compare": "api", "tune": "api"}
 _ROOMS = ("datasets", "dp", "privacy")
