@@ -23,6 +23,19 @@ from observing import CONFIGS, digest, evaluate, plain, public, run, settings, s
 OTHERS = ("other_1.csv", "other_2.csv", "other_3.csv")
 SHUFFLED = ("shuffled_1.csv", "shuffled_2.csv", "shuffled_3.csv")
 DP = ("dp_histogram", "dp_sparse_histogram", "dp_exponential", "dp_margins", "dp_mst", "dp_mst_pure", "local_noise")
+AWARE = (
+    "dp_tables",
+    "dp_tables_pairs",
+    "dp_tables_triples",
+    "dp_tables_analyses",
+    "dp_aim",
+    "dp_aim_triples",
+    "dp_aim_analyses",
+    "dp_normal",
+    "dp_normal_plain",
+    "dp_mst_aware",
+    "dp_da_mi",
+)
 CURVES = ("dp_kde", "dp_kde_gaussian", "dp_kde_sobolev")
 TABLES = ("ipf", "ipf_dealt", "catall")
 MASKINGS = ("k_anonymity", "pram", "k_pram", "k_noise")
@@ -440,6 +453,27 @@ def _ledger() -> dict[str, Any]:
     return found
 
 
+def _verified() -> dict[str, Any]:
+    """Return what a data user's question is answered by, apart from the counts, whose noise is secure."""
+    asked = {
+        "model": "logit",
+        "formula": "np.where(sex == 'F', 1, 0) ~ age",
+        "epsilon": 1.0,
+        "blocks": 5,
+        "questions": [{"ask": "sign", "term": "age", "sign": "positive"}],
+    }
+    Path("request.json").write_text(json.dumps(asked))
+    common = ("request.json", "--config", "dp_mst.yaml", "--ledger", "verified.ledger")
+    found = {"checked": synthdp("verify-analysis", *common, "--cap", "2", "--check")}
+    said = synthdp("verify-analysis", *common, "--out", "answered")
+    answer = json.loads(Path("answered/public/answer.json").read_text())
+    answer.pop("answers")
+    found["answered"] = {"exit": said["exit"], "answer": answer}
+    found["again"] = synthdp("verify-analysis", *common, "--out", "again", "--quiet")
+    found["too much"] = synthdp("verify-analysis", *common, "--out", "beyond")
+    return found
+
+
 def _broken() -> dict[str, Any]:
     """Return the sentences that a user reads who made a mistake."""
     wrong = {
@@ -527,6 +561,8 @@ CASES: dict[str, Case] = {
     "maskings": Case(_ran(*MASKINGS), MASKINGS),
     "sdc": Case(_ran(*SDC), SDC),
     "private": Case(_private, DP, slow=True),
+    "private_aware": Case(_ran(*AWARE, options=("--study",)), AWARE),
+    "verified": Case(_verified, ("dp_mst",)),
     "private_curves": Case(_ran(*CURVES, options=("--study",)), CURVES),
     "pymc_nuts": Case(_ran("pymc_nuts"), ("pymc_nuts",), slow=True),
     "risks": Case(_ran("risks"), ("risks",), slow=True),
