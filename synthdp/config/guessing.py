@@ -12,13 +12,13 @@ from synthdp.config.proposal import PROPOSED, Method, Proposal, propose
 from synthdp.config.proposal_text import to_yaml
 from synthdp.errors import InputError, SynthdpError
 from synthdp.table import io
+from synthdp.table.coded import DATE_FORMS
 from synthdp.table.io import Dialect, Table
 from synthdp.table.io.streams import open_file
 
 TEXT = (".csv", ".tsv", ".txt")
 GLANCE = 2**16
 MARKS = (",", ";", "\t", "|")
-DATE_FORMS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y%m%d")
 PLAIN = Dialect()
 
 

@@ -7,7 +7,7 @@ from pandas.tseries.api import guess_datetime_format
 from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds
 from synthdp.table.coarsening import period_start
-from synthdp.table.coded import moments, whole
+from synthdp.table.coded import moments, only_form, whole
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Floats, decode
 from synthdp.table.schema import Column, Kind
@@ -73,7 +73,7 @@ def _dates(days: Floats, like: pd.Series) -> pd.Series:
             written = written.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
         typed: pd.Series = written.astype(like.dtype)
         return typed
-    form = guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
+    form = only_form(like) or guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
     text: pd.Series = written.dt.strftime(form).astype(object).where(written.notna(), None)
     spelt: pd.Series = text.astype(like.dtype)
     return spelt

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from threading import Lock
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ FOREIGN: Literal[-2] = -2
 """A value that is no level; callers see it only where they ask for it."""
 # whole numbers this close together are coded by a table
 NARROW = 1000
+# how dates are written that are not written as ISO 8601 has it
+DATE_FORMS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y%m%d")
 # so many whole numbers may be kept as floats too
 FEW = 100_000
 # of numbers: sums of their fourth powers are numbers still
@@ -304,8 +307,30 @@ def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:
 
 
 def _dates(series: pd.Series) -> pd.Series:
-    # pandas would let the first text set the form for all: 02.01. is a day in January here and in February there
-    return pd.to_datetime(series, format="ISO8601")
+    try:
+        return pd.to_datetime(series, format="ISO8601")
+    except ValueError:
+        # pandas would let the first text set the form for all: 02.01. is a day in January here and in February there
+        form = only_form(series)
+        if form is None:
+            raise
+        return pd.to_datetime(series, format=form)
+
+
+def only_form(texts: pd.Series) -> str | None:
+    """Return the form of dates that all texts have, if there is just one such.
+
+    Examples
+    --------
+    >>> only_form(pd.Series(["03.02.2020", "31.01.2020"]))
+    '%d.%m.%Y'
+    >>> only_form(pd.Series(["03/02/2020", "01/02/2020"])) is None
+    True
+    """
+    known = texts.dropna().unique()
+    fitting = (form for form in DATE_FORMS if pd.to_datetime(known, format=form, errors="coerce").notna().all())
+    found = list(islice(fitting, 2)) if len(known) else []
+    return found[0] if len(found) == 1 else None
 
 
 def _positions(series: pd.Series, column: Column) -> Codes:

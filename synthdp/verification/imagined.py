@@ -17,6 +17,8 @@ from synthdp.verification.request import WHERE, Request
 
 RECORDS = 500
 MOST_TERMS = 60
+# of what is repeated of a request
+LONGEST_TERM = 100
 Variables = Mapping[str, Variable]
 
 
@@ -38,7 +40,10 @@ def check(request: Request, variables: Variables) -> tuple[str, ...]:
     strangers = [question.term for question in request.questions if question.term not in terms]
     if strangers:
         raise InputError(
-            *(f"{WHERE}: no term named {name!r}; there are {', '.join(terms)}." for name in dict.fromkeys(strangers))
+            *(
+                f"{WHERE}: no term named {name!r}; there are {', '.join(map(_cut, terms))}."
+                for name in dict.fromkeys(strangers)
+            )
         )
     return terms
 
@@ -90,6 +95,10 @@ def _undeclared(name: str, variable: Variable | None) -> str | None:
     if variable.levels is None and (variable.bounds is None or variable.kind in LEVELLED):
         return f"{WHERE}: formula: the config declares no levels or bounds of {name!r}; leave it out."
     return None
+
+
+def _cut(term: str) -> str:
+    return term if len(term) <= LONGEST_TERM else f"{term[:LONGEST_TERM]}…"
 
 
 LEVELLED = (Kind.BINARY, Kind.ORDINAL, Kind.NOMINAL)

@@ -62,7 +62,8 @@ def test_every_rule_that_fits_covers(committed):
 
 
 def test_every_rule_was_tried_in_its_design(committed):
-    assert set(committed[committed["standing"] == "fits"]["rule"]) == set(RULES) - {"mean_se"}
+    # noise_aware is for copies from noisy statistics, which have a study of their own: reports/noise_aware
+    assert set(committed[committed["standing"] == "fits"]["rule"]) == set(RULES) - {"mean_se", "noise_aware"}
     assert "mean_se" in set(committed["rule"])
 
 

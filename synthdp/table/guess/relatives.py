@@ -53,6 +53,9 @@ def everywhere(data: Microdata) -> dict[str, Relation]:
         if not bands or relation.kept in found or len(relation.replaced) > 1:
             continue
         (number,) = relation.replaced
+        # a number with hardly more values than there are levels is another name of theirs, as a density is of its area
+        if data.frame[number].nunique() < 2 * len(data.schema[relation.kept].levels):
+            continue
         # what the number was said to be is that it tells its bands
         own = found.get(number)
         if (own is None or own.replaced == (relation.kept,)) and describe(data, relation).formula is not None:

@@ -85,7 +85,7 @@ CALLS = {
         r"variables\.age: continuous needs numbers, found values that are not\.",
     ),
     "dates in a form of their own": (
-        lambda: made(FRAME.assign(sex=["03.02.2020"] * N), variables={"sex": {"role": "replace", "kind": "date"}}),
+        lambda: made(FRAME.assign(sex=["03/02/2020"] * N), variables={"sex": {"role": "replace", "kind": "date"}}),
         r"variables\.sex: date needs dates, found values that are not; write them as 2020-01-31",
     ),
     "a column without values": (

@@ -189,7 +189,7 @@ def test_the_schema_is_asked_by_name_and_role():
         ([1.0, np.inf, 2.0], Variable(), INFINITE),
         (["2020-01-01", SECRET], Variable(kind="date"), NO_DATES),
         ([20200101, 20200102], Variable(kind="date"), NO_DATES),
-        (["03.02.2020", "31.01.2020"], Variable(kind="date"), NO_DATES),
+        (["03/02/2020", "01/02/2020"], Variable(kind="date"), NO_DATES),
         (pd.period_range("2020", periods=2, freq="M"), Variable(kind="continuous"), NO_NUMBERS),
         ([1.0, 2.0, 1e300], Variable(), BEYOND),
         (DAYS, Variable(kind="continuous"), NO_NUMBERS),

@@ -81,7 +81,9 @@ def test_the_settings_name_the_data_from_their_own_folder_and_say_why(folder: Pa
 
 
 def test_a_run_of_the_settings_says_whether_the_promise_was_kept(folder: Path) -> None:
-    done = RUNNER.invoke(app, ["run", str(folder / "tuned" / "tuned.yaml"), "--out", str(folder / "run"), "--study"])
+    # a seed of its own would break the promise in one run of twenty, which is what the promise says
+    asked = [str(folder / "tuned" / "tuned.yaml"), "--out", str(folder / "run"), "--study", "--seed", "20261119"]
+    done = RUNNER.invoke(app, ["run", *asked])
     assert done.exit_code == 0, done.output
     metrics = json.loads((folder / "run" / "confidential" / "metrics.json").read_text())
     tuned = metrics["gate"]["tuned"]
