@@ -8,6 +8,7 @@ from typing import Self
 from synthdp import release
 from synthdp.config import Config
 from synthdp.errors import GateRefused, InputError
+from synthdp.evaluation.blocks import counted
 from synthdp.privacy.ledger import Ledger
 from synthdp.progress import Progress, Silent, Timer
 from synthdp.release.metrics import Metrics
@@ -77,8 +78,8 @@ def check(config: Config) -> CheckResult:
     schema = data.schema
     derived = f"{len(schema.derived())} derived, " if schema.derived() else ""
     found = [
-        f"{len(data)} records; {len(schema.replaced())} columns replaced, {len(schema.kept())} kept, "
-        f"{derived}{len(schema.keys())} keys."
+        f"{len(data)} records; {counted(len(schema.replaced()), 'column')} replaced, {len(schema.kept())} kept, "
+        f"{derived}{counted(len(schema.keys()), 'key')}."
     ]
     groups = plan.tags.labels.value_counts(sort=False)
     found.append("Risk groups: " + ", ".join(f"{name} {count}" for name, count in groups.items()) + ".")

@@ -7,7 +7,7 @@ from pandas.tseries.api import guess_datetime_format
 from synthdp.masking.evidence import Evidence, GaussianEvidence, LevelEvidence
 from synthdp.table.applies import holds
 from synthdp.table.coarsening import period_start
-from synthdp.table.coded import moments, only_form, whole
+from synthdp.table.coded import moments, whole
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Floats, decode
 from synthdp.table.schema import Column, Kind
@@ -34,7 +34,8 @@ def write(values: Floats, column: Column, like: pd.Series) -> pd.Series:
     values = settled(values, column, whole=pd.api.types.is_integer_dtype(like.dtype))
     if column.kind is Kind.DATE:
         # a smoothed date lies beside the first days that the data have
-        return _dates(values if column.period is None else period_start(values, column.period, nearest=True), like)
+        first = values if column.period is None else period_start(values, column.period, nearest=True)
+        return _dates(first, like, column.form)
     numeric = pd.Series(values, index=like.index, name=like.name)
     if pd.api.types.is_numeric_dtype(like.dtype):
         # numpy's whole numbers cannot be missing, as they are in a copy where a column does not apply
@@ -63,7 +64,7 @@ def _is_text(like: pd.Series) -> bool:
     return len(present) > 0 and isinstance(present.iloc[0], str)
 
 
-def _dates(days: Floats, like: pd.Series) -> pd.Series:
+def _dates(days: Floats, like: pd.Series, form: str | None) -> pd.Series:
     written = pd.Series(moments(days), index=like.index, name=like.name)
     if pd.api.types.is_datetime64_any_dtype(like.dtype):
         zone = getattr(like.dtype, "tz", None)
@@ -73,7 +74,7 @@ def _dates(days: Floats, like: pd.Series) -> pd.Series:
             written = written.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
         typed: pd.Series = written.astype(like.dtype)
         return typed
-    form = only_form(like) or guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
+    form = form or guess_datetime_format(str(like.dropna().iloc[0])) or ISO_DATE
     text: pd.Series = written.dt.strftime(form).astype(object).where(written.notna(), None)
     spelt: pd.Series = text.astype(like.dtype)
     return spelt

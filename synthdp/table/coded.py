@@ -228,7 +228,7 @@ def numbers(series: pd.Series, column: Column) -> Floats:
         return np.asarray(pd.to_numeric(series, errors="coerce"), dtype=np.float64)
     if pd.api.types.is_numeric_dtype(series) and bool(series.notna().any()):  # 20200131 would be a moment of 1970
         raise TypeError("numbers are no dates")
-    return days(_dates(series))
+    return days(_dates(series, column.form))
 
 
 def days(dates: pd.Series) -> Floats:
@@ -306,15 +306,32 @@ def _where(series: pd.Series) -> tuple[tuple[object, ...], object]:
     return (id(held),), held
 
 
-def _dates(series: pd.Series) -> pd.Series:
+def _dates(series: pd.Series, form: str | None) -> pd.Series:
     try:
         return pd.to_datetime(series, format="ISO8601")
     except ValueError:
         # pandas would let the first text set the form for all: 02.01. is a day in January here and in February there
-        form = only_form(series)
+        form = form or only_form(series)
         if form is None:
             raise
         return pd.to_datetime(series, format=form)
+
+
+def form_of(dates: pd.Series) -> str | None:
+    """Return how all texts of a column write dates; None where that is ISO 8601, not text, or not the same for all.
+
+    Examples
+    --------
+    >>> form_of(pd.Series(["03/02/2020", "31/01/2020"])), form_of(pd.Series(["2020-02-03"]))
+    ('%d/%m/%Y', None)
+    """
+    if not (pd.api.types.is_string_dtype(dates) or pd.api.types.is_object_dtype(dates)):
+        return None
+    try:
+        pd.to_datetime(dates, format="ISO8601")
+    except (ValueError, TypeError):
+        return only_form(dates) if _all_text(dates.dropna()) else None
+    return None
 
 
 def only_form(texts: pd.Series) -> str | None:

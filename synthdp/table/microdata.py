@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthdp.arrays import Codes, Floats
 from synthdp.errors import InputError
-from synthdp.table.coded import FOREIGN, LARGEST, MISSING, Coded, coded, codes, decode, first_row, numbers
+from synthdp.table.coded import FOREIGN, LARGEST, MISSING, Coded, coded, codes, decode, first_row, form_of, numbers
 from synthdp.table.schema import COARSENINGS, NUMERIC_SETTINGS, Column, Kind, Level, Role, Schema, Variable
 
 __all__ = ["MISSING", "Codes", "Floats", "Microdata", "codes", "decode", "numbers", "resolve"]
@@ -154,6 +154,8 @@ def _resolve_levels(series: pd.Series, column: Column, variable: Variable, where
 
 def _resolve_numbers(series: pd.Series, column: Column, variable: Variable, where: str, problems: list[str]) -> Column:
     try:
+        if column.kind is Kind.DATE:
+            column = column.model_copy(update={"form": form_of(series)})
         values = numbers(series, column)
     except (ValueError, TypeError):
         wanted, cure = "numbers", "."

@@ -225,8 +225,9 @@ class Variable(Settings):
 class Column(Settings):
     """A column with everything resolved: the kind is known, levels are listed, tolerance is a number.
 
-    ``key_decided`` tells whether somebody has said that ``key`` is so; ``period`` is what dates were rounded to.
-    ``applies_through`` holds the derived columns that ``applies_when`` needs, in the order they are computed.
+    ``key_decided`` tells whether somebody has said that ``key`` is so; ``period`` is what dates were rounded to;
+    ``form`` is how all texts of the file write dates, where that is not ISO 8601: a few of them could be read in many
+    ways. ``applies_through`` holds the derived columns that ``applies_when`` needs, in the order they are computed.
     """
 
     name: str
@@ -246,6 +247,7 @@ class Column(Settings):
     derived: str | None = None
     coarsened: tuple[str, ...] = ()
     period: Period | None = None
+    form: str | None = None
     applies_when: str | None = None
     applies_exceptions: float = 0.0
     applies_through: tuple["Column", ...] = ()

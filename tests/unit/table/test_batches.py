@@ -261,7 +261,7 @@ def test_dropped_columns_are_never_read_and_still_checked_by_name(tmp_path):
     assert (list(table.frame.columns), table.unread) == (["age", "sex"], ("name", "day"))
     masks = {"age": {"method": "gaussian", "sd": 0.5}}
     message = pipeline.check(parse({"data": data, "variables": settings, "masks": masks})).messages[0]
-    assert "1 columns replaced, 1 kept" in message
+    assert "1 column replaced, 1 kept" in message
     with pytest.raises(InputError, match=r"variables\.nme: no such column"):
         pipeline.check(parse({"data": data, "variables": settings | {"nme": {"role": "drop"}}}))
     with pytest.raises(InputError, match=r"data\.weights: 'day' must be kept, found role: drop"):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from synthdp.errors import InputError
+from synthdp.imputation.cells import write
 from synthdp.table.microdata import Microdata, codes, decode, numbers, resolve
 from synthdp.table.schema import Column, Kind, Role, Schema, Variable
 
@@ -142,6 +143,18 @@ def test_dates_are_days_since_1970_on_the_wall_clock():
     assert np.isnan(gap.numbers("x")[1])
     with pytest.raises(TypeError, match="dates are no numbers"):
         numbers(pd.Series(DAYS), Column(name="x", kind="continuous", role="keep", key=False))
+
+
+def test_a_few_text_dates_are_read_as_the_whole_file_writes_them():
+    texts = pd.Series(["03/02/2020", "31/01/2020", None, "02/01/2020"])
+    data = column(texts, Variable(kind="date"))
+    assert data.schema["x"].form == "%d/%m/%Y"
+    few = texts.iloc[[0, 3]]  # either could begin with the month
+    assert numbers(few, data.schema["x"]).tolist() == [18295.0, 18263.0]
+    # another tool may write the same column as ISO 8601 has it
+    assert numbers(pd.Series(["2020-02-03"]), data.schema["x"]).tolist() == [18295.0]
+    assert write(np.array([18263.0, 18295.0]), data.schema["x"], few).tolist() == ["02/01/2020", "03/02/2020"]
+    assert column(pd.Series(["2020-02-03"] * 2), Variable(kind="date", role="keep")).schema["x"].form is None
 
 
 def test_what_is_left_out_is_filled_in():
