@@ -25,7 +25,7 @@ from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
 from synthdp.tuning.goals import Goal, Watched
 
-SEED, REPLICATIONS, DRAWS = 20301, 100, 20
+SEED, REPLICATIONS, DRAWS = 20301, 60, 20
 RULES, BEFORE = (20, 10, 5), 20
 SIZES = (240, 800)
 CHOSEN = ("linear", "six levels", "interaction", "two keys", "gamma", "groups")
@@ -57,7 +57,7 @@ FILES: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
 def config_of(frame: pd.DataFrame, file: str, strength: float) -> Config:
     """Return a config with masks of one strength."""
     _, replaced, dropped = FILES[file]
-    variables: dict[str, Any] = {name: dict(OUTSIDE) for name in frame}
+    variables: dict[str, Any] = {str(name): dict(OUTSIDE) for name in frame}
     variables |= {name: KEY | {"kind": kind} for name, kind in replaced.items()}
     variables |= {name: {"role": "drop"} for name in dropped}
     masks: dict[str, Any] = {
@@ -225,8 +225,8 @@ def page(found: Results, settings: Results) -> str:
             "# How many totals of a small file are kept",
             "The model `auto` draws paths whose totals (means, squares, levels, products with kept columns) are those "
             "of the file, in three rounds of at most one for so many records, and 60: one for 40 until now, which "
-            "counted below 2,400 records. Here with one for 40, 20 and 10. Made by `python -m reports small_totals --data "
-            "FOLDER`; FOLDER holds the three files.",
+            "counted below 2,400 records. Here with one for 40, 20 and 10. Made by `python -m reports "
+            "small_totals --data FOLDER`; FOLDER holds the three files.",
             TAKEN,
             "## Coverage",
             f"Six laws of [auto](../auto/README.md), masks of one sd, five copies, {settings['replications']} "
@@ -250,10 +250,10 @@ def page(found: Results, settings: Results) -> str:
 
 TAKEN = (
     "**One for 10 is the rule now.** Coverage is not hurt beyond Monte Carlo error at either size, intervals are a "
-    "little shorter, and on all three files, none of which the rule was tried on before, copies are more useful at the same "
-    "matching risk. `max_memorised` does not move. On the smallest file (237 students) more is found under the same "
-    "masks, which then have to be a little stronger: what is gained there is what is left after that. Also tried, on "
-    "twelve draws of each file: totals of levels that 20 records have instead of 50, and twice as many paths; neither "
+    "little shorter, and on all three files, none of which the rule was tried on before, copies are more useful at the "
+    "same matching risk. `max_memorised` does not move. On the smallest file (237 students) more is found under "
+    "the same masks, which then have to be a little stronger: what is gained there is what is left after that. Also tried, "
+    "on twelve draws of each file: totals of levels that 20 records have instead of 50, and twice as many paths; neither "
     "moved panel or risk by more than its error, and both were left as they are."
 )
 
