@@ -31,7 +31,7 @@ import numpy as np
 
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.totals import Total, Totals
-from synthdp.imputation.auto.weighing import Weighing
+from synthdp.imputation.auto.weighing import Weighing, moments
 
 # a total for so many records, at most so many in a round, and how far off in standard errors is near enough
 RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 5, 60, 0.1
@@ -61,8 +61,8 @@ class Matching:
     chosen: tuple[Total, ...] = ()
     tilt: Floats = field(default_factory=lambda: np.empty(0))
 
-    def choose(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> "Matching":
-        """Choose totals by some records and their paths.
+    def choose(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> tuple["Matching", Weighing]:
+        """Choose totals by some records and their paths; return these records' weighing too, λ being its solution.
 
         Cost O(m · (features · (paths + kept²) + t²)) for m records and t totals.
 
@@ -78,15 +78,13 @@ class Matching:
         kept, seen, drawn = self.totals.kept[rows], self.totals.records(rows), self.totals.paths(values)
         found, problem = self, Weighing.of(kept, seen, drawn, base, self.chosen)
         for bins in ROUNDS:
-            shares = problem.shares(found.tilt)
-            means = np.einsum("nkq,nk->nq", drawn, shares)
-            reach = np.sqrt(np.einsum("nkq,nk->nq", (drawn - means[:, None, :]) ** 2, shares))
+            means, reach = moments(drawn, problem.shares(found.tilt))
             new = self.totals.farthest(rows, seen - means, reach, taken=found.chosen, most=size, near=NEAR, bins=bins)
             if new:
                 found = found.beside(new)
                 problem = Weighing.of(kept, seen, drawn, base, found.chosen)
                 found = replace(found, tilt=problem.solve(found.tilt))
-        return found
+        return found, problem
 
     def beside(self, new: list[Total]) -> "Matching":
         """Return the same with further totals, whose λ is 0 so far."""
@@ -108,7 +106,10 @@ class Matching:
         found = self
         if not self.chosen:
             part = np.arange(0, len(rows), -(-len(rows) // SPACED))
-            found = self.choose(rows[part], {name: paths[part] for name, paths in values.items()}, base[part])
+            some = {name: paths[part] for name, paths in values.items()}
+            found, problem = self.choose(rows[part], some, base[part])
+            if len(part) == len(rows):
+                return problem.walk(found.tilt, rng=rng), found
         problem = found._problem(rows, values, base)
         found = replace(found, tilt=problem.solve(found.tilt))
         return problem.walk(found.tilt, rng=rng), found
