@@ -252,9 +252,9 @@ TAKEN = (
     "**One for 10 is the rule now.** Coverage is not hurt beyond Monte Carlo error at either size, intervals are a "
     "little shorter, and on all three files, none of which the rule was tried on before, copies are more useful at the "
     "same matching risk. `max_memorised` does not move. On the smallest file (237 students) more is found under "
-    "the same masks, which then have to be a little stronger: what is gained there is what is left after that. Also tried, "
-    "on twelve draws of each file: totals of levels that 20 records have instead of 50, and twice as many paths; neither "
-    "moved panel or risk by more than its error, and both were left as they are."
+    "the same masks, which then have to be a little stronger: what is gained there is what is left after that. Also "
+    "tried, on twelve draws of each file: totals of levels that 20 records have instead of 50, and twice as many "
+    "paths; neither moved panel or risk by more than its error, and both were left as they are."
 )
 
 
