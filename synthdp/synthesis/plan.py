@@ -13,6 +13,7 @@ from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.seeding import Streams
 from synthdp.showing import html
 from synthdp.synthesis.design import NOTHING_MASKED, Design, rule_for
+from synthdp.synthesis.fits import Fits
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Settings
 from synthdp.tagging.groups import Tags
@@ -145,6 +146,7 @@ class Plan:
     formal statement about the masks; None when nothing will. ``constraints`` must hold in every copy. ``whole`` holds
     the columns that no synthesizer may see (derived ones, the survey's cluster) too; None when there are none.
     ``analyses`` are the columns of each analysis that is planned, for methods that are told what will be asked.
+    ``fits`` holds fits that were made before, where the same ones are asked for again.
     """
 
     data: Microdata
@@ -155,6 +157,7 @@ class Plan:
     constraints: tuple[str, ...] = ()
     whole: Microdata | None = None
     analyses: tuple[tuple[str, ...], ...] = ()
+    fits: Fits | None = None
 
     @property
     def released(self) -> Microdata:

@@ -6,6 +6,7 @@ What a model is fitted to, fit once, then every copy drawn from its own named st
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,7 +132,8 @@ def draw_copies(
     started = time.perf_counter()
     task, masks = prepare(plan, settings.model, settings.sweeps)
     task = replace(task, jobs=jobs, advance=advance)
-    posterior: Posterior = settings.model.fit(task, rng=streams.generator("fit"))
+    fit = settings.model.fit if plan.fits is None else partial(plan.fits.of, settings.model)
+    posterior: Posterior = fit(task, rng=streams.generator("fit"))
     chain: list[Mapping[str, object]] = [*posterior.diagnostics()]
     bound = binding(plan.constraints, task.working)
     if bound and settings.model.keeps_constraints == "learnt":

@@ -3,12 +3,16 @@
 The judgement is the gate's own (``stages.gating.judge``); nothing here decides what a risk is. Trials of one stage
 share their streams of randomness, so that candidates are compared under the same noise; confirmations have streams of
 their own.
+
+What trials of a stage have in common is made once: fits, which do not depend on how strong masks are
+(``synthesis.fits`` says why they are the same to the digit), and, where that was within its limit, what is memorised
+under weaker masks, which is no less than under stronger ones. Confirmations measure everything themselves.
 """
 
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,11 +32,13 @@ from synthdp.stages.draws import part_of
 from synthdp.stages.gating import Judged, judge
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
+from synthdp.synthesis.fits import Fits
 from synthdp.table.microdata import Microdata
 from synthdp.tuning.goals import SCANNED, SCANNED_TO_CONFIRM, Goal, Watched
 from synthdp.tuning.journal import Journal
 from synthdp.tuning.space import Shape, Space
 
+CONFIRM = "confirm"
 # fits halves of the file anew for every trial; in larger files it is dear and hardly depends on the masks
 DEAR = ("max_memorised",)
 INDIVIDUAL = "max_individual"
@@ -140,6 +146,7 @@ class Laboratory:
     advance: Advance | None = None
     trials: list[Trial] = field(default_factory=list)
     spent: float = 0.0
+    _fits: tuple[str, Fits] = field(default_factory=lambda: ("", Fits()))
 
     def __repr__(self) -> str:
         return f"Laboratory({len(self.trials)} trials)"
@@ -205,7 +212,8 @@ class Laboratory:
         level: float | None,
     ) -> Trial:
         began = time.perf_counter()
-        config = without(self.space.config_of(shape, rung), off)
+        known = self.known(stage, shape, rung) if not set(off) & set(DEAR) else ()
+        config = without(self.space.config_of(shape, rung), (*off, *(one.name for one in known)))
         try:
             data = self.data_of(config)
             plan = plan_of(config, data)
@@ -213,8 +221,10 @@ class Laboratory:
             if not whole and self.rows is not None:
                 plan = part_of(plan, self.rows)
                 goal = Goal(goal.name, part(self.goal.original, self.rows))
+            if stage != CONFIRM:
+                plan = replace(plan, fits=self.fits_of(stage))
             streams = self.streams.within("tune", stage, place)
-            scanned = SCANNED_TO_CONFIRM if stage == "confirm" else SCANNED
+            scanned = SCANNED_TO_CONFIRM if stage == CONFIRM else SCANNED
             watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal, scanned=scanned)
             judged = judge(watched, study=True, count=draws, looks=looks)
         except SynthdpError as error:
@@ -222,7 +232,7 @@ class Laboratory:
             why = " ".join(str(error).split("\n"))
             return Trial(stage, shape, rung, False, float("-inf"), 0.0, {}, (), 0, took, problem=why)
         use, error_, parts = watched.use()
-        risks = tuple(one for one in at_level(judged, config, level) if not one.useful)
+        risks = (*(one for one in at_level(judged, config, level) if not one.useful), *known)
         if watched.leaks:
             # masks so weak that the scanner stops the release, whatever intruders find
             risks = (*risks, Check(VERBATIM, "scan", float(len(watched.leaks)), 0.0, False))
@@ -230,6 +240,36 @@ class Laboratory:
         took = time.perf_counter() - began
         passed = all(one.passed for one in risks) and math.isfinite(use)
         return Trial(stage, shape, rung, passed, use, error_, parts, risks, judged.draws, took, groups)
+
+    def fits_of(self, stage: str) -> Fits:
+        """Return the fits of a stage; those of the one before are not asked for again."""
+        if self._fits[0] != stage:
+            self._fits = (stage, Fits())
+        return self._fits[1]
+
+    def known(self, stage: str, shape: Shape, rung: int) -> tuple[Check, ...]:
+        """Return what was memorised in a trial of the same stage that tells at least as much, if that was little.
+
+        Risk is monotone in every strength, and what is memorised is counted per copy. A confirmation takes nothing from
+        other trials.
+        """
+        if stage == CONFIRM:
+            return ()
+        for one in reversed(self.trials):
+            if one.stage == stage and tells_more((one.shape, one.rung), (shape, rung)):
+                found = tuple(check for check in one.checks if check.name in DEAR)
+                if found and all(check.passed for check in found):
+                    return found
+        return ()
+
+
+def tells_more(one: tuple[Shape, int], other: tuple[Shape, int]) -> bool:
+    """Return whether a candidate differs from another in weaker masks, and in the number of copies, at most."""
+    (first, low), (second, high) = one, other
+    alike = replace(first, relative=second.relative, groups=second.groups, copies=second.copies) == second
+    # a rung is a quarter of an octave, a step half of one
+    weaker = all(low + 2 * a <= high + 2 * b for a, b in zip(first.relative, second.relative, strict=True))
+    return alike and weaker and first.groups <= second.groups
 
 
 def at_level(judged: Judged, config: Config, level: float | None) -> tuple[Check, ...]:

@@ -12,9 +12,11 @@ functions of such totals (means, variances, tables, regressions with and without
 but for the draw, and the draw itself is balanced: it leaves a total off by a few records' worth.
 
 λ is estimated, not drawn: combining rules for partially synthetic copies hold all the same (Reiter and Kinney 2012).
-Which totals: those that are farthest off, in their standard errors, a few at a time; three for every forty records at
-most, and 180; where a column of levels has few records to each (see ``strength``) twelve, and 360. In large files both
-they and where the search for λ starts are found by evenly spaced records.
+Which totals: those that are farthest off, in their standard errors, a few at a time; three for every ten records at
+most, and 180, or 360 where a column of levels has few records to each (see ``strength``). With a quarter as many,
+intervals of small files covered no better, copies were less useful, and hardly less was found of anybody
+(reports/small_totals). In large files both the totals and where the search for λ starts are found by evenly spaced
+records.
 
 References
 ----------
@@ -29,12 +31,12 @@ import numpy as np
 
 from synthdp.arrays import Codes, Floats
 from synthdp.imputation.auto.totals import Total, Totals
-from synthdp.imputation.auto.weighing import Weighing
+from synthdp.imputation.auto.weighing import Weighing, moments
 
 # a total for so many records, at most so many in a round, and how far off in standard errors is near enough
-RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 20, 60, 0.1
-# the first two where a column has few records to a level
-WHERE_LEVELS_ARE_SMALL = (5, 120)
+RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 5, 60, 0.1
+# the second where a column has few records to a level
+MOST_WHERE_LEVELS_ARE_SMALL = 120
 # whether a round is one for bins: these come last, so that they take no place of what analysts estimate
 ROUNDS = (False, False, True)
 # records by which totals are chosen, at most
@@ -59,8 +61,8 @@ class Matching:
     chosen: tuple[Total, ...] = ()
     tilt: Floats = field(default_factory=lambda: np.empty(0))
 
-    def choose(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> "Matching":
-        """Choose totals by some records and their paths.
+    def choose(self, rows: Codes, values: Mapping[str, Floats], base: Floats) -> tuple["Matching", Weighing]:
+        """Choose totals by some records and their paths; return these records' weighing too, λ being its solution.
 
         Cost O(m · (features · (paths + kept²) + t²)) for m records and t totals.
 
@@ -71,20 +73,18 @@ class Matching:
         base
             Their log weights.
         """
-        records, most = WHERE_LEVELS_ARE_SMALL if self.totals.strengths else (RECORDS_A_TOTAL, MOST_A_ROUND)
-        size = int(np.clip(len(self.totals.kept) // (records * 2), 1, most))
+        most = MOST_WHERE_LEVELS_ARE_SMALL if self.totals.strengths else MOST_A_ROUND
+        size = int(np.clip(len(self.totals.kept) // (RECORDS_A_TOTAL * 2), 1, most))
         kept, seen, drawn = self.totals.kept[rows], self.totals.records(rows), self.totals.paths(values)
         found, problem = self, Weighing.of(kept, seen, drawn, base, self.chosen)
         for bins in ROUNDS:
-            shares = problem.shares(found.tilt)
-            means = np.einsum("nkq,nk->nq", drawn, shares)
-            reach = np.sqrt(np.einsum("nkq,nk->nq", (drawn - means[:, None, :]) ** 2, shares))
+            means, reach = moments(drawn, problem.shares(found.tilt))
             new = self.totals.farthest(rows, seen - means, reach, taken=found.chosen, most=size, near=NEAR, bins=bins)
             if new:
                 found = found.beside(new)
                 problem = Weighing.of(kept, seen, drawn, base, found.chosen)
                 found = replace(found, tilt=problem.solve(found.tilt))
-        return found
+        return found, problem
 
     def beside(self, new: list[Total]) -> "Matching":
         """Return the same with further totals, whose λ is 0 so far."""
@@ -106,7 +106,10 @@ class Matching:
         found = self
         if not self.chosen:
             part = np.arange(0, len(rows), -(-len(rows) // SPACED))
-            found = self.choose(rows[part], {name: paths[part] for name, paths in values.items()}, base[part])
+            some = {name: paths[part] for name, paths in values.items()}
+            found, problem = self.choose(rows[part], some, base[part])
+            if len(part) == len(rows):
+                return problem.walk(found.tilt, rng=rng), found
         problem = found._problem(rows, values, base)
         found = replace(found, tilt=problem.solve(found.tilt))
         return problem.walk(found.tilt, rng=rng), found

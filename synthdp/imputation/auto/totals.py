@@ -193,42 +193,62 @@ class Totals:
         bins
             Whether bins of numbers are looked at, by themselves, or everything else.
         """
-        kept, old = self.kept[rows], set(taken)
+        kept = self.kept[rows]
         some = slice(None, None, max(len(rows) // ENOUGH, 1))
         more = len(rows) / len(kept[some])
         size, square = np.abs(kept[some]), kept[some] ** 2
         asked = [
             f for f in range(left.shape[1]) if (f < len(self.features) and self.features[f].low is not None) == bins
         ]
-        # bins and products have totals with one kept column only: all of them in one go
-        alone = [f for f in asked if bins or f >= len(self.features)]
-        offs = left[:, alone].T @ kept
-        variances, moves = (left[some][:, alone] ** 2).T @ square, reach[some][:, alone].T @ size
-        place = {f: k for k, f in enumerate(alone)}
         # a part of the file has a part of those who make up a total
         least = max(EQUAL, SHARE * len(rows)) / (len(rows) / len(self.kept))
-        found: list[tuple[float, Total]] = []
-        for f in asked:
-            if f in place:
-                one = slice(place[f], place[f] + 1)
-                off, variance, movable = np.abs(offs[one]), more * variances[one], more * moves[one]
-            else:
-                off = np.abs(kept.T @ (left[:, f, None] * kept))
-                variance = more * square.T @ (left[some, f, None] ** 2 * square)
-                movable = more * size.T @ (reach[some, f, None] * size)
-            # everybody makes up a strength, so that it is reached from farther away
-            times = 1 if f >= self.plain else 2
-            usable = (self.equal[f][: len(off)] >= least) & (variance > 0) & (times * off <= movable)
+        found: list[tuple[Floats, Codes]] = []
+
+        def note(features: Sequence[int], off: Floats, variance: Floats, movable: Floats, equal: Floats) -> None:
+            """Note which of these totals are far off; axes are features and two kept columns, or one where it is 1."""
+            usable = (equal >= least) & (variance > 0) & (off <= movable)
             z = np.where(usable, off / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
-            found += [
-                (float(z[j, k]), (f, int(j), int(k)))
-                for j, k in np.argwhere(z > near)
-                if (j <= k or len(z) == 1) and not (bins and k) and (f, int(j), int(k)) not in old
-            ]
-        found.sort(key=lambda pair: -pair[0])
-        margins = [total for _, total in found if total[0] < len(self.features) and total[1:] == (0, 0)]
-        first = margins[: -(-most // 2)]
-        return [*first, *(total for _, total in found if total not in first)][:most]
+            far = np.argwhere(z > near)
+            # a product of two kept columns is one total, whichever comes first
+            far = far[far[:, 1] <= far[:, 2]]
+            found.append((z[tuple(far.T)], np.column_stack([np.asarray(features)[far[:, 0]], far[:, 1:]])))
+
+        for f in asked:
+            if bins or f >= len(self.features):
+                continue
+            off = np.abs(kept.T @ (left[:, f, None] * kept))
+            variance = more * square.T @ (left[some, f, None] ** 2 * square)
+            movable = more * size.T @ (reach[some, f, None] * size)
+            note([f], off[None], variance[None], movable[None] / 2, self.equal[f][None])
+        # bins and products have totals with one kept column only: all of them in one go
+        alone = [f for f in asked if bins or f >= len(self.features)]
+        if alone:
+            beside = 1 if bins else kept.shape[1]
+            off = np.abs(left[:, alone].T @ kept[:, :beside])
+            variance = more * (left[some][:, alone] ** 2).T @ square[:, :beside]
+            movable = more * reach[some][:, alone].T @ size[:, :beside]
+            # everybody makes up a strength, so that it is reached from farther away
+            times = np.where(np.asarray(alone) >= self.plain, 1, 2)[:, None]
+            equal = np.stack([self.equal[f][0, :beside] for f in alone])
+            note(alone, off[:, None], variance[:, None], (movable / times)[:, None], equal[:, None])
+        return self._first([z for z, _ in found], [which for _, which in found], taken=taken, most=most)
+
+    def _first(
+        self, far: Sequence[Floats], which: Sequence[Codes], *, taken: Sequence[Total], most: int
+    ) -> list[Total]:
+        """Return the totals that are farthest off and not taken yet, margins before others, up to half."""
+        if not far:
+            return []
+        z, totals = np.concatenate(far), np.concatenate(which)
+        order = np.argsort(-z, kind="stable")
+        margin = (totals[order, 0] < len(self.features)) & ~totals[order, 1:].any(axis=1)
+        old, half = set(taken), -(-most // 2)
+        # no more than these can be wanted
+        ranked: list[Total] = [(f, j, k) for f, j, k in totals[order[: most + len(old)]].tolist()]
+        margins: list[Total] = [(f, j, k) for f, j, k in totals[order[margin][: half + len(old)]].tolist()]
+        first = [one for one in margins if one not in old][:half]
+        known = old | set(first)
+        return [*first, *(one for one in ranked if one not in known)][:most]
 
 
 def _equal(original: Floats, crossed: Sequence[tuple[int, int]], kept: Floats) -> tuple[Floats, ...]:

@@ -224,6 +224,35 @@ class Weighing:
         return np.zeros((2 + self.drawn.shape[1], AT_A_TIME))
 
 
+def moments(drawn: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return mean and sd of every feature over each record's paths: records × features.
+
+    Parameters
+    ----------
+    drawn
+        The paths' features, records × paths × features, as ``Totals.paths`` lays them out.
+    shares
+        The probability of every path: records × paths.
+    """
+    laid = np.ascontiguousarray(drawn.transpose(2, 1, 0))
+    mean, sd = np.zeros((2, laid.shape[0], laid.shape[2]))
+    _moments(laid, np.ascontiguousarray(shares.T), mean, sd)
+    return mean.T, np.sqrt(sd).T
+
+
+@summing
+def _moments(drawn: Floats, shares: Floats, mean: Floats, variance: Floats) -> None:
+    """Add up means and variances, the innermost loops over records."""
+    features, paths, n = drawn.shape
+    for f in range(features):
+        for k in range(paths):
+            for i in range(n):
+                mean[f, i] += shares[k, i] * drawn[f, k, i]
+        for k in range(paths):
+            for i in range(n):
+                variance[f, i] += shares[k, i] * (drawn[f, k, i] - mean[f, i]) ** 2
+
+
 @compiled
 def _multiply(kept: Floats, seen: Floats, chosen: Codes, products: Floats, aim: Floats) -> None:
     """Fill in what each total multiplies its feature by, and add up the totals of the records' own features."""

@@ -9,7 +9,7 @@ import synthdp
 from synthdp.imputation.auto.matching import Matching
 from synthdp.imputation.auto.model import Auto
 from synthdp.imputation.auto.totals import EQUAL, Totals, _equal
-from synthdp.imputation.auto.weighing import Weighing
+from synthdp.imputation.auto.weighing import Weighing, moments
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import prepare
 from synthdp.table.microdata import resolve
@@ -352,6 +352,53 @@ def test_margins_go_first_and_take_up_to_half_of_the_places():
     margins = [total for total in asked if total[1:] == (0, 0) and total[0] < len(totals.features)]
     assert asked[:2] == margins
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize("bins", [False, True])
+@pytest.mark.parametrize("most", [3, 12, 1000])
+def test_the_farthest_totals_are_those_of_looking_at_one_after_the_other(bins, most):
+    rng = np.random.default_rng(11)
+    z = rng.normal(size=400)
+    frame = pd.DataFrame({"x": z + rng.normal(size=400), "g": rng.choice(list("abc"), 400), "z": z})
+    frame["h"] = rng.choice(list("pqrstuvw"), 400)
+    frame["y"] = rng.normal(size=400)
+    levels = {"role": "replace", "kind": "nominal"}
+    totals = totals_of(frame, x={"kind": "continuous", "role": "replace"}, g=levels, h=levels)
+    assert totals is not None
+    assert totals.strengths
+    left, reach = rng.normal(size=(400, totals.many)), 0.2 * rng.random((400, totals.many))
+
+    def look(taken):
+        return totals.farthest(np.arange(400), left, reach, taken=taken, most=most, near=0.1, bins=bins)
+
+    taken = look(())[::2]
+    found = {}
+    for f in range(totals.many):
+        plain = f < len(totals.features)
+        if (plain and totals.features[f].low is not None) != bins:
+            continue
+        both = plain and not bins
+        for k in range(totals.kept.shape[1] if not bins else 1):
+            for j in range(k + 1) if both else (0,):
+                times = totals.kept[:, k] * (totals.kept[:, j] if both else 1.0)
+                off, usual = abs((left[:, f] * times).sum()), np.sqrt((left[:, f] ** 2 * times**2).sum())
+                far = (reach[:, f] * np.abs(times)).sum()
+                which = (f, j, k) if both else (f, 0, k)
+                movable = (1 if f >= totals.plain else 2) * off <= far
+                if totals.equal[f][j if both else 0, k] >= EQUAL and movable and off > 0.1 * usual:
+                    found[which] = off / usual
+    ranked = [which for which in sorted(found, key=lambda one: -found[one]) if which not in taken]
+    margins = [which for which in ranked if which[0] < len(totals.features) and which[1:] == (0, 0)][: -(-most // 2)]
+    assert look(taken) == [*margins, *(which for which in ranked if which not in margins)][:most]
+
+
+def test_moments_of_paths_are_those_of_the_sums():
+    made = Made()
+    shares = made.shares(TILT)
+    mean, sd = moments(made.drawn, shares)
+    np.testing.assert_allclose(mean, np.einsum("nkq,nk->nq", made.drawn, shares), atol=1e-12)
+    squares = np.einsum("nkq,nk->nq", (made.drawn - mean[:, None, :]) ** 2, shares)
+    np.testing.assert_allclose(sd, np.sqrt(squares), atol=1e-12)
 
 
 def test_a_column_of_those_who_are_asked_keeps_their_totals():
