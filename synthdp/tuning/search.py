@@ -24,7 +24,8 @@ EXPLORING, REFINING, CONFIRMING = 0.5, 0.7, 0.85
 PATIENCE = 8
 # rung at which masks say next to nothing: four times the column's own spread
 LAST_RESORT = 8
-# shapes that are refined on the whole file with more draws
+# shapes that are refined on the whole file with more draws; beside them the best with masks equally strong, for the
+# best of many shapes on a few draws is in part the luckiest
 REFINED = 2
 # a few draws' bounds beyond a limit by so much, under the strongest masks: whether many pass is then open
 NARROWLY = 0.15
@@ -87,12 +88,13 @@ class Search:
         near: list[Point] = []
         tried: list[Tried] = []
         moved: set[Shape] = set()
-        since, guess, strongest = 0, 0, self.rungs[1]
+        since, guess, strongest, counting = 0, 0, self.rungs[1], False
         waiting = [self.space.shape()]
         # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
         stages: list[Callable[[Shape], list[Shape]]] = [self.space.more_copies, self.space.starts, self.space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
+                counting = stages[0] == self.space.more_copies
                 waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
             if not waiting and not points and self.nearest is not None and self.nearest not in moved:
                 # of all that no masks are enough for, what came nearest to the limits is changed further
@@ -122,8 +124,9 @@ class Search:
                     near.append(Point(shape, strongest, last.use))
                 continue
             use = self._use(shape, border.rung)
-            if not points:
-                # changes of a shape that no masks are enough for are no longer asked about
+            if not points or (counting and use > self.best):
+                # changes of a shape that no masks are enough for are no longer asked about, and where the most copies
+                # are better than few, those between are not
                 waiting = []
             tried.append(Tried(shape, use, 0.0))
             points.append(Point(shape, border.rung, use))
@@ -172,8 +175,9 @@ class Search:
         found: list[Point] = []
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
         last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
-        for place, point in enumerate(points or last_resort):
-            if place > REFINED or (best is not None and (place == REFINED or not self.left(REFINING))):
+        finalists = self._finalists(points) or last_resort
+        for place, point in enumerate(finalists):
+            if place > REFINED or (best is not None and not self.left(REFINING)):
                 break
             uses: dict[int, float] = {}
 
@@ -200,6 +204,20 @@ class Search:
                 best = found[-1]
                 self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
         return sorted(found, key=lambda one: -one.use)
+
+    def _finalists(self, points: Sequence[Point]) -> list[Point]:
+        """Return points in the order in which they are refined: the most useful, and then the best plain one.
+
+        Plain is what has all masks equally strong. It is refined first of all where chance alone may have put another
+        before it.
+        """
+        plain = next((one for one in points if one.shape == self.space.plain(one.shape)), None)
+        rest = [one for one in points if one is not plain]
+        if plain is None:
+            return rest
+        if not rest or plain.use >= rest[0].use - MARGIN:
+            return [plain, *rest]
+        return [*rest[:REFINED], plain, *rest[REFINED:]]
 
     def _looks(self) -> int:
         return 1 if len(self.lab.data) >= TOO_LARGE_TO_SHARPEN else SHARPENED

@@ -30,6 +30,9 @@ STRONGER = (0, 1, 2)
 MODELS = ("auto", "regression", "copula")
 DRAWS = ("per_copy", "once_orthogonal")
 COPIES = (3, 5, 10)
+# more copies gain usefulness under every mask (reports/tune_files); of larger files they cost more time than that is
+# worth
+MANY_COPIES, SMALL = 20, 8000
 WEAK, WEAKER = -4, -2
 
 
@@ -178,6 +181,10 @@ class Space:
         more = sorted((count for count in self.choices().get("copies", ()) if count > best.copies), reverse=True)
         return [replace(best, copies=count) for count in more]
 
+    def plain(self, shape: Shape) -> Shape:
+        """Return a shape with all masks equally strong, as somebody would try it by hand."""
+        return replace(shape, relative=(0,) * len(self.columns), graded=False, groups=0)
+
     def moves(self, best: Shape, *, first: str = "tails") -> list[Shape]:
         """Return the best shape with one of its choices changed: another model, W drawn otherwise, more copies.
 
@@ -251,7 +258,8 @@ def space_of(config: Config, data: Microdata) -> Space:
     plan = plan_of(config, data)
     labels = plan.tags.labels
     tags = tuple(str(tag) for tag in labels.cat.categories if (labels == tag).any())
-    copies = tuple(dict.fromkeys((synthesis.copies, *COPIES))) if "copies" in vary else (synthesis.copies,)
+    counts = (*COPIES, MANY_COPIES) if len(data) <= SMALL else COPIES
+    copies = tuple(dict.fromkeys((synthesis.copies, *counts))) if "copies" in vary else (synthesis.copies,)
     draws = tuple(dict.fromkeys((synthesis.mask_draw, *DRAWS))) if "mask_draw" in vary else (synthesis.mask_draw,)
     own = synthesis.association
     models = tuple(dict.fromkeys((own, *MODELS))) if "model" in vary else (own,)

@@ -37,6 +37,8 @@ from synthdp.tuning.space import Shape, Space
 DEAR = ("max_memorised",)
 INDIVIDUAL = "max_individual"
 VERBATIM = "max_excess_verbatim"
+# draws whose usefulness is noted; those between which the best is chosen note all that they are asked for
+FINAL = 12
 # risks over these say how far a candidate is from passing where a limit is zero
 NO_RATIO = 1.0
 
@@ -215,7 +217,8 @@ class Laboratory:
                 goal = Goal(goal.name, part(self.goal.original, self.rows))
             streams = self.streams.within("tune", stage, place)
             scanned = SCANNED_TO_CONFIRM if stage == "confirm" else SCANNED
-            watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal, scanned=scanned)
+            most = max(draws, FINAL) if stage == "refine" else FINAL
+            watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal, most=most, scanned=scanned)
             judged = judge(watched, study=True, count=draws, looks=looks)
         except SynthdpError as error:
             took = time.perf_counter() - began

@@ -114,7 +114,7 @@ def test_candidates_are_counted_and_told_in_bits() -> None:
     choices = math.prod(len(values) for values in found.choices().values())
     assert found.size() == 37 * choices
     assert found.bits == pytest.approx(math.log2(37 * choices))
-    assert space(tuning={"vary": ["copies"]}).size() == 3
+    assert space(tuning={"vary": ["copies"]}).size() == 4, "3, 5, 10 and 20 copies"
 
 
 def test_shapes_begin_with_masks_equally_strong() -> None:
@@ -587,3 +587,44 @@ def test_changes_of_a_shape_that_no_masks_are_enough_for_are_dropped_once_someth
     after = [one.shape for one in bench.trials if one.stage == "explore"]
     first = next(place for place, shape in enumerate(after) if shape.copies == 5)
     assert all(shape.copies >= 5 for shape in after[first:][:4]), "the better shape's own changes come next"
+
+
+def test_many_copies_are_tried_of_small_files_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert max(space().copies) == 20
+    monkeypatch.setattr("synthdp.tuning.space.SMALL", 100)
+    assert max(space().copies) == 10
+
+
+def test_where_the_most_copies_are_better_those_between_are_not_tried_first() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (1.2 if rung < shape.copies / 2 else 0.8), 0.5 + shape.copies / 100
+
+    bench, _, found = searched(law)
+    assert found.trial is not None
+    assert found.trial.shape.copies == 20
+    tried = list(dict.fromkeys(one.shape.copies for one in bench.trials if one.stage == "explore"))
+    assert tried[:2] == [3, 20]
+
+
+def test_masks_equally_strong_are_among_the_finalists() -> None:
+    """A few draws flatter shapes with unequal masks by .02; many draws say that equal ones are better by .01."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        unequal = any(shape.relative) or shape.graded or shape.groups > 0
+        gained = (0.02 if stage == "explore" else -0.01) * unequal + 0.001 * sum(shape.relative) / 12
+        return (1.2 if rung < 4 else 0.8), 0.7 + gained
+
+    bench, refined, found = searched(law)
+    assert len({one.shape for one in bench.trials if one.stage == "refine"}) == 3
+    assert refined[0].shape.relative == (0, 0, 0)
+    assert found.trial is not None
+    assert found.trial.shape == bench.space.plain(found.trial.shape)
+
+
+def test_the_best_is_refined_first_where_nothing_plain_passed() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (0.8 if any(shape.relative) else 1.5), 0.7
+
+    _, refined, _ = searched(law)
+    assert refined
+    assert all(any(one.shape.relative) for one in refined)
