@@ -9,6 +9,7 @@ from synthdp.stages.draws import SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.tuning import blame
 from synthdp.tuning.asking import Budget
 from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
+from synthdp.tuning.leaves import TREES, ladder
 from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
 from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, told
@@ -31,6 +32,8 @@ REFINED = 2
 NARROWLY = 0.15
 # usefulness that chance may hide: paired draws leave less than this between two candidates
 MARGIN = 0.005
+# what a few draws find less useful than many draws find the best is not refined
+HOPELESS = 0.02
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,10 @@ class Search:
         """The ladder of strengths: one rung where masks are not varied."""
         return (LOWEST, HIGHEST) if "masks" in self.space.config.tuning.vary else (0, 0)
 
+    def rungs_of(self, shape: Shape) -> tuple[int, int]:
+        """Return the ladder of a shape: trees without masks have one of their own."""
+        return ladder(shape.model) if shape.model == TREES else self.rungs
+
     def left(self, share: float) -> bool:
         """Return whether less than a share of the budget is spent."""
         return self.budget.left(self.lab.spent, len(self.lab.trials), share)
@@ -88,14 +95,21 @@ class Search:
         near: list[Point] = []
         tried: list[Tried] = []
         moved: set[Shape] = set()
-        since, guess, strongest, counting = 0, 0, self.rungs[1], False
+        since, strongest, counting = 0, self.rungs[1], False
+        # masks and leaves have rungs of their own
+        guess = {True: 0, False: 0}
         waiting = [self.space.shape()]
         # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
-        stages: list[Callable[[Shape], list[Shape]]] = [self.space.more_copies, self.space.starts, self.space.moves]
+        space = self.space
+        stages: list[Callable[[Shape], list[Shape]]] = [space.more_copies, space.trees, space.starts, space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
-                counting = stages[0] == self.space.more_copies
-                waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
+                best = max(points, key=lambda one: one.use).shape
+                if best.model == TREES and stages[0] == space.starts:
+                    # how masks stand to each other matters less where trees without any are better
+                    stages.reverse()
+                counting = stages[0] == space.more_copies
+                waiting = stages.pop(0)(best)
             if not waiting and not points and self.nearest is not None and self.nearest not in moved:
                 # of all that no masks are enough for, what came nearest to the limits is changed further
                 moved.add(self.nearest)
@@ -105,7 +119,7 @@ class Search:
                 break
             if shape in {one.shape for one in tried}:
                 continue
-            border, last = self._ray(shape, guess)
+            border, last = self._ray(shape, guess[shape.model == TREES])
             if not tried and math.isnan(last.use):
                 raise InputError(
                     f"tuning.goal: {self.space.config.tuning.goal} cannot be measured on this file, so no settings are "
@@ -118,7 +132,7 @@ class Search:
                 if not points and last.rung == strongest:
                     # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
                     # that helps is seen under the strongest
-                    guess = strongest
+                    guess[shape.model == TREES] = strongest
                 self.nearest = min(tried, key=lambda one: one.excess).shape
                 if last.rung == strongest and excess <= NARROWLY:
                     near.append(Point(shape, strongest, last.use))
@@ -131,8 +145,10 @@ class Search:
             tried.append(Tried(shape, use, 0.0))
             points.append(Point(shape, border.rung, use))
             since = 0 if use > self.best + MARGIN else since + 1
+            if use > self.best or shape.model == TREES:
+                guess[shape.model == TREES] = border.rung
             if use > self.best:
-                self.best, guess = use, border.rung
+                self.best = use
                 self.tell(f"best so far: usefulness {use:.3f} ({told(self.space, shape)}), to be confirmed")
         better = [one for one in near if one.use > self.best]
         first = [max(better, key=lambda one: one.use)] if better else []
@@ -143,12 +159,14 @@ class Search:
 
         def look(rung: int) -> Seen:
             whole, level = self.lab.rows is None, self._level(EXPLORED)
-            off = DEAR if len(self.lab.data) > CHEAP else ()
+            # what trees hold by heart is what their leaves have to be large for, and they are soon fitted
+            known = shape.model == TREES and whole
+            off = DEAR if len(self.lab.data) > CHEAP and not known else ()
             trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=off, level=level)
             last.append(trial)
             return Seen(trial.passed, trial.use, trial.ratio)
 
-        low, high = self.rungs
+        low, high = self.rungs_of(shape)
         first = self.best == -math.inf
         border = find_border(
             look,
@@ -179,6 +197,8 @@ class Search:
         for place, point in enumerate(finalists):
             if place > REFINED or (best is not None and not self.left(REFINING)):
                 break
+            if best is not None and point.use < best.use - HOPELESS:
+                continue
             uses: dict[int, float] = {}
 
             def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
@@ -186,7 +206,7 @@ class Search:
                 uses[rung] = trial.use
                 return Seen(trial.passed, trial.use, trial.ratio)
 
-            low, high = self.rungs
+            low, high = self.rungs_of(point.shape)
             border = find_border(
                 look,
                 guess=point.rung,
@@ -206,18 +226,21 @@ class Search:
         return sorted(found, key=lambda one: -one.use)
 
     def _finalists(self, points: Sequence[Point]) -> list[Point]:
-        """Return points in the order in which they are refined: the most useful, and then the best plain one.
+        """Return points in the order in which they are refined: the best, that of the other kind, the best plain one.
 
-        Plain is what has all masks equally strong. It is refined first of all where chance alone may have put another
-        before it.
+        The kinds are masks and trees; plain is what has all masks equally strong. It goes before another shape of masks
+        where chance alone may have put that before it.
         """
-        plain = next((one for one in points if one.shape == self.space.plain(one.shape)), None)
-        rest = [one for one in points if one is not plain]
-        if plain is None:
-            return rest
-        if not rest or plain.use >= rest[0].use - MARGIN:
-            return [plain, *rest]
-        return [*rest[:REFINED], plain, *rest[REFINED:]]
+        masked = [one for one in points if one.shape.model != TREES]
+        plain = next((one for one in masked if one.shape == self.space.plain(one.shape)), None)
+        if plain is not None and plain.use >= masked[0].use - MARGIN:
+            masked = [plain, *(one for one in masked if one is not plain)]
+        trees = [one for one in points if one.shape.model == TREES]
+        first = [some[0] for some in (masked, trees) if some]
+        first.sort(key=lambda one: -one.use)
+        if plain is not None and plain not in first:
+            first.append(plain)
+        return [*first, *(one for one in points if one not in first)]
 
     def _looks(self) -> int:
         return 1 if len(self.lab.data) >= TOO_LARGE_TO_SHARPEN else SHARPENED

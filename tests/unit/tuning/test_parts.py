@@ -22,10 +22,11 @@ from synthdp.stages.intake import prepare
 from synthdp.tuning.asking import Budget, check_askable, limited
 from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for, reach
 from synthdp.tuning.journal import Journal
+from synthdp.tuning.leaves import TREES, ladder, leaf_of, trees_of
 from synthdp.tuning.result import Tuned
 from synthdp.tuning.search import Point, Search
 from synthdp.tuning.shapes import Tried, propose
-from synthdp.tuning.space import Shape, Space, space_of
+from synthdp.tuning.space import Shape, Space, named, space_of, told
 from synthdp.tuning.strengths import Masked
 from synthdp.tuning.study import all_masked
 from synthdp.tuning.trials import Laboratory, Trial, ratio_of
@@ -628,3 +629,65 @@ def test_the_best_is_refined_first_where_nothing_plain_passed() -> None:
     _, refined, _ = searched(law)
     assert refined
     assert all(any(one.shape.relative) for one in refined)
+
+
+def test_leaves_of_trees_have_the_ladder_of_masks() -> None:
+    low, high = ladder(TREES)
+    sizes = [leaf_of(rung) for rung in range(low, high + 1)]
+    assert sizes == sorted(set(sizes)), "every rung has leaves of its own size"
+    assert (sizes[0], leaf_of(0), leaf_of(4)) == (5, 20, 40)
+    assert ladder("auto") == (-18, 18)
+
+
+def test_trees_take_the_place_of_masks_and_groups() -> None:
+    found = space(masks_by_group={"high": {"age": {"method": "gaussian", "sd": 2.0}}})
+    (trees, few) = found.trees(replace(found.shape(), copies=20, graded=True, relative=(1, 0, 0)))
+    assert (trees.copies, few.copies) == (20, found.copies[0])
+    config = found.config_of(trees, 4)
+    assert (config.masks, config.masks_by_group) == ({}, {})
+    assert (config.synthesis.method, config.synthesis.copies) == ("sequential", 20)
+    assert config.synthesis.model.min_leaf == 40
+    assert config.variables == found.config.variables
+    assert found.shape({"model": TREES, "graded": True, "masks.age": 3}) == found.trees(found.shape())[0]
+    assert TREES not in {one.model for one in found.starts(trees)}
+    moves = found.moves(trees)
+    assert all(one.mask_draw == trees.mask_draw for one in moves)
+    assert {one.copies for one in moves if one.model == TREES} > {3, 10}
+    assert told(found, trees) == "sequential cart, 20 copies"
+    assert named(found, trees, 4) == "sequential cart, 20 copies, leaves of 40"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tuning": {"vary": ["model"]}},
+        {"tuning": {"vary": ["masks"]}},
+        {"synthesis": {"imputations": 2, "missing": "impute"}},
+        {"masks": {"area": {"method": "transition", "matrix": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]}}},
+    ],
+)
+def test_trees_are_not_offered_where_masks_are_not_tunes_to_vary(more: dict[str, Any]) -> None:
+    config = parse(settings(**more))
+    assert TREES not in Space(config, (), (), ("regression",), (5,), ("per_copy",)).choices().get("model", ())
+    try:
+        found = space(**more)
+    except InputError:
+        assert trees_of(config, 5, 0) is None
+        return
+    assert TREES not in found.models
+    assert found.trees(found.shape()) == []
+
+
+def test_trees_that_are_more_useful_within_the_limits_are_found() -> None:
+    """Trees keep the limit from leaves of 34 on; their own number of copies is as good as more."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if shape.model == TREES:
+            return (1.2 if rung < 3 else 0.8), 0.9 - 0.01 * rung
+        return (1.2 if rung < 8 else 0.8), 0.8 - 0.01 * rung + shape.copies / 1000
+
+    bench, refined, found = searched(law)
+    assert found.trial is not None
+    assert (found.trial.shape.model, found.trial.rung) == (TREES, 3)
+    assert any(one.shape.model != TREES for one in refined), "the best masks are among the finalists"
+    assert all(one.rung >= ladder(TREES)[0] for one in bench.trials if one.shape.model == TREES)
