@@ -684,10 +684,19 @@ def test_trees_that_are_more_useful_within_the_limits_are_found() -> None:
     def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
         if shape.model == TREES:
             return (1.2 if rung < 3 else 0.8), 0.9 - 0.01 * rung
-        return (1.2 if rung < 8 else 0.8), 0.8 - 0.01 * rung + shape.copies / 1000
+        return (1.2 if rung < 8 else 0.8), 0.92 - 0.01 * rung + shape.copies / 1000
 
     bench, refined, found = searched(law)
     assert found.trial is not None
     assert (found.trial.shape.model, found.trial.rung) == (TREES, 3)
     assert any(one.shape.model != TREES for one in refined), "the best masks are among the finalists"
     assert all(one.rung >= ladder(TREES)[0] for one in bench.trials if one.shape.model == TREES)
+
+
+def test_what_is_far_less_useful_is_not_refined() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (1.2 if rung < 3 else 0.8), 0.5 if shape.model == TREES else 0.8
+
+    bench, _, _ = searched(law)
+    assert {one.shape.model for one in bench.trials if one.stage == "explore"} >= {TREES}
+    assert TREES not in {one.shape.model for one in bench.trials if one.stage == "refine"}
