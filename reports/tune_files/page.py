@@ -37,7 +37,8 @@ HOW = """* *Panel*: mean overlap of the 95% intervals of small regressions drawn
 * *Before*: the verdict by the rule that stood when the hand settings were written down: of leaves of 5, 20 and 80 the
   one whose mean risk is nearest to ours from above, or the riskiest if all are below. **The rule was changed after
   electric.sav's row had been seen**, where it set trees with a risk of 5.2% beside settings with one of 2.5%.
-* Seconds are those of the processor; tune's budget is {budget} trials."""
+* Seconds are those of the processor; tune's budget is {budget} trials. *Code*: the commit that made the parts of a row;
+  *earlier* knew neither 20 copies nor trees."""
 
 PARTLY = "**Run so far: {total} of ten.** Not run: {rest}. They are set up and wait."
 
@@ -88,7 +89,7 @@ def page(results: Results, settings: Results) -> str:
             said,
             *([] if total == len(FILES) else [PARTLY.format(total=total, rest=rest)]),
             SEEN,
-            table((*head, *more, "ahead", "before"), cells),
+            table((*head, *more, "ahead", "before", "code"), cells),
             HOW.format(budget=settings["budget"]),
             "## The files",
             table(("file", "from", "what is awkward", "answers", "regression"), [_told(file) for file in FILES]),
@@ -140,6 +141,7 @@ def _row(file: File, found: Mapping[str, Any]) -> dict[str, Any]:
         *(f"{ours[step]['seconds']:.0f}" if step in ours else "–" for step in ("tune", "run")),
         f"{_yes(ahead)} ({_yes(regression)})",
         _yes(before),
+        " ".join(dict.fromkeys(_code(found.get(part)) for part in ("ours", "hand", "trees") if part in found)),
     )
     return {
         "released": released,
@@ -148,6 +150,11 @@ def _row(file: File, found: Mapping[str, Any]) -> dict[str, Any]:
         "ahead before": before,
         "cells": cells,
     }
+
+
+def _code(part: Mapping[str, Any] | None) -> str:
+    """Return the commit whose code made a part; lines did not always say so."""
+    return "–" if part is None else str(part.get("code", "earlier"))
 
 
 def _leaves(trees: Trees | None) -> str:

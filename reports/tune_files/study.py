@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from reports.cells import Cell, Line
-from reports.study import Results, Study
+from reports.study import Results, Study, commit
 from reports.tune_files.commands import BUDGET, release
 from reports.tune_files.comparing import deciding
 from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LARGER_LEAVES, LEAVES, hand
@@ -37,7 +37,11 @@ def cells(count: int | None) -> Iterator[Cell]:
 
 
 def one_cell(file: str, part: str, *, data: Path) -> dict[str, Any]:
-    """Return what one part of one file comes to."""
+    """Return what one part of one file comes to, and which code made it."""
+    return {"code": commit()} | _part(file, part, data)
+
+
+def _part(file: str, part: str, data: Path) -> dict[str, Any]:
     given = BY_NAME[file]
     work = data.resolve() / "work" / given.stem
     if part == "ours":
