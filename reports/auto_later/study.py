@@ -20,44 +20,44 @@ N, REPLICATIONS, SEED = 800, 400, 20261118
 TWELVE = 12
 
 
-def _amount(rng: np.random.Generator) -> dict[str, Any]:
-    z, works = rng.normal(size=N), rng.random(N) < 0.7
-    paid = rng.random(N) < 1 / (1 + np.exp(-0.5 - 0.6 * z))
-    x = np.where(paid, np.exp(0.4 * z + 0.5 * rng.normal(size=N)), 0.0)
-    y = 1 + np.where(works, 0.5 * x, 0.0) + 0.5 * z + rng.normal(size=N)
+def _amount(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    z, works = rng.normal(size=n), rng.random(n) < 0.7
+    paid = rng.random(n) < 1 / (1 + np.exp(-0.5 - 0.6 * z))
+    x = np.where(paid, np.exp(0.4 * z + 0.5 * rng.normal(size=n)), 0.0)
+    y = 1 + np.where(works, 0.5 * x, 0.0) + 0.5 * z + rng.normal(size=n)
     return {"works": works.astype(int), "x": np.where(works, x, np.nan), "z": z, "y": y}
 
 
-def _scale(rng: np.random.Generator) -> dict[str, Any]:
-    z = rng.normal(size=N)
-    latent = 0.9 * z + rng.logistic(size=N)
+def _scale(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    z = rng.normal(size=n)
+    latent = 0.9 * z + rng.logistic(size=n)
     x = 1 + np.searchsorted([-2.0, -0.7, 0.5, 2.0], latent)
-    return {"x": x, "z": z, "y": 1 + 0.4 * x + 0.5 * z + rng.normal(size=N)}
+    return {"x": x, "z": z, "y": 1 + 0.4 * x + 0.5 * z + rng.normal(size=n)}
 
 
-def _tails(rng: np.random.Generator) -> dict[str, Any]:
-    z = rng.normal(size=N)
-    x = 0.5 * z + rng.standard_t(3, size=N)
-    return {"x": x, "z": z, "y": 1 + 0.4 * x + 0.5 * z + rng.normal(size=N)}
+def _tails(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    z = rng.normal(size=n)
+    x = 0.5 * z + rng.standard_t(3, size=n)
+    return {"x": x, "z": z, "y": 1 + 0.4 * x + 0.5 * z + rng.normal(size=n)}
 
 
 def _effects(size: float) -> np.ndarray:
     return size * np.cos(np.arange(TWELVE))
 
 
-def _two_factors(rng: np.random.Generator) -> dict[str, Any]:
-    z = rng.normal(size=N)
-    a = (np.outer(z, _effects(0.6)) + rng.gumbel(size=(N, TWELVE))).argmax(axis=1)
-    b = (np.outer(z, _effects(0.4)) + 0.8 * (np.arange(TWELVE) == a[:, None]) + rng.gumbel(size=(N, TWELVE))).argmax(1)
-    y = 1 + _effects(0.8)[a] - _effects(0.5)[b] + 0.5 * z + rng.normal(size=N)
+def _two_factors(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    z = rng.normal(size=n)
+    a = (np.outer(z, _effects(0.6)) + rng.gumbel(size=(n, TWELVE))).argmax(axis=1)
+    b = (np.outer(z, _effects(0.4)) + 0.8 * (np.arange(TWELVE) == a[:, None]) + rng.gumbel(size=(n, TWELVE))).argmax(1)
+    y = 1 + _effects(0.8)[a] - _effects(0.5)[b] + 0.5 * z + rng.normal(size=n)
     names = np.array(list("abcdefghijkl"))
     return {"a": names[a], "b": names[b], "z": z, "y": y}
 
 
-def _ceiling(rng: np.random.Generator) -> dict[str, Any]:
-    z = rng.normal(size=N)
-    x = np.clip(np.round(15 + 2.5 * z + 4 * rng.normal(size=N)), 0, 20)
-    return {"x": x, "z": z, "y": 1 + 0.2 * x + 0.5 * z + rng.normal(size=N)}
+def _ceiling(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    z = rng.normal(size=n)
+    x = np.clip(np.round(15 + 2.5 * z + 4 * rng.normal(size=n)), 0, 20)
+    return {"x": x, "z": z, "y": 1 + 0.2 * x + 0.5 * z + rng.normal(size=n)}
 
 
 _STEPS_A, _STEPS_B = _effects(0.8)[1:] - _effects(0.8)[0], _effects(0.5)[0] - _effects(0.5)[1:]
@@ -95,7 +95,7 @@ def cells(replications: int | None) -> list[Cell]:
 
 def replication(law: str, number: int) -> dict[str, Any]:
     """Return what one replication of a law finds."""
-    return auto.replicated(LAWS[law], number, seed=SEED, masks=STRENGTHS, further=FURTHER.get(law))
+    return auto.replicated(LAWS[law], number, seed=SEED, masks=STRENGTHS, further=FURTHER.get(law), n=N)
 
 
 def results(lines: Sequence[Line]) -> Results:

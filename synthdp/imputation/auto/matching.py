@@ -12,9 +12,11 @@ functions of such totals (means, variances, tables, regressions with and without
 but for the draw, and the draw itself is balanced: it leaves a total off by a few records' worth.
 
 λ is estimated, not drawn: combining rules for partially synthetic copies hold all the same (Reiter and Kinney 2012).
-Which totals: those that are farthest off, in their standard errors, a few at a time; three for every forty records at
-most, and 180; where a column of levels has few records to each (see ``strength``) twelve, and 360. In large files both
-they and where the search for λ starts are found by evenly spaced records.
+Which totals: those that are farthest off, in their standard errors, a few at a time; three for every ten records at
+most, and 180, or 360 where a column of levels has few records to each (see ``strength``). With a quarter as many,
+intervals of small files covered no better, copies were less useful, and hardly less was found of anybody
+(reports/small_totals). In large files both the totals and where the search for λ starts are found by evenly spaced
+records.
 
 References
 ----------
@@ -32,9 +34,9 @@ from synthdp.imputation.auto.totals import Total, Totals
 from synthdp.imputation.auto.weighing import Weighing
 
 # a total for so many records, at most so many in a round, and how far off in standard errors is near enough
-RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 20, 60, 0.1
-# the first two where a column has few records to a level
-WHERE_LEVELS_ARE_SMALL = (5, 120)
+RECORDS_A_TOTAL, MOST_A_ROUND, NEAR = 5, 60, 0.1
+# the second where a column has few records to a level
+MOST_WHERE_LEVELS_ARE_SMALL = 120
 # whether a round is one for bins: these come last, so that they take no place of what analysts estimate
 ROUNDS = (False, False, True)
 # records by which totals are chosen, at most
@@ -71,8 +73,8 @@ class Matching:
         base
             Their log weights.
         """
-        records, most = WHERE_LEVELS_ARE_SMALL if self.totals.strengths else (RECORDS_A_TOTAL, MOST_A_ROUND)
-        size = int(np.clip(len(self.totals.kept) // (records * 2), 1, most))
+        most = MOST_WHERE_LEVELS_ARE_SMALL if self.totals.strengths else MOST_A_ROUND
+        size = int(np.clip(len(self.totals.kept) // (RECORDS_A_TOTAL * 2), 1, most))
         kept, seen, drawn = self.totals.kept[rows], self.totals.records(rows), self.totals.paths(values)
         found, problem = self, Weighing.of(kept, seen, drawn, base, self.chosen)
         for bins in ROUNDS:
