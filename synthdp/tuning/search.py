@@ -8,7 +8,7 @@ from synthdp.errors import InputError
 from synthdp.stages.draws import SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.tuning import blame
 from synthdp.tuning.asking import Budget
-from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
+from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for
 from synthdp.tuning.leaves import TREES, ladder
 from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
 from synthdp.tuning.shapes import Tried, propose
@@ -187,8 +187,13 @@ class Search:
         return mine[-1].use
 
     def refine(self, points: Sequence[Point]) -> list[Point]:
-        """Return points, the most useful first, once every limit is judged, on the whole file and more draws."""
-        draws = count_of(self.space.config, len(self.lab.data))
+        """Return points, the most useful first, once every limit is judged, on the whole file and more draws.
+
+        A point is the weakest masks of its shape that would be confirmed: those that pass narrowly are not what a shape
+        comes to, and are not what it is compared by.
+        """
+        draws, holds = count_of(self.space.config, len(self.lab.data)), self.space.config.tuning.holds
+        final = draws * self._looks()
         best: Point | None = None
         found: list[Point] = []
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
@@ -204,7 +209,7 @@ class Search:
             def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
                 trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
                 uses[rung] = trial.use
-                return Seen(trial.passed, trial.use, trial.ratio)
+                return Seen(trial.passed and not beyond(trial, holds, final=final), trial.use, trial.ratio)
 
             low, high = self.rungs_of(point.shape)
             border = find_border(
@@ -253,19 +258,23 @@ class Search:
     def confirm_first(self, refined: Sequence[Point], explored: Sequence[Point] = ()) -> Confirmed:
         """Return the first point that holds on fresh draws, or whose shape does under stronger masks.
 
-        Where no refined one does, those are tried whose border lies lowest on the ladder, for there is room for
-        stronger masks; of those with the same border the ones with the fewest copies.
+        Where it took stronger masks, so that the next point may be more useful, that one is confirmed as well, and the
+        better of the two is taken. Where no refined one holds, those are tried whose border lies lowest on the ladder,
+        for there is room for stronger masks; of those with the same border the ones with the fewest copies.
         """
         steps: tuple[tuple[str, ...], ...] = ()
         known = {one.shape for one in refined}
         others = [one for one in explored if one.shape not in known]
         others.sort(key=lambda one: (one.rung, one.shape.copies, -one.use))
+        held: Trial | None = None
         for point in (*refined, *others[:REFINED]):
+            if held is not None and (held.use >= point.use - MARGIN or point not in refined or not self.left(1.0)):
+                break
             found = self.confirm(point)
             steps += found.steps
-            if found.trial is not None:
-                return Confirmed(found.trial, steps)
-        return Confirmed(None, steps)
+            if found.trial is not None and (held is None or found.trial.use > held.use):
+                held = found.trial
+        return Confirmed(held, steps)
 
     def confirm(self, best: Point) -> Confirmed:
         """Return the first candidate at or above the best rung that holds on fresh draws."""

@@ -700,3 +700,42 @@ def test_what_is_far_less_useful_is_not_refined() -> None:
     bench, _, _ = searched(law)
     assert {one.shape.model for one in bench.trials if one.stage == "explore"} >= {TREES}
     assert TREES not in {one.shape.model for one in bench.trials if one.stage == "refine"}
+
+
+def test_what_passes_narrowly_is_not_what_a_shape_is_compared_by() -> None:
+    """Three copies pass narrowly from rung 2 on and comfortably where they are of little use; twenty do so at once."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if shape.copies == 20:
+            return (1.2 if rung < 4 else 0.5), 0.80
+        return (1.2 if rung < 2 else 0.999 if rung < 12 else 0.5), 0.79 if rung < 10 else 0.6
+
+    class Doubtful(Bench):
+        def try_out(self, stage: str, shape: Shape, rung: int, **asked: Any) -> Trial:
+            made = super().try_out(stage, shape, rung, **asked)
+            wide = tuple(replace(one, value=one.value - 0.05) for one in made.checks)
+            self.trials[-1] = replace(made, checks=wide)
+            return self.trials[-1]
+
+    bench = Doubtful(law, space(synthesis={"copies": 3}))
+    search = Search(cast(Any, bench), Budget.of("60"), 1, lambda _: None)
+    refined = search.refine(
+        [Point(search.space.shape(), 2, 0.81), Point(replace(search.space.shape(), copies=20), 4, 0.8)]
+    )
+    assert [one.shape.copies for one in refined] == [20, 3]
+    assert refined[1].rung >= 12
+
+
+def test_where_confirming_takes_much_stronger_masks_the_next_best_is_confirmed_too() -> None:
+    """Unequal masks need to be far stronger than few draws said, and are less useful then than equal ones."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if any(shape.relative) or shape.graded or shape.groups:
+            return (0.8 if rung > (10 if stage == "confirm" else 4) else 1.2), 0.81 if rung < 8 else 0.7
+        return (0.8 if rung > 4 else 1.2), 0.8
+
+    bench, refined, found = searched(law)
+    assert refined[0].shape != bench.space.plain(refined[0].shape)
+    assert found.trial is not None
+    assert found.trial.use == 0.8
+    assert found.steps
