@@ -104,12 +104,12 @@ class Search:
         stages: list[Callable[[Shape], list[Shape]]] = [space.more_copies, space.trees, space.starts, space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
-                best = max(points, key=lambda one: one.use).shape
-                if best.model == TREES and stages[0] == space.starts:
-                    # how masks stand to each other matters less where trees without any are better
+                best = max(points, key=lambda one: one.use)
+                if stages[0] == space.starts and (best.shape.model == TREES or best.rung >= LAST_RESORT):
+                    # how masks stand to each other matters less where they say next to nothing, or there are none
                     stages.reverse()
                 counting = stages[0] == space.more_copies
-                waiting = stages.pop(0)(best)
+                waiting = stages.pop(0)(best.shape)
             if not waiting and not points and self.nearest is not None and self.nearest not in moved:
                 # of all that no masks are enough for, what came nearest to the limits is changed further
                 moved.add(self.nearest)
@@ -190,12 +190,13 @@ class Search:
         """Return points, the most useful first, once every limit is judged, on the whole file and more draws.
 
         A point is the weakest masks of its shape that would be confirmed: those that pass narrowly are not what a shape
-        comes to, and are not what it is compared by.
+        comes to, and are not what it is compared by. Where it has no others they come last.
         """
         draws, holds = count_of(self.space.config, len(self.lab.data)), self.space.config.tuning.holds
         final = draws * self._looks()
         best: Point | None = None
         found: list[Point] = []
+        narrow: list[Point] = []
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
         last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
         finalists = self._finalists(points) or last_resort
@@ -205,10 +206,18 @@ class Search:
             if best is not None and point.use < best.use - HOPELESS:
                 continue
             uses: dict[int, float] = {}
+            passed: list[Point] = []
 
-            def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
+            def look(
+                rung: int,
+                shape: Shape = point.shape,
+                uses: dict[int, float] = uses,
+                passed: list[Point] = passed,
+            ) -> Seen:
                 trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
                 uses[rung] = trial.use
+                if trial.passed:
+                    passed.append(Point(shape, rung, trial.use))
                 return Seen(trial.passed and not beyond(trial, holds, final=final), trial.use, trial.ratio)
 
             low, high = self.rungs_of(point.shape)
@@ -223,12 +232,13 @@ class Search:
                 more=lambda found=best: found is None or self.left(CONFIRMING),  # type: ignore[misc]
             )
             if border.rung is None:
+                narrow += [max(passed, key=lambda one: one.rung)] if passed else []
                 continue
             found.append(Point(point.shape, border.rung, uses[border.rung]))
             if best is None or uses[border.rung] > best.use:
                 best = found[-1]
                 self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
-        return sorted(found, key=lambda one: -one.use)
+        return [*sorted(found, key=lambda one: -one.use), *sorted(narrow, key=lambda one: -one.use)]
 
     def _finalists(self, points: Sequence[Point]) -> list[Point]:
         """Return points in the order in which they are refined: the best, that of the other kind, the best plain one.

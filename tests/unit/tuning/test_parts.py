@@ -710,13 +710,6 @@ def test_what_passes_narrowly_is_not_what_a_shape_is_compared_by() -> None:
             return (1.2 if rung < 4 else 0.5), 0.80
         return (1.2 if rung < 2 else 0.999 if rung < 12 else 0.5), 0.79 if rung < 10 else 0.6
 
-    class Doubtful(Bench):
-        def try_out(self, stage: str, shape: Shape, rung: int, **asked: Any) -> Trial:
-            made = super().try_out(stage, shape, rung, **asked)
-            wide = tuple(replace(one, value=one.value - 0.05) for one in made.checks)
-            self.trials[-1] = replace(made, checks=wide)
-            return self.trials[-1]
-
     bench = Doubtful(law, space(synthesis={"copies": 3}))
     search = Search(cast(Any, bench), Budget.of("60"), 1, lambda _: None)
     refined = search.refine(
@@ -739,3 +732,29 @@ def test_where_confirming_takes_much_stronger_masks_the_next_best_is_confirmed_t
     assert found.trial is not None
     assert found.trial.use == 0.8
     assert found.steps
+
+
+class Doubtful(Bench):
+    """A bench whose figures have wide intervals: what passes with 0.999 of the limit would not be confirmed."""
+
+    def try_out(self, stage: str, shape: Shape, rung: int, **asked: Any) -> Trial:
+        made = super().try_out(stage, shape, rung, **asked)
+        self.trials[-1] = replace(made, checks=tuple(replace(one, value=one.value - 0.05) for one in made.checks))
+        return self.trials[-1]
+
+
+def test_what_passes_narrowly_is_confirmed_where_there_is_nothing_else() -> None:
+    bench = Doubtful(lambda shape, rung, stage: (0.999 if rung > 4 else 1.2, 0.8), space(synthesis={"copies": 3}))
+    search = Search(cast(Any, bench), Budget.of("60"), 1, lambda _: None)
+    (found,) = search.refine([Point(search.space.shape(), 5, 0.8)])
+    assert found.rung > 4
+
+
+def test_where_masks_say_next_to_nothing_other_changes_come_before_unequal_masks() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (0.8 if rung > 10 and shape.model != TREES else 1.2), 0.8
+
+    bench, _, _ = searched(law)
+    explored = list(dict.fromkeys(one.shape for one in bench.trials if one.stage == "explore"))
+    equal = [one == bench.space.plain(one) for one in explored]
+    assert {"auto", "copula"} <= {one.model for one in explored[: equal.index(False)]}
