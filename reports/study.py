@@ -96,7 +96,7 @@ class Study:
             "study": self.name,
             "command": f"python -m reports {self.name}" + " --data DIR" * self.reads_data,
             "version": __version__,
-            "commit": _commit(),
+            "commit": commit(),
             "settings": self.settings | self.counts(lines),
             "seconds": round(time.perf_counter() - began, 1),
             "cells_of_earlier_runs": len(asked) - len(todo),
@@ -184,7 +184,8 @@ def shared_file(data: Path, name: str) -> Path:
     return data / name
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return the commit of the code, in short."""
     try:
         found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
         return found.stdout.strip()

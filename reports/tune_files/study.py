@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from reports.cells import Cell, Line
-from reports.study import Results, Study
+from reports.study import Results, Study, commit
 from reports.tune_files.commands import BUDGET, release
 from reports.tune_files.comparing import deciding
 from reports.tune_files.files import FILES, HAND_COPIES, HAND_NOISE, LARGER_LEAVES, LEAVES, hand
@@ -32,14 +32,16 @@ BY_NAME = {one.name: one for one in FILES}
 
 
 def cells(count: int | None) -> Iterator[Cell]:
-    """Yield three parts of every file: all of the first two, so that what is amiss shows early, then part by part."""
-    files = FILES[:count]
-    yield from ({"file": one.name, "part": part} for one in files[:2] for part in PARTS)
-    yield from ({"file": one.name, "part": part} for part in PARTS for one in files[2:])
+    """Yield three parts of every file, file by file, so that a run that is stopped leaves whole rows."""
+    yield from ({"file": one.name, "part": part} for one in FILES[:count] for part in PARTS)
 
 
 def one_cell(file: str, part: str, *, data: Path) -> dict[str, Any]:
-    """Return what one part of one file comes to."""
+    """Return what one part of one file comes to, and which code made it."""
+    return {"code": commit()} | _part(file, part, data)
+
+
+def _part(file: str, part: str, data: Path) -> dict[str, Any]:
     given = BY_NAME[file]
     work = data.resolve() / "work" / given.stem
     if part == "ours":

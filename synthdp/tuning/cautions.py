@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from synthdp.evaluation.blocks import counted
 from synthdp.evaluation.gate import LIMITS
 from synthdp.tuning.confirming import Confirmed
+from synthdp.tuning.leaves import TREES, leaf_of
 from synthdp.tuning.space import Space
 from synthdp.tuning.trials import Trial
 
@@ -38,6 +39,11 @@ def cautions(
             f"Shapes of masks were compared on {compared:,} of {records:,} records; their strength and the "
             "confirmation come from the whole file."
         )
+    if trial.shape.model == TREES:
+        said.append(
+            f"No masks: copies come from trees alone, with leaves of {leaf_of(trial.rung)} donors or more. What they "
+            "hold are values of people in the file, dealt to others."
+        )
     said += [*_little_use(space, trial), *_recorded(earlier)]
     if trial.shape.mask_draw != "per_copy":
         said.append(f"W is drawn {trial.shape.mask_draw}: see reports/coverage for what intervals cover then.")
@@ -61,8 +67,8 @@ def _steps(found: Confirmed) -> list[str]:
     names = sorted({LIMITS[name].brief for step in found.steps for name in step if name in LIMITS})
     times = "once" if len(found.steps) == 1 else f"{len(found.steps)} times"
     return [
-        f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger, or another "
-        f"shape taken, {times}."
+        f"The first answer did not hold on fresh draws ({', '.join(names)}): masks were made stronger (leaves of trees "
+        f"larger), or another shape taken, {times}."
     ]
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from synthdp.evaluation.gate import LIMITS
 from synthdp.report import plots
 from synthdp.report.plots import Figure
+from synthdp.tuning.leaves import TREES
 from synthdp.tuning.picturing import FEW, MANY, SHOWN, weakened
 from synthdp.tuning.rays import factor_of
-from synthdp.tuning.space import Space, told
+from synthdp.tuning.space import Space, named
 from synthdp.tuning.trials import Trial
 
 if TYPE_CHECKING:
@@ -209,7 +210,8 @@ def _marks(tuned: Searched, mine: list[Trial], name: str, style: dict[str, Any])
 
 
 def _named(tuned: Searched, trial: Trial) -> str:
-    return f"{told(tuned.space, trial.shape)}, all ×{factor_of(trial.rung):.2g}"
+    said = named(tuned.space, trial.shape, trial.rung)
+    return said if trial.shape.model == TREES else f"{said}, all ×{factor_of(trial.rung):.2g}"
 
 
 def _upright(x: float) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from synthdp.report.page import Sheet
 from synthdp.report.plots import Figure, plotly_js
 from synthdp.report.words import attack_title
 from synthdp.tuning import drawing
+from synthdp.tuning.leaves import TREES
 from synthdp.tuning.result import Tuned
-from synthdp.tuning.space import Space, told
+from synthdp.tuning.space import Space, named
 from synthdp.tuning.trials import Trial, ratio_of
 
 MOST_ROWS = 40
@@ -36,9 +37,11 @@ def render(tuned: Tuned) -> str:
     vary = tuned.space.config.tuning.vary
     absent = f"Not drawn, for the budget was spent: {' and '.join(missing)}." if missing and "masks" in vary else ""
     chosen = tuned.chosen
+    if chosen.shape.model == TREES:
+        absent = "Trees have no masks, so that nothing is drawn of strengths and columns."
     lead = (
         f"{len(tuned.trials)} trials on {tuned.records:,} records. The most useful settings that hold: usefulness "
-        f"{chosen.use:.3f} ({told(tuned.space, chosen.shape)})."
+        f"{chosen.use:.3f} ({named(tuned.space, chosen.shape, chosen.rung)})."
     )
     tables = [_answer(tuned), _masks(tuned), _trials(tuned.space, tuned.trials)]
     return _page("Tuned settings", lead, tuned.cautions, pictures, tables, "", absent)
@@ -120,8 +123,8 @@ def _trials(space: Space, trials: Sequence[Trial]) -> Table:
             (
                 str(place),
                 drawing.STAGES[trial.stage][0],
-                told(space, trial.shape) if not trial.problem else trial.problem,
-                number(2 ** (trial.rung / 4)),
+                named(space, trial.shape, trial.rung) if not trial.problem else trial.problem,
+                DASH if trial.shape.model == TREES else number(2 ** (trial.rung / 4)),
                 number(trial.use) if math.isfinite(trial.use) else DASH,
                 DASH if worst is None else f"{ratio_of(worst):.2f} ({LIMITS[worst.name].brief})",
                 "yes" if trial.passed else "no",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from synthdp.evaluation.gate import LIMITS
+from synthdp.tuning.leaves import TREES
 from synthdp.tuning.rays import HIGHEST, LOWEST
 from synthdp.tuning.space import Shape
 from synthdp.tuning.trials import DEAR, Laboratory, Trial
@@ -31,7 +32,7 @@ def shown_risk(lab: Laboratory) -> str | None:
 def strengths(lab: Laboratory, chosen: Trial, *, more: Callable[[], bool]) -> list[Trial]:
     """Try the chosen shape with few copies and with many, weaker and stronger."""
     name = shown_risk(lab)
-    if name is None or "masks" not in lab.space.config.tuning.vary:
+    if name is None or "masks" not in lab.space.config.tuning.vary or chosen.shape.model == TREES:
         return []
     off = [other for other in LIMITS if other != name]
     found: list[Trial] = []
@@ -48,7 +49,8 @@ def strengths(lab: Laboratory, chosen: Trial, *, more: Callable[[], bool]) -> li
 
 def columns(lab: Laboratory, chosen: Trial, *, more: Callable[[], bool]) -> list[Trial]:
     """Try the chosen settings with the mask of one column half as strong, one column after the other."""
-    if len(lab.space.columns) < 2 or "masks" not in lab.space.config.tuning.vary:
+    varied = "masks" in lab.space.config.tuning.vary and chosen.shape.model != TREES
+    if len(lab.space.columns) < 2 or not varied:
         return []
     shapes = [chosen.shape, *(weakened(chosen, place) for place in range(min(len(lab.space.columns), MOST_COLUMNS)))]
     return [

@@ -10,7 +10,7 @@ from synthdp.config import Config
 from synthdp.config.settings import Promise
 from synthdp.showing import html
 from synthdp.tuning.rays import factor_of
-from synthdp.tuning.space import Space, told
+from synthdp.tuning.space import Space, named
 from synthdp.tuning.trials import Trial
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def table_of(space: Space, trials: Sequence[Trial]) -> pd.DataFrame:
         about: dict[str, Any] = {
             "trial": number,
             "stage": trial.stage,
-            "shape": told(space, trial.shape),
+            "shape": named(space, trial.shape, trial.rung),
             "factor": round(factor_of(trial.rung), 4),
             "draws": trial.draws,
             "seconds": round(trial.seconds, 2),

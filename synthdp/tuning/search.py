@@ -8,7 +8,8 @@ from synthdp.errors import InputError
 from synthdp.stages.draws import SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.tuning import blame
 from synthdp.tuning.asking import Budget
-from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
+from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for
+from synthdp.tuning.leaves import TREES, ladder
 from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
 from synthdp.tuning.shapes import Tried, propose
 from synthdp.tuning.space import Shape, Space, told
@@ -24,12 +25,15 @@ EXPLORING, REFINING, CONFIRMING = 0.5, 0.7, 0.85
 PATIENCE = 8
 # rung at which masks say next to nothing: four times the column's own spread
 LAST_RESORT = 8
-# shapes that are refined on the whole file with more draws
+# shapes that are refined on the whole file with more draws; beside them the best with masks equally strong, for the
+# best of many shapes on a few draws is in part the luckiest
 REFINED = 2
 # a few draws' bounds beyond a limit by so much, under the strongest masks: whether many pass is then open
 NARROWLY = 0.15
 # usefulness that chance may hide: paired draws leave less than this between two candidates
 MARGIN = 0.005
+# what a few draws find less useful than many draws find the best is not refined
+HOPELESS = 0.02
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,10 @@ class Search:
         """The ladder of strengths: one rung where masks are not varied."""
         return (LOWEST, HIGHEST) if "masks" in self.space.config.tuning.vary else (0, 0)
 
+    def rungs_of(self, shape: Shape) -> tuple[int, int]:
+        """Return the ladder of a shape: trees without masks have one of their own."""
+        return ladder(shape.model) if shape.model == TREES else self.rungs
+
     def left(self, share: float) -> bool:
         """Return whether less than a share of the budget is spent."""
         return self.budget.left(self.lab.spent, len(self.lab.trials), share)
@@ -87,13 +95,21 @@ class Search:
         near: list[Point] = []
         tried: list[Tried] = []
         moved: set[Shape] = set()
-        since, guess, strongest = 0, 0, self.rungs[1]
+        since, strongest, counting = 0, self.rungs[1], False
+        # masks and leaves have rungs of their own
+        guess = {True: 0, False: 0}
         waiting = [self.space.shape()]
         # more copies under wider masks are worth most where time is short (reports/tune_files), so they come first
-        stages: list[Callable[[Shape], list[Shape]]] = [self.space.more_copies, self.space.starts, self.space.moves]
+        space = self.space
+        stages: list[Callable[[Shape], list[Shape]]] = [space.more_copies, space.trees, space.starts, space.moves]
         while tried == [] or (self.left(EXPLORING) and since < PATIENCE):
             while not waiting and points and stages:
-                waiting = stages.pop(0)(max(points, key=lambda one: one.use).shape)
+                best = max(points, key=lambda one: one.use)
+                if stages[0] == space.starts and (best.shape.model == TREES or best.rung >= LAST_RESORT):
+                    # how masks stand to each other matters less where they say next to nothing, or there are none
+                    stages.reverse()
+                counting = stages[0] == space.more_copies
+                waiting = stages.pop(0)(best.shape)
             if not waiting and not points and self.nearest is not None and self.nearest not in moved:
                 # of all that no masks are enough for, what came nearest to the limits is changed further
                 moved.add(self.nearest)
@@ -103,7 +119,7 @@ class Search:
                 break
             if shape in {one.shape for one in tried}:
                 continue
-            border, last = self._ray(shape, guess)
+            border, last = self._ray(shape, guess[shape.model == TREES])
             if not tried and math.isnan(last.use):
                 raise InputError(
                     f"tuning.goal: {self.space.config.tuning.goal} cannot be measured on this file, so no settings are "
@@ -116,20 +132,23 @@ class Search:
                 if not points and last.rung == strongest:
                     # masks that tell nothing are not enough, so no masks are: something else has to change, and whether
                     # that helps is seen under the strongest
-                    guess = strongest
+                    guess[shape.model == TREES] = strongest
                 self.nearest = min(tried, key=lambda one: one.excess).shape
                 if last.rung == strongest and excess <= NARROWLY:
                     near.append(Point(shape, strongest, last.use))
                 continue
             use = self._use(shape, border.rung)
-            if not points:
-                # changes of a shape that no masks are enough for are no longer asked about
+            if not points or (counting and use > self.best):
+                # changes of a shape that no masks are enough for are no longer asked about, and where the most copies
+                # are better than few, those between are not
                 waiting = []
             tried.append(Tried(shape, use, 0.0))
             points.append(Point(shape, border.rung, use))
             since = 0 if use > self.best + MARGIN else since + 1
+            if use > self.best or shape.model == TREES:
+                guess[shape.model == TREES] = border.rung
             if use > self.best:
-                self.best, guess = use, border.rung
+                self.best = use
                 self.tell(f"best so far: usefulness {use:.3f} ({told(self.space, shape)}), to be confirmed")
         better = [one for one in near if one.use > self.best]
         first = [max(better, key=lambda one: one.use)] if better else []
@@ -140,12 +159,14 @@ class Search:
 
         def look(rung: int) -> Seen:
             whole, level = self.lab.rows is None, self._level(EXPLORED)
-            off = DEAR if len(self.lab.data) > CHEAP else ()
+            # what trees hold by heart is what their leaves have to be large for, and they are soon fitted
+            known = shape.model == TREES and whole
+            off = DEAR if len(self.lab.data) > CHEAP and not known else ()
             trial = self.lab.try_out("explore", shape, rung, draws=EXPLORED, whole=whole, off=off, level=level)
             last.append(trial)
             return Seen(trial.passed, trial.use, trial.ratio)
 
-        low, high = self.rungs
+        low, high = self.rungs_of(shape)
         first = self.best == -math.inf
         border = find_border(
             look,
@@ -166,23 +187,40 @@ class Search:
         return mine[-1].use
 
     def refine(self, points: Sequence[Point]) -> list[Point]:
-        """Return points, the most useful first, once every limit is judged, on the whole file and more draws."""
-        draws = count_of(self.space.config, len(self.lab.data))
+        """Return points, the most useful first, once every limit is judged, on the whole file and more draws.
+
+        A point is the weakest masks of its shape that would be confirmed: those that pass narrowly are not what a shape
+        comes to, and are not what it is compared by. Where it has no others they come last.
+        """
+        draws, holds = count_of(self.space.config, len(self.lab.data)), self.space.config.tuning.holds
+        final = draws * self._looks()
         best: Point | None = None
         found: list[Point] = []
+        narrow: list[Point] = []
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
         last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
-        for place, point in enumerate(points or last_resort):
-            if place > REFINED or (best is not None and (place == REFINED or not self.left(REFINING))):
+        finalists = self._finalists(points) or last_resort
+        for place, point in enumerate(finalists):
+            if place > REFINED or (best is not None and not self.left(REFINING)):
                 break
+            if best is not None and point.use < best.use - HOPELESS:
+                continue
             uses: dict[int, float] = {}
+            passed: list[Point] = []
 
-            def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
+            def look(
+                rung: int,
+                shape: Shape = point.shape,
+                uses: dict[int, float] = uses,
+                passed: list[Point] = passed,
+            ) -> Seen:
                 trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
                 uses[rung] = trial.use
-                return Seen(trial.passed, trial.use, trial.ratio)
+                if trial.passed:
+                    passed.append(Point(shape, rung, trial.use))
+                return Seen(trial.passed and not beyond(trial, holds, final=final), trial.use, trial.ratio)
 
-            low, high = self.rungs
+            low, high = self.rungs_of(point.shape)
             border = find_border(
                 look,
                 guess=point.rung,
@@ -194,12 +232,30 @@ class Search:
                 more=lambda found=best: found is None or self.left(CONFIRMING),  # type: ignore[misc]
             )
             if border.rung is None:
+                narrow += [max(passed, key=lambda one: one.rung)] if passed else []
                 continue
             found.append(Point(point.shape, border.rung, uses[border.rung]))
             if best is None or uses[border.rung] > best.use:
                 best = found[-1]
                 self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
-        return sorted(found, key=lambda one: -one.use)
+        return [*sorted(found, key=lambda one: -one.use), *sorted(narrow, key=lambda one: -one.use)]
+
+    def _finalists(self, points: Sequence[Point]) -> list[Point]:
+        """Return points in the order in which they are refined: the best, that of the other kind, the best plain one.
+
+        The kinds are masks and trees; plain is what has all masks equally strong. It goes before another shape of masks
+        where chance alone may have put that before it.
+        """
+        masked = [one for one in points if one.shape.model != TREES]
+        plain = next((one for one in masked if one.shape == self.space.plain(one.shape)), None)
+        if plain is not None and plain.use >= masked[0].use - MARGIN:
+            masked = [plain, *(one for one in masked if one is not plain)]
+        trees = [one for one in points if one.shape.model == TREES]
+        first = [some[0] for some in (masked, trees) if some]
+        first.sort(key=lambda one: -one.use)
+        if plain is not None and plain not in first:
+            first.append(plain)
+        return [*first, *(one for one in points if one not in first)]
 
     def _looks(self) -> int:
         return 1 if len(self.lab.data) >= TOO_LARGE_TO_SHARPEN else SHARPENED
@@ -212,19 +268,23 @@ class Search:
     def confirm_first(self, refined: Sequence[Point], explored: Sequence[Point] = ()) -> Confirmed:
         """Return the first point that holds on fresh draws, or whose shape does under stronger masks.
 
-        Where no refined one does, those are tried whose border lies lowest on the ladder, for there is room for
-        stronger masks; of those with the same border the ones with the fewest copies.
+        Where it took stronger masks, so that the next point may be more useful, that one is confirmed as well, and the
+        better of the two is taken. Where no refined one holds, those are tried whose border lies lowest on the ladder,
+        for there is room for stronger masks; of those with the same border the ones with the fewest copies.
         """
         steps: tuple[tuple[str, ...], ...] = ()
         known = {one.shape for one in refined}
         others = [one for one in explored if one.shape not in known]
         others.sort(key=lambda one: (one.rung, one.shape.copies, -one.use))
+        held: Trial | None = None
         for point in (*refined, *others[:REFINED]):
+            if held is not None and (held.use >= point.use - MARGIN or point not in refined or not self.left(1.0)):
+                break
             found = self.confirm(point)
             steps += found.steps
-            if found.trial is not None:
-                return Confirmed(found.trial, steps)
-        return Confirmed(None, steps)
+            if found.trial is not None and (held is None or found.trial.use > held.use):
+                held = found.trial
+        return Confirmed(held, steps)
 
     def confirm(self, best: Point) -> Confirmed:
         """Return the first candidate at or above the best rung that holds on fresh draws."""

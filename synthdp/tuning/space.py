@@ -18,6 +18,7 @@ from synthdp.stages.planning import plan_of
 from synthdp.synthesis.imputed import DaMi
 from synthdp.table.microdata import Microdata
 from synthdp.tagging.groups import LOW, Neighbours
+from synthdp.tuning.leaves import TREES, leaf_of, trees_of
 from synthdp.tuning.rays import HIGHEST, LOWEST, factor_of
 from synthdp.tuning.strengths import Masked, masked_columns
 from synthdp.tuning.tails import Cuts, cut_ends
@@ -26,10 +27,14 @@ from synthdp.tuning.tails import Cuts, cut_ends
 RELATIVE = range(-4, 5)
 # and that of the records that stand out up to twice as strong
 STRONGER = (0, 1, 2)
-# which are tried beside the config's own; trees pass on values of their donors, and ``once`` makes intervals too short
-MODELS = ("auto", "regression", "copula")
+# which are tried beside the config's own; given masks, trees are far behind (reports/tune_files), and ``once`` makes
+# intervals too short
+MODELS = ("auto", "regression", "copula", TREES)
 DRAWS = ("per_copy", "once_orthogonal")
 COPIES = (3, 5, 10)
+# more copies gain usefulness under every mask (reports/tune_files); of larger files they cost more time than that is
+# worth
+MANY_COPIES, SMALL = 20, 8000
 WEAK, WEAKER = -4, -2
 
 
@@ -43,6 +48,8 @@ class Shape:
         By column, in half octaves.
     groups
         How much stronger masks of the riskiest group are, in half octaves.
+    model
+        ``sequential cart``: trees without masks, so that all that masks may be is left as it is.
     tails
         Which ends of keys are cut off: 0 for none, k for the k-th entry of ``Space.tails``.
     """
@@ -131,8 +138,8 @@ class Space:
     def shape(self, params: Mapping[str, Any] | None = None) -> Shape:
         """Return the shape of some choices; what is not chosen is as the config has it, masks equally strong."""
         given = dict(params or {})
-        first = {"model": self.models[0], "copies": self.copies[0], "mask_draw": self.mask_draws[0]}
-        return Shape(
+        first: dict[str, Any] = {"model": self.models[0], "copies": self.copies[0], "mask_draw": self.mask_draws[0]}
+        found = Shape(
             relative=tuple(int(given.get(f"masks.{one.name}", 0)) for one in self.columns),
             graded=bool(given.get("graded", False)),
             groups=int(given.get("groups", 0)),
@@ -142,10 +149,14 @@ class Space:
             coarser=bool(given.get("coarser", self.only_coarser)),
             tails=int(given.get("tails", 0)),
         )
+        # without masks there is nothing to tell such shapes apart by
+        return replace(self.plain(found), mask_draw=first["mask_draw"]) if found.model == TREES else found
 
     def starts(self, even: Shape | None = None) -> list[Shape]:
         """Return the shapes to begin with: masks equally strong in sd, then one change of that at a time."""
         even = even or self.shape()
+        if even.model == TREES:
+            even = replace(even, model=self.models[0])
         if "masks" not in self.config.tuning.vary:
             return [even]
         found = [even]
@@ -178,6 +189,17 @@ class Space:
         more = sorted((count for count in self.choices().get("copies", ()) if count > best.copies), reverse=True)
         return [replace(best, copies=count) for count in more]
 
+    def trees(self, best: Shape) -> list[Shape]:
+        """Return trees with as many copies as the best shape, and with the config's own number of them."""
+        if TREES not in self.choices().get("model", ()):
+            return []
+        found = replace(self.plain(best), model=TREES, mask_draw=self.mask_draws[0])
+        return list(dict.fromkeys((found, replace(found, copies=self.copies[0]))))
+
+    def plain(self, shape: Shape) -> Shape:
+        """Return a shape with all masks equally strong, as somebody would try it by hand."""
+        return replace(shape, relative=(0,) * len(self.columns), graded=False, groups=0)
+
     def moves(self, best: Shape, *, first: str = "tails") -> list[Shape]:
         """Return the best shape with one of its choices changed: another model, W drawn otherwise, more copies.
 
@@ -186,20 +208,22 @@ class Space:
         found: list[Shape] = []
         for name in sorted(("tails", "coarser", "copies", "model", "mask_draw"), key=lambda name: name != first):
             for value in self.choices().get(name, ()):
-                if getattr(best, name) != value:
+                if getattr(best, name) != value and (name != "mask_draw" or best.model != TREES):
                     changed: dict[str, Any] = {name: value}
                     found.append(replace(best, **changed))
-        return found
+        return [self.trees(one)[0] if one.model == TREES else one for one in found]
 
     def config_of(self, shape: Shape, rung: int) -> Config:
         """Return the config of a candidate; one that varies no masks has the config's own."""
-        changed: dict[str, Any] = {"synthesis": self._synthesis(shape)}
+        changed: dict[str, Any] = {"synthesis": self._synthesis(shape, rung)}
         config = self.config
         if (variables := self._variables(shape)) is not None:
             config = reworded(config, "variables", variables) or config
             # what was read from a file stays read: paths were made absolute
             config = self.config.model_copy(update={"variables": config.variables})
-        if "masks" in self.config.tuning.vary:
+        if shape.model == TREES:
+            changed |= {"masks": {}, "masks_by_group": {}}
+        elif "masks" in self.config.tuning.vary:
             masks = self._masks(shape, factor_of(rung))
             changed["masks"] = {**config.masks, **masks}
             # masks that are not tuned, such as a matrix written out for one group, stay as they are
@@ -235,8 +259,10 @@ class Space:
             return dict.fromkeys(others, 1.0)
         return {tag: (place + 1) / len(others) for place, tag in enumerate(others)}
 
-    def _synthesis(self, shape: Shape) -> Any:
+    def _synthesis(self, shape: Shape, rung: int) -> Any:
         given = self.config.synthesis
+        if shape.model == TREES:
+            return trees_of(self.config, shape.copies, rung)
         update: dict[str, Any] = {"copies": shape.copies, "mask_draw": shape.mask_draw}
         if shape.model != given.association:
             block = {**given_settings(given), "method": given.method, "model": {"method": shape.model}}
@@ -251,7 +277,8 @@ def space_of(config: Config, data: Microdata) -> Space:
     plan = plan_of(config, data)
     labels = plan.tags.labels
     tags = tuple(str(tag) for tag in labels.cat.categories if (labels == tag).any())
-    copies = tuple(dict.fromkeys((synthesis.copies, *COPIES))) if "copies" in vary else (synthesis.copies,)
+    counts = (*COPIES, MANY_COPIES) if len(data) <= SMALL else COPIES
+    copies = tuple(dict.fromkeys((synthesis.copies, *counts))) if "copies" in vary else (synthesis.copies,)
     draws = tuple(dict.fromkeys((synthesis.mask_draw, *DRAWS))) if "mask_draw" in vary else (synthesis.mask_draw,)
     own = synthesis.association
     models = tuple(dict.fromkeys((own, *MODELS))) if "model" in vary else (own,)
@@ -265,6 +292,8 @@ def space_of(config: Config, data: Microdata) -> Space:
         return True
 
     at_all = replace(found, models=models)
+    if TREES in models and not _maskless(config, found):
+        models = tuple(name for name in models if name != TREES)
     known = [name for name in models if name == own or possible(at_all.config_of(at_all.shape({"model": name}), 0))]
     if synthesis.imputations > 1 or not possible(found.config_of(found.shape({"mask_draw": draws[-1]}), 0)):
         found = replace(found, mask_draws=draws[:1])
@@ -274,6 +303,13 @@ def space_of(config: Config, data: Microdata) -> Space:
     exposed = coarser is not None and config.limits.limit("max_exposed") is not None
     tails = cut_ends(plan.released) if "coarsening" in vary else ()
     return replace(found, coarser=coarser, only_coarser=exposed, tails=tails)
+
+
+def _maskless(config: Config, space: Space) -> bool:
+    """Return whether trees may take the place of masks: where all of these are tune's to vary."""
+    tuned = {one.name for one in space.columns}
+    masked = {*config.masks, *(name for block in config.masks_by_group.values() for name in block)}
+    return "masks" in config.tuning.vary and masked <= tuned and trees_of(config, 1, 0) is not None
 
 
 def offered(config: Config, data: Microdata) -> Mapping[str, Any] | None:
@@ -304,9 +340,14 @@ def told(space: Space, shape: Shape, others: Sequence[str] = ()) -> str:
     ]
     parts += ["graded"] * shape.graded + [f"risky groups ×{2 ** (shape.groups / 2):.2g}"] * bool(shape.groups)
     parts += (
-        [shape.model, f"{shape.copies} copies", shape.mask_draw]
+        ([shape.model, f"{shape.copies} copies"] + [shape.mask_draw] * (shape.model != TREES))
         + ["coarser"] * shape.coarser
         + [f"ends cut off ({shape.tails} of {len(space.tails)})" if len(space.tails) > 1 else "ends cut off"]
         * bool(shape.tails)
     )
     return ", ".join((*parts, *others))
+
+
+def named(space: Space, shape: Shape, rung: int) -> str:
+    """Return a candidate in a few words: trees have leaves where others have masks."""
+    return told(space, shape, (f"leaves of {leaf_of(rung)}",) if shape.model == TREES else ())

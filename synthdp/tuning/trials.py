@@ -43,6 +43,8 @@ CONFIRM = "confirm"
 DEAR = ("max_memorised",)
 INDIVIDUAL = "max_individual"
 VERBATIM = "max_excess_verbatim"
+# draws whose usefulness is noted; those between which the best is chosen note all that they are asked for
+FINAL = 12
 # risks over these say how far a candidate is from passing where a limit is zero
 NO_RATIO = 1.0
 
@@ -225,7 +227,8 @@ class Laboratory:
                 plan = replace(plan, fits=self.fits_of(stage))
             streams = self.streams.within("tune", stage, place)
             scanned = SCANNED_TO_CONFIRM if stage == CONFIRM else SCANNED
-            watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal, scanned=scanned)
+            most = max(draws, FINAL) if stage == "refine" else FINAL
+            watched = Watched(config, plan, streams, self.jobs, self.advance, goal=goal, most=most, scanned=scanned)
             judged = judge(watched, study=True, count=draws, looks=looks)
         except SynthdpError as error:
             took = time.perf_counter() - began

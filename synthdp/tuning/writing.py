@@ -18,6 +18,7 @@ from synthdp.masking.categorical import ShiftedNormal, Transition
 from synthdp.masking.gaussian import Gaussian
 from synthdp.stages.kept_advice import as_text, given_settings
 from synthdp.tuning.blame import failing
+from synthdp.tuning.leaves import TREES
 from synthdp.tuning.page import render, render_refused
 from synthdp.tuning.rays import factor_of
 from synthdp.tuning.result import Tuned, table_of
@@ -102,15 +103,18 @@ def _how_strong(tuned: Tuned) -> str:
     chosen, worst = tuned.chosen, tuned.chosen.worst()
     weaker = [one for one in tuned.trials if one.shape == chosen.shape and one.rung < chosen.rung and not one.problem]
     next_ = max(weaker, key=lambda one: one.rung, default=None)
+    how = "How small leaves are" if chosen.shape.model == TREES else "How strong"
+    least = "the smallest leaves that hold" if chosen.shape.model == TREES else "the weakest masks that hold"
     if next_ is not None and [one.name for one in failing(next_)] == [VERBATIM]:
-        return "How strong: weaker masks leave rows or values as they are, which the scan for leaks of run stops."
+        what = "smaller ones" if chosen.shape.model == TREES else "weaker masks"
+        return f"{how}: {what} leave rows or values as they are, which the scan for leaks of run stops."
     binding = tuned.binding()
     if not binding or worst[binding].deciding is None:
-        return "How strong: the weakest masks that hold."
+        return f"{how}: {least}."
     limit = worst[binding]
     form = ".2%" if LIMITS[binding].share else ".3g"
     what = f"{LIMITS[binding].brief} {limit.deciding:{form}} of {limit.limit:{form}}, by {limit.attack}"
-    return f"How strong: the weakest masks that hold. Closest to its limit is {binding} ({what})."
+    return f"{how}: {least}. Closest to its limit is {binding} ({what})."
 
 
 def _why(one: Masked, mask: AnyMask, common: float, step: int) -> str:

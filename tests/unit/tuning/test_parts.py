@@ -22,10 +22,11 @@ from synthdp.stages.intake import prepare
 from synthdp.tuning.asking import Budget, check_askable, limited
 from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for, reach
 from synthdp.tuning.journal import Journal
+from synthdp.tuning.leaves import TREES, ladder, leaf_of, trees_of
 from synthdp.tuning.result import Tuned
 from synthdp.tuning.search import Point, Search
 from synthdp.tuning.shapes import Tried, propose
-from synthdp.tuning.space import Shape, Space, space_of
+from synthdp.tuning.space import Shape, Space, named, space_of, told
 from synthdp.tuning.strengths import Masked
 from synthdp.tuning.study import all_masked
 from synthdp.tuning.trials import Laboratory, Trial, ratio_of
@@ -114,7 +115,7 @@ def test_candidates_are_counted_and_told_in_bits() -> None:
     choices = math.prod(len(values) for values in found.choices().values())
     assert found.size() == 37 * choices
     assert found.bits == pytest.approx(math.log2(37 * choices))
-    assert space(tuning={"vary": ["copies"]}).size() == 3
+    assert space(tuning={"vary": ["copies"]}).size() == 4, "3, 5, 10 and 20 copies"
 
 
 def test_shapes_begin_with_masks_equally_strong() -> None:
@@ -587,3 +588,173 @@ def test_changes_of_a_shape_that_no_masks_are_enough_for_are_dropped_once_someth
     after = [one.shape for one in bench.trials if one.stage == "explore"]
     first = next(place for place, shape in enumerate(after) if shape.copies == 5)
     assert all(shape.copies >= 5 for shape in after[first:][:4]), "the better shape's own changes come next"
+
+
+def test_many_copies_are_tried_of_small_files_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert max(space().copies) == 20
+    monkeypatch.setattr("synthdp.tuning.space.SMALL", 100)
+    assert max(space().copies) == 10
+
+
+def test_where_the_most_copies_are_better_those_between_are_not_tried_first() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (1.2 if rung < shape.copies / 2 else 0.8), 0.5 + shape.copies / 100
+
+    bench, _, found = searched(law)
+    assert found.trial is not None
+    assert found.trial.shape.copies == 20
+    tried = list(dict.fromkeys(one.shape.copies for one in bench.trials if one.stage == "explore"))
+    assert tried[:2] == [3, 20]
+
+
+def test_masks_equally_strong_are_among_the_finalists() -> None:
+    """A few draws flatter shapes with unequal masks by .02; many draws say that equal ones are better by .01."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        unequal = any(shape.relative) or shape.graded or shape.groups > 0
+        gained = (0.02 if stage == "explore" else -0.01) * unequal + 0.001 * sum(shape.relative) / 12
+        return (1.2 if rung < 4 else 0.8), 0.7 + gained
+
+    bench, refined, found = searched(law)
+    assert len({one.shape for one in bench.trials if one.stage == "refine"}) == 3
+    assert refined[0].shape.relative == (0, 0, 0)
+    assert found.trial is not None
+    assert found.trial.shape == bench.space.plain(found.trial.shape)
+
+
+def test_the_best_is_refined_first_where_nothing_plain_passed() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (0.8 if any(shape.relative) else 1.5), 0.7
+
+    _, refined, _ = searched(law)
+    assert refined
+    assert all(any(one.shape.relative) for one in refined)
+
+
+def test_leaves_of_trees_have_the_ladder_of_masks() -> None:
+    low, high = ladder(TREES)
+    sizes = [leaf_of(rung) for rung in range(low, high + 1)]
+    assert sizes == sorted(set(sizes)), "every rung has leaves of its own size"
+    assert (sizes[0], leaf_of(0), leaf_of(4)) == (5, 20, 40)
+    assert ladder("auto") == (-18, 18)
+
+
+def test_trees_take_the_place_of_masks_and_groups() -> None:
+    found = space(masks_by_group={"high": {"age": {"method": "gaussian", "sd": 2.0}}})
+    (trees, few) = found.trees(replace(found.shape(), copies=20, graded=True, relative=(1, 0, 0)))
+    assert (trees.copies, few.copies) == (20, found.copies[0])
+    config = found.config_of(trees, 4)
+    assert (config.masks, config.masks_by_group) == ({}, {})
+    assert (config.synthesis.method, config.synthesis.copies) == ("sequential", 20)
+    assert config.synthesis.model.min_leaf == 40
+    assert config.variables == found.config.variables
+    assert found.shape({"model": TREES, "graded": True, "masks.age": 3}) == found.trees(found.shape())[0]
+    assert TREES not in {one.model for one in found.starts(trees)}
+    moves = found.moves(trees)
+    assert all(one.mask_draw == trees.mask_draw for one in moves)
+    assert {one.copies for one in moves if one.model == TREES} > {3, 10}
+    assert told(found, trees) == "sequential cart, 20 copies"
+    assert named(found, trees, 4) == "sequential cart, 20 copies, leaves of 40"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tuning": {"vary": ["model"]}},
+        {"tuning": {"vary": ["masks"]}},
+        {"synthesis": {"imputations": 2, "missing": "impute"}},
+        {"masks": {"area": {"method": "transition", "matrix": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]}}},
+    ],
+)
+def test_trees_are_not_offered_where_masks_are_not_tunes_to_vary(more: dict[str, Any]) -> None:
+    config = parse(settings(**more))
+    assert TREES not in Space(config, (), (), ("regression",), (5,), ("per_copy",)).choices().get("model", ())
+    try:
+        found = space(**more)
+    except InputError:
+        assert trees_of(config, 5, 0) is None
+        return
+    assert TREES not in found.models
+    assert found.trees(found.shape()) == []
+
+
+def test_trees_that_are_more_useful_within_the_limits_are_found() -> None:
+    """Trees keep the limit from leaves of 34 on; their own number of copies is as good as more."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if shape.model == TREES:
+            return (1.2 if rung < 3 else 0.8), 0.9 - 0.01 * rung
+        return (1.2 if rung < 8 else 0.8), 0.92 - 0.01 * rung + shape.copies / 1000
+
+    bench, refined, found = searched(law)
+    assert found.trial is not None
+    assert (found.trial.shape.model, found.trial.rung) == (TREES, 3)
+    assert any(one.shape.model != TREES for one in refined), "the best masks are among the finalists"
+    assert all(one.rung >= ladder(TREES)[0] for one in bench.trials if one.shape.model == TREES)
+
+
+def test_what_is_far_less_useful_is_not_refined() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (1.2 if rung < 3 else 0.8), 0.5 if shape.model == TREES else 0.8
+
+    bench, _, _ = searched(law)
+    assert {one.shape.model for one in bench.trials if one.stage == "explore"} >= {TREES}
+    assert TREES not in {one.shape.model for one in bench.trials if one.stage == "refine"}
+
+
+def test_what_passes_narrowly_is_not_what_a_shape_is_compared_by() -> None:
+    """Three copies pass narrowly from rung 2 on and comfortably where they are of little use; twenty do so at once."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if shape.copies == 20:
+            return (1.2 if rung < 4 else 0.5), 0.80
+        return (1.2 if rung < 2 else 0.999 if rung < 12 else 0.5), 0.79 if rung < 10 else 0.6
+
+    bench = Doubtful(law, space(synthesis={"copies": 3}))
+    search = Search(cast(Any, bench), Budget.of("60"), 1, lambda _: None)
+    refined = search.refine(
+        [Point(search.space.shape(), 2, 0.81), Point(replace(search.space.shape(), copies=20), 4, 0.8)]
+    )
+    assert [one.shape.copies for one in refined] == [20, 3]
+    assert refined[1].rung >= 12
+
+
+def test_where_confirming_takes_much_stronger_masks_the_next_best_is_confirmed_too() -> None:
+    """Unequal masks need to be far stronger than few draws said, and are less useful then than equal ones."""
+
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        if any(shape.relative) or shape.graded or shape.groups:
+            return (0.8 if rung > (10 if stage == "confirm" else 4) else 1.2), 0.81 if rung < 8 else 0.7
+        return (0.8 if rung > 4 else 1.2), 0.8
+
+    bench, refined, found = searched(law)
+    assert refined[0].shape != bench.space.plain(refined[0].shape)
+    assert found.trial is not None
+    assert found.trial.use == 0.8
+    assert found.steps
+
+
+class Doubtful(Bench):
+    """A bench whose figures have wide intervals: what passes with 0.999 of the limit would not be confirmed."""
+
+    def try_out(self, stage: str, shape: Shape, rung: int, **asked: Any) -> Trial:
+        made = super().try_out(stage, shape, rung, **asked)
+        self.trials[-1] = replace(made, checks=tuple(replace(one, value=one.value - 0.05) for one in made.checks))
+        return self.trials[-1]
+
+
+def test_what_passes_narrowly_is_confirmed_where_there_is_nothing_else() -> None:
+    bench = Doubtful(lambda shape, rung, stage: (0.999 if rung > 4 else 1.2, 0.8), space(synthesis={"copies": 3}))
+    search = Search(cast(Any, bench), Budget.of("60"), 1, lambda _: None)
+    (found,) = search.refine([Point(search.space.shape(), 5, 0.8)])
+    assert found.rung > 4
+
+
+def test_where_masks_say_next_to_nothing_other_changes_come_before_unequal_masks() -> None:
+    def law(shape: Shape, rung: int, stage: str) -> tuple[float, float]:
+        return (0.8 if rung > 10 and shape.model != TREES else 1.2), 0.8
+
+    bench, _, _ = searched(law)
+    explored = list(dict.fromkeys(one.shape for one in bench.trials if one.stage == "explore"))
+    equal = [one == bench.space.plain(one) for one in explored]
+    assert {"auto", "copula"} <= {one.model for one in explored[: equal.index(False)]}
