@@ -86,6 +86,22 @@ class Dask:
                 with suppress(Exception):
                     self.client.cancel(list(flying), force=True)
 
+    def size(self) -> tuple[int, float]:
+        """Return how many threads there are, and the least memory of one in bytes; infinite where nobody limits it.
+
+        Raises
+        ------
+        Unfinished
+            If no worker appears.
+        """
+        alone = None
+        while not self._threads():
+            alone = self._alone(alone)
+            time.sleep(LOOKING / 4)
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [one["memory_limit"] / one["nthreads"] for one in workers if one["memory_limit"]]
+        return self._threads(), min(limits, default=float("inf"))
+
     def _send(self, work: Callable[[Item], Result], item: Item) -> Any:
         key = f"work-{secrets.token_hex(16)}"
         sealed = seal(work, item, self._mark)

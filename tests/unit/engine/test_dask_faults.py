@@ -95,13 +95,16 @@ def test_a_cluster_that_is_there(started, keys, tmp_path, monkeypatch):
             Unfinished, match=r"engine: tls://.*: there has been no worker for 0 seconds; start some, and"
         ):
             list(found.each(errands.square, [1]))
+        with pytest.raises(Unfinished, match="there has been no worker"):
+            found.size()
 
         worker = started(
-            "-m", "distributed.cli.dask_worker", address, *common, "--nthreads", 1, "--no-nanny",
+            "-m", "distributed.cli.dask_worker", address, *common, "--nthreads", 1, "--memory-limit", "1GB", "--no-nanny",
             "--local-directory", tmp_path / "spill", paths=[tmp_path / "early"],
         )  # fmt: skip
         monkeypatch.setattr(engine, "PATIENCE", 60)
         assert list(found.each(errands.square, range(9))) == [number * number for number in range(9)]
+        assert found.size() == (1, 10**9)
         ahead = next(found.each(errands.now, [0])) - time.time()
         assert 86_000 < ahead < 87_000  # and nothing minded
 
