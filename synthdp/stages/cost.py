@@ -1,8 +1,8 @@
 """What a run will need, told from the config and the file's metadata before anything is read.
 
-The constants were fitted to whole runs of this package (``benchmarks/cost.py``, ``reports/cost``, which says how far off
-they are): Parquet files of 10,000 to 300,000 records, normal and binary columns replaced, one processor. Seconds are of
-a processor: on an idle machine as long by the clock, on a busy one as much longer as it is busy.
+The constants were fitted to whole runs of this package (``benchmarks/cost.py``; ``reports/cost`` says how far off they
+are): Parquet files of 10,000 to 100,000 records, numbers and binary columns replaced, one processor. Seconds are of a
+processor: as long by the clock on an idle machine, and as much longer on a busy one as it is busy.
 """
 
 import math
@@ -109,9 +109,7 @@ def work_of(config: Config) -> Work | None:
     draws = count_of(config, size.records) if config.limits.judged() else 0
     copies = int(getattr(method, "copies", 1)) * int(getattr(method, "imputations", 1))
     replaced = sum(role is Role.REPLACE for role in roles)
-    return Work(
-        size.records, len(size.columns), replaced, copies, draws, model, exact=size.exact, known=model in DRAWN
-    )
+    return Work(size.records, len(size.columns), replaced, copies, draws, model, exact=size.exact, known=model in DRAWN)
 
 
 def _size(config: Config) -> Size | None:

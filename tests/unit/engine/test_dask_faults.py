@@ -99,8 +99,8 @@ def test_a_cluster_that_is_there(started, keys, tmp_path, monkeypatch):
             found.size()
 
         worker = started(
-            "-m", "distributed.cli.dask_worker", address, *common, "--nthreads", 1, "--memory-limit", "1GB", "--no-nanny",
-            "--local-directory", tmp_path / "spill", paths=[tmp_path / "early"],
+            "-m", "distributed.cli.dask_worker", address, *common, "--nthreads", 1, "--memory-limit", "1GB",
+            "--no-nanny", "--local-directory", tmp_path / "spill", paths=[tmp_path / "early"],
         )  # fmt: skip
         monkeypatch.setattr(engine, "PATIENCE", 60)
         assert list(found.each(errands.square, range(9))) == [number * number for number in range(9)]

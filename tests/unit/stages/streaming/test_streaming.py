@@ -9,7 +9,6 @@ import pytest
 
 from synthdp import release, seeding
 from synthdp.config import parse
-from synthdp.engine import Local
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.progress import Silent, Timer
 from synthdp.stages.intake import Source
@@ -74,9 +73,7 @@ def streamed(config, out, *, jobs=1, each=None, monkeypatch=None, study=False, r
 
         monkeypatch.setattr(running.reading, "shard_rows", cut)
     timer = Timer(Silent())
-    return running.run(
-        config, out=out, engine=Local(jobs), timer=timer, jobs=jobs, memory=4e9, study=study, resume=resume
-    )
+    return running.run(config, out=out, timer=timer, jobs=jobs, study=study, resume=resume)
 
 
 def in_memory(config, out) -> Path:
