@@ -27,6 +27,7 @@ from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
 from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing
 from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
+from synthdp.stages.streaming.engines import opened
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
@@ -82,13 +83,13 @@ def prepared(
     """Read the file into shards, look at it, and fit the model; ``draws`` more of the mechanism may be asked for."""
     path = config.data.path
     records, schema = reading.sized(path)
-    folder = out / CONFIDENTIAL / WORK
+    folder = _folder(out)
     shards = getattr(config.engine, "shards", None)
     job = reading.shard_rows(records, folder, shards=shards, jobs=jobs, memory=memory, columns=len(schema))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # a run that goes on keeps its shards, whatever it is given today
     if (folder / JOB).is_file():
-        job = job.kept(JOB)
+        job = replace(job.kept(JOB), folder=folder)
     job.keep(JOB, job)
     with timer.stage("read"):
         reading.read(path, job, dropped(config), timer.advance)
@@ -123,10 +124,8 @@ def run(
     config: Config,
     *,
     out: Path,
-    engine: Engine,
     timer: Timer,
-    jobs: int,
-    memory: float,
+    jobs: int = 1,
     study: bool = False,
     resume: bool = False,
     accepted: Mapping[str, str] | None = None,
@@ -150,20 +149,23 @@ def run(
         )
         if manifest.finished:
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
-        ready = prepared(config, out, engine, timer, jobs=jobs, memory=memory)
-        method, job = _imputing(config), ready.job
-        with timer.stage("draw"):
-            stored, there = drawing.store(job, engine, method.copies, timer.advance)
-        metrics = Metrics()
-        metrics.measured(Assessment())
-        masks = masks_of(ready.plan, ready.facts.links).values()
-        terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
-        metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
-        metrics.decided({"verdict": "open", "passed": True, "reasons": [], "accepted": [], "checks": []})
-        sums = None
-        if not study:
-            with timer.stage("release"):
-                sums = _published(config, out, engine, timer, ready, stored, there)
+        folder = _folder(out)
+        with opened(config, folder, jobs=jobs) as place:
+            engine = place.engine
+            ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory)
+            method, job = _imputing(config), ready.job
+            with timer.stage("draw"):
+                stored, there = drawing.store(job, engine, method.copies, timer.advance)
+            metrics = Metrics()
+            metrics.measured(Assessment())
+            masks = masks_of(ready.plan, ready.facts.links).values()
+            terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
+            metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
+            metrics.decided({"verdict": "open", "passed": True, "reasons": [], "accepted": [], "checks": []})
+            sums = None
+            if not study:
+                with timer.stage("release"):
+                    sums = _published(config, out, engine, timer, ready, stored, there)
         metrics.timed(timer.seconds)
         lines = [*notes_of(config, ready.plan), f"Looked at {len(ready.plan.data):,} of {job.records:,} records."]
         report = release.write_confidential(
@@ -171,8 +173,13 @@ def run(
         )
         status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=metrics.signed())
-        shutil.rmtree(job.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return metrics, report
+
+
+def _folder(out: Path) -> Path:
+    """Return the folder of the job, as machines call it that stand elsewhere."""
+    return (out / CONFIDENTIAL / WORK).absolute()
 
 
 def _imputing(config: Config) -> DaMi | Mi:

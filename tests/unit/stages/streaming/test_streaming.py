@@ -77,9 +77,7 @@ def streamed(config, out, *, jobs=1, each=None, monkeypatch=None, study=False, r
 
         monkeypatch.setattr(running.reading, "shard_rows", cut)
     timer = Timer(Silent())
-    return running.run(
-        config, out=out, engine=Local(jobs), timer=timer, jobs=jobs, memory=4e9, study=study, resume=resume
-    )
+    return running.run(config, out=out, timer=timer, jobs=jobs, study=study, resume=resume)
 
 
 def in_memory(config, out) -> Path:
