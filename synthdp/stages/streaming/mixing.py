@@ -37,6 +37,7 @@ def mix(
     format: str,
     escape: bool,
     shuffle: bool,
+    together: int = 1,
     advance: Advance | None = None,
 ) -> list[Path]:
     """Return the files of the copies, finished but for their place.
@@ -47,15 +48,22 @@ def mix(
         How each column is stored.
     shuffle
         Whether rows leave the order of the records.
+    together
+        How many copies are worked on at a time: each takes as much disk again while it is mixed.
     """
     job = shards.job
     job.keep(STORAGE, (dict(stored), format, escape, shuffle))
     copies = range(1, shards.copies + 1)
     left = [copy for copy in copies if finished(_mixed(job, copy, format)) is None]
-    items = [(shard, copy) for copy in left for shard in range(len(job))]
-    quoted = any(list(engine.each(partial(_scatter, shards), items, advance=advance)))
-    for _ in engine.each(partial(_gather, job, quoted), left, advance=advance):
-        pass
+    for start in range(0, len(left), together):
+        some = left[start : start + together]
+        items = [(shard, copy) for copy in some for shard in range(len(job))]
+        found = list(engine.each(partial(_scatter, shards), items))
+        quoted = {copy for (_, copy), needed in zip(items, found, strict=True) if needed}
+        for _ in engine.each(partial(_gather, job), [(copy, copy in quoted) for copy in some]):
+            pass
+        if advance is not None:
+            advance(start + len(some), len(left))
     return [_mixed(job, copy, format) for copy in copies]
 
 
@@ -95,8 +103,9 @@ def _scatter(shards: Stored, item: tuple[int, int]) -> bool:
     return once(job.place(f"{SCATTERED}/{copy:02}", shard), make)
 
 
-def _gather(job: Job, quoted: bool, copy: int) -> None:
+def _gather(job: Job, item: tuple[int, bool]) -> None:
     """Write a copy, range by range."""
+    copy, quoted = item
     stored, format, escape, shuffle = job.kept(STORAGE)
     streams = job.streams()
 

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from synthdp import release
-from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.engine import Engine
 from synthdp.evaluation.assessment import Assessment
@@ -27,8 +26,8 @@ from synthdp.release.metrics import Metrics
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
 from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, tagging
-from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
-from synthdp.stages.streaming.engines import opened
+from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored, Written
+from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
@@ -164,7 +163,7 @@ def run(
             ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory)
             method, job = _imputing(config), ready.job
             with timer.stage("draw"):
-                stored, there = drawing.store(job, engine, method.copies, timer.advance)
+                stored, written = drawing.store(job, engine, method.copies, timer.advance)
             metrics = Metrics()
             metrics.measured(Assessment())
             masks = masks_of(ready.plan, ready.facts.links).values()
@@ -174,7 +173,7 @@ def run(
             sums = None
             if not study:
                 with timer.stage("release"):
-                    sums = _published(config, out, engine, timer, ready, stored, there)
+                    sums = _published(config, out, place, timer, ready, stored, written)
         metrics.timed(timer.seconds)
         lines = [*notes_of(config, ready.plan), f"Looked at {len(ready.plan.data):,} of {job.records:,} records."]
         report = release.write_confidential(
@@ -204,12 +203,12 @@ def _unjudged(config: Config) -> list[str]:
 
 
 def _published(
-    config: Config, out: Path, engine: Engine, timer: Timer, ready: Ready, stored: Stored, there: Mapping[str, Booleans]
+    config: Config, out: Path, place: Opened, timer: Timer, ready: Ready, stored: Stored, written: Written
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
     format = config.release.format_of(config.data.path)
-    kinds = drawing.storage_of(stored, engine)
+    kinds = written.kinds
     like = frame_of(job, 0)
     unfit = [
         f"streaming: the values of {name!r} do not fit the column's kind; set role: drop, or {refusing.INSTEAD}."
@@ -219,14 +218,15 @@ def _published(
     raise_if(unfit)
     files = mixing.mix(
         stored,
-        engine,
+        place.engine,
         kinds,
         format=format,
         escape=config.release.escape_formulas and format != "parquet",
         shuffle=method.shuffle,
+        together=place.jobs,
         advance=timer.advance,
     )
-    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, there, job.records)
+    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, written.levels, job.records)
     names = release.file_names(1, method.copies, format)
     return publishing.publish(out, dict(zip(names, files, strict=True)), contents, records=job.records)
 
