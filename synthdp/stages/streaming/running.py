@@ -17,15 +17,16 @@ import pandas as pd
 from synthdp import release
 from synthdp.config import Config
 from synthdp.engine import Engine
+from synthdp.errors import GateRefused
 from synthdp.evaluation.assessment import Assessment
 from synthdp.files import CONFIDENTIAL
 from synthdp.imputation.regression.association import Regression
 from synthdp.progress import Timer
-from synthdp.release.manifest import Status
+from synthdp.release.manifest import Manifest, Status
 from synthdp.release.metrics import Metrics
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
-from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, tagging
+from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, scanning, tagging
 from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored, Written
 from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
@@ -39,6 +40,7 @@ from synthdp.synthesis.sampler import masks_of
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Schema
 
+ROWS = "rows.parquet"
 WORK, JOB, FACTS, MODEL = "work", "job.pickle", "facts.pickle", "model.pickle"
 SAMPLE, SAMPLED = 50_000, "sample"
 TITLE = "Synthetic data report"
@@ -100,7 +102,7 @@ def prepared(
         facts = _designed(config, facts)
         job.keep(SCHEMA, facts.schema)
         job.keep(FACTS, facts)
-        every = max(1, job.records // SAMPLE)
+        every = _every(job)
         for _ in engine.each(partial(_sampled, job, every), range(len(job))):
             pass
         # written by this run into a folder that only its owner may enter
@@ -111,6 +113,7 @@ def prepared(
     if tagging.needed(config):
         with timer.stage("tag"):
             grouping = tagging.tag(job, engine, config, facts.schema, facts.links)
+            every = _every(job)
             here = [[x[-job.rows(k).start % every :: every] for x in tagging.tags_of(job, k)] for k in range(len(job))]
             plan = replace(
                 plan, tags=tagging.tags_of_rows(config, grouping, *map(np.concatenate, zip(*here, strict=True)))
@@ -173,7 +176,10 @@ def run(
             sums = None
             if not study:
                 with timer.stage("release"):
-                    sums = _published(config, out, place, timer, ready, stored, written)
+                    try:
+                        sums = _published(config, out, place, timer, ready, stored, written, manifest)
+                    except GateRefused as error:
+                        metrics.leaked(str(error).splitlines(), {})
         metrics.timed(timer.seconds)
         lines = [*notes_of(config, ready.plan), f"Looked at {len(ready.plan.data):,} of {job.records:,} records."]
         report = release.write_confidential(
@@ -203,7 +209,14 @@ def _unjudged(config: Config) -> list[str]:
 
 
 def _published(
-    config: Config, out: Path, place: Opened, timer: Timer, ready: Ready, stored: Stored, written: Written
+    config: Config,
+    out: Path,
+    place: Opened,
+    timer: Timer,
+    ready: Ready,
+    stored: Stored,
+    written: Written,
+    manifest: Manifest,
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
@@ -223,12 +236,21 @@ def _published(
         format=format,
         escape=config.release.escape_formulas and format != "parquet",
         shuffle=method.shuffle,
+        every=_every(job),
         together=place.jobs,
         advance=timer.advance,
     )
     contents = publishing.contents_of(config, schema, method.design(ready.plan), like, written.levels, job.records)
     names = release.file_names(1, method.copies, format)
-    return publishing.publish(out, dict(zip(names, files, strict=True)), contents, records=job.records)
+    mixing.write_origins(job, [Path(name).stem for name in names], out / CONFIDENTIAL / ROWS)
+    inspect = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
+    placed = dict(zip(names, files, strict=True))
+    return publishing.publish(out, placed, contents, records=job.records, inspect=inspect)
+
+
+def _every(job: Job) -> int:
+    """Return of how many records one is in the sample."""
+    return max(1, job.records // SAMPLE)
 
 
 def _designed(config: Config, facts: Facts) -> Facts:
