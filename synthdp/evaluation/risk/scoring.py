@@ -163,6 +163,59 @@ def score_rows(
     return made
 
 
+@part
+def _write_scores(
+    i: int,
+    fold: int,
+    first: int,
+    size: int,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    scores: Floats,
+    said: Floats,
+) -> None:
+    """Write the scores of the ``size`` rows from ``first`` for target i; ``said`` is overwritten."""
+    q, p = centre.shape[1], level.shape[1]
+    copies, of_levels = value.shape[1], shown.shape[2]
+    for k in range(size):
+        scores[k] = -marginal[first + k]
+    for key in range(p):
+        law, rows = transition[key, fold, level[i, key]], pattern[key, first : first + size]
+        if kinds[key] <= size:
+            for kind in range(kinds[key]):
+                total = 0.0
+                for m in range(of_levels):
+                    total += law[shown[key, kind, m]]
+                said[kind] = total
+            for k in range(size):
+                scores[k] += said[rows[k]]
+        else:
+            for k in range(size):
+                for m in range(of_levels):
+                    scores[k] += law[shown[key, rows[k], m]]
+    for begin in range(0, size, BLOCK):
+        end = min(begin + BLOCK, size)
+        for key in range(q):
+            origin, last, table = centre[i, key], float(bins[key]), density[key, fold]
+            if np.isnan(origin):
+                continue
+            for m in range(copies):
+                released = value[key, m, first + begin : first + end]
+                part = scores[begin:end]
+                for k in range(end - begin):
+                    step = released[k] - origin
+                    if not np.isnan(step):
+                        part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
+
+
 @compiled
 def _score_rows(
     targets: Codes,
@@ -191,45 +244,171 @@ def _score_rows(
     top: Floats,
 ) -> None:
     """Write what :func:`score_rows` returns; ``scores``, ``said`` and ``work`` are overwritten."""
-    q, p = centre.shape[1], level.shape[1]
-    copies, of_levels = value.shape[1], shown.shape[2]
     for place in range(len(targets)):
         i = targets[place]
         fold, first, size = folds[i], start[i], stop[i] - start[i]
         if size == 0:
             continue
-        for k in range(size):
-            scores[k] = -marginal[first + k]
-        for key in range(p):
-            law, rows = transition[key, fold, level[i, key]], pattern[key, first : first + size]
-            if kinds[key] <= size:
-                for kind in range(kinds[key]):
-                    total = 0.0
-                    for m in range(of_levels):
-                        total += law[shown[key, kind, m]]
-                    said[kind] = total
-                for k in range(size):
-                    scores[k] += said[rows[k]]
-            else:
-                for k in range(size):
-                    for m in range(of_levels):
-                        scores[k] += law[shown[key, rows[k], m]]
-        for begin in range(0, size, BLOCK):
-            end = min(begin + BLOCK, size)
-            for key in range(q):
-                origin, last, table = centre[i, key], float(bins[key]), density[key, fold]
-                if np.isnan(origin):
-                    continue
-                for m in range(copies):
-                    released = value[key, m, first + begin : first + end]
-                    part = scores[begin:end]
-                    for k in range(end - begin):
-                        step = released[k] - origin
-                        if not np.isnan(step):
-                            part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
+        _write_scores(
+            i,
+            fold,
+            first,
+            size,
+            centre,
+            value,
+            bins,
+            density,
+            level,
+            pattern,
+            shown,
+            kinds,
+            transition,
+            marginal,
+            scores,
+            said,
+        )
         share[place], winner[place] = decide(
             scores, size, first, own[i], pick[place], temperatures[fold], work[0], work[1], mine[place], top[place]
         )
+
+
+class Summed(NamedTuple):
+    """What candidates weigh for each target, so that parts of a file can be added up.
+
+    Parameters
+    ----------
+    total
+        log Σ exp(t · score), shape (targets, temperatures).
+    largest, ties
+        The largest score, and how many rows have it.
+    mine
+        The score of the own row; −inf where it is no candidate.
+    """
+
+    total: Floats
+    largest: Floats
+    ties: Codes
+    mine: Floats
+
+    @classmethod
+    def of(cls, count: int, steps: int) -> Self:
+        """Return room for some targets and temperatures."""
+        nothing = np.full((2, count), -np.inf)
+        return cls(np.full((count, steps), -np.inf), nothing[0], np.zeros(count, dtype=np.int64), nothing[1])
+
+
+def sum_rows(
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    temperatures: Floats,
+) -> Summed:
+    """Return what the candidates weigh for each target; arguments as :func:`score_rows`, all records being targets.
+
+    ``own`` is −1 where the own row is not among the rows.
+    """
+    everyone = np.arange(len(start))
+    made = Summed.of(len(start), len(temperatures))
+    _sum_rows(
+        *(folds, start, stop, own, centre, value, bins, density, level, pattern, shown, kinds, transition, marginal),
+        *(temperatures, np.empty(_longest(everyone, start, stop)), np.empty(shown.shape[1])),
+        *(np.empty((2, len(temperatures))), *made),
+    )
+    return made
+
+
+@compiled
+def _sum_rows(
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    temperatures: Floats,
+    scores: Floats,
+    said: Floats,
+    work: Floats,
+    total: Floats,
+    largest: Floats,
+    ties: Codes,
+    mine: Floats,
+) -> None:
+    """Write what :func:`sum_rows` returns; ``scores``, ``said`` and ``work`` are overwritten."""
+    for i in range(len(start)):
+        fold, first, size = folds[i], start[i], stop[i] - start[i]
+        if size == 0:
+            continue
+        _write_scores(
+            i,
+            fold,
+            first,
+            size,
+            centre,
+            value,
+            bins,
+            density,
+            level,
+            pattern,
+            shown,
+            kinds,
+            transition,
+            marginal,
+            scores,
+            said,
+        )
+        largest[i], ties[i] = add_up(scores, size, temperatures, work[0], work[1], total[i])
+        if first <= own[i] < first + size:
+            mine[i] = scores[own[i] - first]
+
+
+@part
+def add_up(
+    scores: Floats, size: int, temperatures: Floats, powers: Floats, totals: Floats, total: Floats
+) -> tuple[float, int]:
+    """Return the largest of some scores and how many have it; write log Σ exp(t · score) to ``total``."""
+    largest = -np.inf
+    for k in range(size):
+        largest = max(largest, scores[k])
+    ties, coldest = 0, temperatures[0]
+    for t in range(len(temperatures)):
+        coldest = min(coldest, temperatures[t])
+        totals[t] = 0.0
+    for k in range(size):
+        gap = scores[k] - largest
+        if gap >= -TIE:
+            ties += 1
+        if coldest * gap <= -NEGLIGIBLE:
+            continue
+        for t in range(len(temperatures)):
+            # where the grid doubles every second step, a square does for an exponential
+            if t >= 2 and temperatures[t] == 2.0 * temperatures[t - 2]:
+                powers[t] = powers[t - 2] * powers[t - 2]
+            else:
+                powers[t] = np.exp(temperatures[t] * gap)
+            totals[t] += powers[t]
+    for t in range(len(temperatures)):
+        total[t] = np.log(totals[t]) + temperatures[t] * largest
+    return largest, ties
 
 
 def windows(cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tolerance: float) -> tuple[Codes, Codes]:
