@@ -470,6 +470,51 @@ def score_chain(
     return made
 
 
+@part
+def _write_chain(
+    i: int,
+    first: int,
+    size: int,
+    coldest: float,
+    kind: Codes,
+    offset: Floats,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    scores: Floats,
+) -> None:
+    """Write the scores of the ``size`` rows from ``first`` for target i, as :func:`score_chain` has them."""
+    q, c = there.shape[1], column.shape[1]
+    cut = NEGLIGIBLE / coldest
+    largest = -np.inf
+    for k in range(size):
+        row = first + k
+        of = kind[row]
+        score = offset[of]
+        least = largest - cut
+        for key in range(q):
+            gap = here[of, i, key] - there[row, key]
+            if not np.isnan(gap):
+                score -= 0.5 * gap * gap
+                if score < least:
+                    break
+        if score >= least:
+            product = 1.0
+            for key in range(c):
+                if column[i, key] >= 0:
+                    chance = share_here[of, i, key] + share_there[row, column[i, key]]
+                    product *= floor + (1.0 - floor) * min(max(chance, 0.0), 1.0)
+                    if key % FACTORS == FACTORS - 1:
+                        score += np.log(product)
+                        product = 1.0
+            score += np.log(product)
+        scores[k] = score
+        largest = max(largest, score)
+
+
 @compiled
 def _score_chain(
     targets: Codes,
@@ -495,7 +540,6 @@ def _score_chain(
     top: Floats,
 ) -> None:
     """Write what :func:`score_chain` returns; ``scores`` and ``work`` are overwritten."""
-    q, c = there.shape[1], column.shape[1]
     for place in range(len(targets)):
         i = targets[place]
         fold, size = folds[i], stop[i] - start[i]
@@ -504,31 +548,69 @@ def _score_chain(
         coldest = temperatures[fold, 0]
         for t in range(1, temperatures.shape[1]):
             coldest = min(coldest, temperatures[fold, t])
-        cut = NEGLIGIBLE / coldest
-        largest = -np.inf
-        for k in range(size):
-            row = start[i] + k
-            of = kind[row]
-            score = offset[of]
-            least = largest - cut
-            for key in range(q):
-                gap = here[of, i, key] - there[row, key]
-                if not np.isnan(gap):
-                    score -= 0.5 * gap * gap
-                    if score < least:
-                        break
-            if score >= least:
-                product = 1.0
-                for key in range(c):
-                    if column[i, key] >= 0:
-                        chance = share_here[of, i, key] + share_there[row, column[i, key]]
-                        product *= floor + (1.0 - floor) * min(max(chance, 0.0), 1.0)
-                        if key % FACTORS == FACTORS - 1:
-                            score += np.log(product)
-                            product = 1.0
-                score += np.log(product)
-            scores[k] = score
-            largest = max(largest, score)
+        _write_chain(
+            i, start[i], size, coldest, kind, offset, here, there, share_here, share_there, column, floor, scores
+        )
         share[place], winner[place] = decide(
             scores, size, start[i], own[i], pick[place], temperatures[fold], work[0], work[1], mine[place], top[place]
         )
+
+
+def sum_chain(
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    temperatures: Floats,
+) -> Summed:
+    """Return what candidates weigh for each target; arguments as :func:`score_chain`, for rows of one kind.
+
+    ``own`` is −1 where the own row is not among the rows.
+    """
+    made = Summed.of(len(start), len(temperatures))
+    _sum_chain(
+        *(start, stop, own, np.zeros(len(there), dtype=np.int64), np.zeros(1), here[None], there, share_here[None]),
+        *(share_there, column, floor, temperatures, np.empty(_longest(np.arange(len(start)), start, stop))),
+        *(np.empty((2, len(temperatures))), *made),
+    )
+    return made
+
+
+@compiled
+def _sum_chain(
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    kind: Codes,
+    offset: Floats,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    temperatures: Floats,
+    scores: Floats,
+    work: Floats,
+    total: Floats,
+    largest: Floats,
+    ties: Codes,
+    mine: Floats,
+) -> None:
+    """Write what :func:`sum_chain` returns; ``scores`` and ``work`` are overwritten."""
+    coldest = temperatures[0]
+    for t in range(1, len(temperatures)):
+        coldest = min(coldest, temperatures[t])
+    for i in range(len(start)):
+        first, size = start[i], stop[i] - start[i]
+        if size == 0:
+            continue
+        _write_chain(i, first, size, coldest, kind, offset, here, there, share_here, share_there, column, floor, scores)
+        largest[i], ties[i] = add_up(scores, size, temperatures, work[0], work[1], total[i])
+        if first <= own[i] < first + size:
+            mine[i] = scores[own[i] - first]

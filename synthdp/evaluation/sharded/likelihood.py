@@ -1,6 +1,6 @@
 """The intruder who knows how released values scatter around true ones, over shards.
 
-The laws of scatter are learnt from a sample of the records and their rows; the rows that are weighed are all rows. Where
+The laws of scatter are learnt from a sample of the records and their rows; the rows that are weighed are all rows. If
 the sample is the whole file this is ``identity_likelihood`` to the last digits.
 """
 

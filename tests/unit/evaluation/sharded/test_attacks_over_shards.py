@@ -1,6 +1,8 @@
 """Attacks over shards against their twins in memory: the same file, the same draw, cut in one, three or sixteen."""
 
+from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 from operator import add
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.risk.identity import evaluate_identity
 from synthdp.evaluation.risk.likelihood import TEMPERATURES, evaluate_likelihood
+from synthdp.evaluation.risk.public import evaluate_public
 from synthdp.evaluation.risk.scatter import FOLDS
-from synthdp.evaluation.sharded import likelihood
+from synthdp.evaluation.sharded import likelihood, public
 from synthdp.evaluation.sharded.matching import match_rows
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
@@ -57,7 +60,7 @@ def files(n: int = N, copies: int = COPIES, sd: float = 4.0, seed: int = 3) -> C
 
 def cut(n: int, parts: int) -> list[slice]:
     edges = np.linspace(0, n, parts + 1).astype(int)
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def own_in(targets: np.ndarray, rows: slice) -> np.ndarray:
@@ -113,7 +116,6 @@ def test_likelihood_is_that_of_the_whole_file(parts: int) -> None:
     folds = rng.permutation(N) % FOLDS
     targets = np.arange(0, N, 5)
     tuned = rng.permutation(targets)[: likelihood.TUNED_ON]
-    from dataclasses import replace
 
     twin = evaluate_likelihood(replace(whole, targets=targets), rng=np.random.default_rng(9), permutations=2)
     lesson = likelihood.learn(whole, folds)
@@ -131,3 +133,31 @@ def test_likelihood_is_that_of_the_whole_file(parts: int) -> None:
     np.testing.assert_allclose(ours.confidence, twin.confidence[targets], rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(ours.right, twin.right[targets], atol=1e-12)
     assert ours.expected_links == pytest.approx(twin.expected_links)
+
+
+@pytest.mark.parametrize("parts", [1, 5])
+def test_the_intruder_with_public_files_only(parts: int) -> None:
+    whole = files(n=1500)
+    # everybody is alone on the kept columns, so that being told which rows belong together tells nothing
+    frame = whole.original.assign(kept=np.arange(1500.0))
+    copies = tuple(copy.assign(kept=np.arange(1500.0)) for copy in whole.copies)
+    whole = replace(whole, original=frame, copies=copies)
+    targets = np.arange(0, 1500, 3)
+    twin = evaluate_public(replace(whole, targets=targets), targets=targets, rng=np.random.default_rng(4))
+    rng = np.random.default_rng(4)
+    lesson = public.learn(whole, mask_draw="per_copy", rng=rng)
+    folds = rng.permutation(1500) % FOLDS
+    tuned = rng.permutation(targets)[: public.TUNED_ON]
+    blocks = likelihood.learn(whole, folds).blocks
+    held = whole.original.iloc[targets].reset_index(drop=True)
+    found = reduce(
+        add,
+        [
+            public.look(lesson, blocks, held, [some(c, rows) for c in copies], own_in(targets, rows))
+            for rows in cut(1500, parts)
+        ],
+    )
+    few = np.searchsorted(targets, tuned)
+    ours = found.risk(1500, np.ones(len(targets), dtype=bool), public.TEMPERATURES, folds=folds[targets], few=few)
+    np.testing.assert_allclose(ours.individual, twin.individual[targets], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.right, twin.right[targets], atol=1e-12)
