@@ -144,7 +144,7 @@ def look(lesson: Lesson, held: pd.DataFrame, folds: Codes, copies: Sequence[pd.D
     block = np.zeros(size + n, dtype=np.int64)
     for part in lesson.blocks:
         block = merge(block, distinct(np.concatenate([part.read(known), part.read(rows[0])])))
-    numbers = [np.stack([np.asarray(part.read(row)) for row in rows]) for part in lesson.numbers]
+    numbers = [np.stack([part.read(row).astype(np.float64) for row in rows]) for part in lesson.numbers]
     marginal = np.zeros(n)
     for law, x, y in zip(lesson.laws, lesson.true_numbers, numbers, strict=True):
         marginal += law.log_marginal(x, y)
