@@ -144,12 +144,13 @@ class Averages:
 
     Parameters
     ----------
-    typical, records
-        Whom rates are taken over; see :class:`~synthdp.evaluation.gate.tally.Tally`.
+    typical, size
+        Whom rates are taken over, and how many records the file has where they are a sample of it; see
+        :class:`~synthdp.evaluation.gate.tally.Tally`.
     """
 
     typical: Booleans | None = None
-    records: int | None = None
+    size: int | None = None
     draws: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
     excess: dict[str, list[float]] = field(default_factory=dict)
@@ -177,7 +178,7 @@ class Averages:
         """Take one draw."""
         self.draws += 1
         for name, finding in drawn.findings.items():
-            tally = self.tallies.setdefault(name, Tally(self.typical, self.records))
+            tally = self.tallies.setdefault(name, Tally(self.typical, self.size))
             whose = (finding.chance, finding.person) if isinstance(finding, PersonsRisk) else ()
             tally.add(finding.individual, finding.confidence, finding.right, *whose)
             section = finding.section()
@@ -196,7 +197,7 @@ class Averages:
             return float(section["true_match"])
         found, typical = finding.true_match_mask, self.typical
         loners = np.isfinite(finding.individual) & ~typical
-        rest = ((self.records or len(typical)) - int(loners.sum())) / int(typical.sum())
+        rest = ((self.size or len(typical)) - int(loners.sum())) / int(typical.sum())
         return float(found[loners].sum()) + float(found[typical].sum()) * rest
 
     def checks(self, limits: Thresholds, *, level: float = LEVEL) -> Iterator[Check]:
