@@ -16,16 +16,16 @@ SMALLEST_SECRET_SEED = 2**64
 BLOCK = 65_536
 
 
-def blocks(records: int) -> Iterator[tuple[int, slice]]:
+def in_blocks(records: int) -> Iterator[tuple[int, slice]]:
     """Yield the number and the records of every block of a file.
 
     What is drawn for the records of a block depends on nothing but the seed, θ and these records, so that it is the
     same however many blocks are worked on at a time, and wherever.
 
-    >>> [(number, rows.stop) for number, rows in blocks(BLOCK + 1)]
+    >>> [(number, rows.stop) for number, rows in in_blocks(BLOCK + 1)]
     [(0, 65536), (1, 65537)]
     """
-    for number, start in enumerate(range(0, records, BLOCK)):
+    for number, start in enumerate(range(0, max(records, 1), BLOCK)):
         yield number, slice(start, min(start + BLOCK, records))
 
 

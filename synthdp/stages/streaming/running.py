@@ -1,0 +1,240 @@
+"""A run over shards: read → look → fit → draw → judge → mix → publish, each step a pass, each finished part kept.
+
+A run that was killed goes on with ``--resume``: parts that are finished, and are as their checksums say, are not made
+again. Nothing is public before everything is, and the folder with the shards is gone when the run ends.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from synthdp import release
+from synthdp.arrays import Codes
+from synthdp.config import Config
+from synthdp.engine import Engine
+from synthdp.errors import InputError
+from synthdp.evaluation.assessment import Assessment
+from synthdp.files import CONFIDENTIAL
+from synthdp.imputation.regression.association import Regression
+from synthdp.progress import Timer
+from synthdp.release.metrics import Metrics
+from synthdp.stages.intake import dropped
+from synthdp.stages.planning import notes_of, plan_of, raise_if
+from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing
+from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
+from synthdp.stages.streaming.fitting import Layout
+from synthdp.stages.streaming.job import Job, once
+from synthdp.stages.streaming.looking import Facts
+from synthdp.stages.streaming.reading import frame_of
+from synthdp.synthesis.imputed import DaMi, Mi
+from synthdp.synthesis.nesting import draws_of, withdrawn
+from synthdp.synthesis.plan import Plan
+from synthdp.synthesis.sampler import masks_of
+from synthdp.table.microdata import Microdata
+from synthdp.table.schema import Role, Schema
+
+WORK, JOB, FACTS, MODEL = "work", "job.pickle", "facts.pickle", "model.pickle"
+SAMPLE, SAMPLED = 50_000, "sample"
+TITLE = "Synthetic data report"
+NO_VERDICT = (
+    "streaming: the gate does not judge a release shard by shard yet; add --study, or set its limits to null and judge "
+    "the files by other means."
+)
+NO_REGISTER = (
+    "streaming: releases made shard by shard are not recorded yet, so that later ones are not judged together with "
+    "them; add --study, or set release.recorded_in: none."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Ready:
+    """A job whose shards are read, looked at and fitted.
+
+    Parameters
+    ----------
+    plan
+        Of a sample of the records, with the schema of all: what does not depend on how many there are.
+    """
+
+    job: Job
+    facts: Facts
+    plan: Plan
+
+    def redrawn(self, number: int) -> Redrawn:
+        """Return a draw of the mechanism for the verdict."""
+        return Redrawn(self.job, self.plan_copies, number)
+
+    @property
+    def plan_copies(self) -> int:
+        """How many copies there are."""
+        found: int = self.job.kept("copies.pickle")
+        return found
+
+
+def prepared(
+    config: Config, out: Path, engine: Engine, timer: Timer, *, jobs: int, memory: float, draws: int = 0
+) -> Ready:
+    """Read the file into shards, look at it, and fit the model; ``draws`` more of the mechanism may be asked for."""
+    path = config.data.path
+    records, schema = reading.sized(path)
+    folder = out / CONFIDENTIAL / WORK
+    shards = getattr(config.engine, "shards", None)
+    job = reading.shard_rows(records, folder, shards=shards, jobs=jobs, memory=memory, columns=len(schema))
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # a run that goes on keeps its shards, whatever it is given today
+    if (folder / JOB).is_file():
+        job = job.kept(JOB)
+    job.keep(JOB, job)
+    with timer.stage("read"):
+        reading.read(path, job, dropped(config), timer.advance)
+    with timer.stage("look"):
+        declared = {name: one for name, one in config.variables.items() if one.role is not Role.DROP}
+        facts = looking.look(job, engine, declared, timer.advance)
+        raise_if(refusing.unsuited(config, facts))
+        facts = _designed(config, facts)
+        job.keep(SCHEMA, facts.schema)
+        job.keep(FACTS, facts)
+        every = max(1, job.records // SAMPLE)
+        for _ in engine.each(partial(_sampled, job, every), range(len(job))):
+            pass
+        # written by this run into a folder that only its owner may enter
+        frames = [pd.read_pickle(job.place(SAMPLED, shard, "pickle")) for shard in range(len(job))]
+        sample = pd.concat(frames, ignore_index=True)[list(facts.schema.names())]
+        plan = plan_of(config, Microdata(sample, facts.schema))
+    method = config.synthesis
+    if not isinstance(method, DaMi | Mi) or not isinstance(method.model, Regression):
+        raise TypeError("refused before")
+    job.keep(MASKS, Masks(dict(config.masks) if method.mask_drawn else {}, method.mask_drawn))
+    job.keep(MODEL, method.model)
+    job.keep("copies.pickle", method.copies)
+    with timer.stage("fit"):
+        fitting.prepare(job, engine, Layout.of(facts, method.model), timer.advance)
+        drawing.parameters(job, engine, method.model, method.copies, draws)
+    return Ready(job, facts, plan)
+
+
+def run(
+    config: Config,
+    *,
+    out: Path,
+    engine: Engine,
+    timer: Timer,
+    jobs: int,
+    memory: float,
+    study: bool = False,
+    resume: bool = False,
+    accepted: Mapping[str, str] | None = None,
+) -> tuple[Metrics, Path]:
+    """Make the copies of a file shard by shard, and publish them; return the numbers, and where the report is."""
+    raise_if(refusing.refused(config))
+    if not study:
+        raise_if(_unjudged(config))
+    report = out / CONFIDENTIAL / "report.html"
+    with release.prepare_out(out, resume=resume):
+        left = release.read_manifest(out) if resume else None
+        if left is not None:
+            raise_if(release.check_resumable(out, left, study=study))
+        manifest = release.start_manifest(
+            out,
+            config=config.model_dump(mode="json", exclude={"seed"}),
+            inputs={"data": reading.checksum(config.data.path)},
+            study=study,
+            resume=resume,
+            seed=config.seed,
+        )
+        if manifest.finished:
+            return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
+        ready = prepared(config, out, engine, timer, jobs=jobs, memory=memory)
+        method, job = config.synthesis, ready.job
+        with timer.stage("draw"):
+            stored, there = drawing.store(job, engine, method.copies, timer.advance)
+        metrics = Metrics()
+        metrics.measured(Assessment())
+        masks = masks_of(ready.plan, ready.facts.links).values()
+        terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
+        metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
+        metrics.decided({"verdict": "open", "passed": True, "reasons": [], "accepted": [], "checks": []})
+        sums = None
+        if not study:
+            with timer.stage("release"):
+                sums = _published(config, out, engine, timer, ready, stored, there)
+        metrics.timed(timer.seconds)
+        lines = [*notes_of(config, ready.plan), f"Looked at {len(ready.plan.data):,} of {job.records:,} records."]
+        report = release.write_confidential(
+            out, metrics=metrics, report=_page(lines), records_at_risk=pd.DataFrame({"record": []})
+        )
+        status = "study" if study else "published" if sums else "refused"
+        release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=metrics.signed())
+        shutil.rmtree(job.folder, ignore_errors=True)
+    return metrics, report
+
+
+def _unjudged(config: Config) -> list[str]:
+    """Return why files could not be published even if they were made."""
+    found = [NO_VERDICT] if config.limits.judged() else []
+    return found + ([NO_REGISTER] if config.release.recorded_in != "none" else [])
+
+
+def _published(
+    config: Config, out: Path, engine: Engine, timer: Timer, ready: Ready, stored: Stored, there: Mapping[str, Codes]
+) -> dict[str, str]:
+    """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
+    method, job, schema = config.synthesis, ready.job, ready.facts.schema
+    format = config.release.format_of(config.data.path)
+    kinds = drawing.storage_of(stored, engine)
+    like = frame_of(job, 0)
+    unfit = [
+        f"streaming: the values of {name!r} do not fit the column's kind; set role: drop, or {refusing.INSTEAD}."
+        for name in schema.names()
+        if name not in kinds and not pd.api.types.is_string_dtype(like[name].dtype)
+    ]
+    raise_if(unfit)
+    files = mixing.mix(
+        stored,
+        engine,
+        kinds,
+        format=format,
+        escape=config.release.escape_formulas and format != "parquet",
+        shuffle=method.shuffle,
+        advance=timer.advance,
+    )
+    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, there, job.records)
+    names = release.file_names(1, method.copies, format)
+    return publishing.publish(out, dict(zip(names, files, strict=True)), contents, records=job.records)
+
+
+def _designed(config: Config, facts: Facts) -> Facts:
+    """Return the facts with the columns of the survey's design marked."""
+    parts = {name: part for part in ("weights", "strata") if (name := getattr(config.data, part)) is not None}
+    absent = [f"data.{part}: no column {name!r} in the data." for name, part in parts.items() if name not in facts.names]
+    wrong = [
+        f"data.{part}: {name!r} must be kept, found role: {facts.schema[name].role}; leave out its role."
+        for name, part in parts.items()
+        if name in facts.names and facts.schema[name].role is not Role.KEEP
+    ]
+    raise_if([*absent, *wrong])
+    columns = [c.model_copy(update={"design": parts[c.name]}) if c.name in parts else c for c in facts.schema.columns]
+    return replace(facts, schema=Schema(columns=tuple(columns)))
+
+
+def _sampled(job: Job, every: int, shard: int) -> None:
+    """Write every so-manieth record of a shard."""
+    rows = job.rows(shard)
+    first = -rows.start % every
+
+    def make(to: Path) -> None:
+        with to.open("wb") as file:
+            frame_of(job, shard).iloc[first::every].to_pickle(file, compression=None)
+
+    once(job.place(SAMPLED, shard, "pickle"), make)
+
+
+def _page(lines: list[str]) -> str:
+    """Return the report of a run over shards: what the signatory should know, in sentences."""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{TITLE}</title><h1>{TITLE}</h1><ul>{items}</ul>"
