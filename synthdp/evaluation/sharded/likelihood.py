@@ -87,8 +87,11 @@ class Lesson:
         return f"Lesson({len(self.laws)} numbers, {len(self.tables)} levels)"
 
 
-def learn(sample: Comparison, folds: Codes) -> Lesson:
+def learn(sample: Comparison, folds: Codes, *, wider: float = 1.0) -> Lesson:
     """Learn from aligned rows, as :func:`synthdp.evaluation.risk.traces.trace` does; fold by fold without its own.
+
+    Where rows are weighed that the sample does not hold, own rows may lie farther off than any of the sample's did:
+    candidates are then looked for so many times as far around.
 
     A replaced key that no copy of the sample changed is taken to scatter all the same, for another row may differ.
     """
@@ -121,7 +124,7 @@ def learn(sample: Comparison, folds: Codes) -> Lesson:
         laws,
         tuple(x for _, x, _ in levels),
         tuple(x for _, x, _ in numbers),
-        *(lead, at, reach),
+        *(lead, at, reach * wider),
     )
 
 

@@ -73,8 +73,13 @@ class PublicLesson:
         return f"PublicLesson({len(self.keys)} keys)"
 
 
-def learn(sample: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.Generator) -> PublicLesson:
-    """Learn from aligned copies of a sample of the records; no true value is used."""
+def learn(
+    sample: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.Generator, wider: float = 1.0
+) -> PublicLesson:
+    """Learn from aligned copies of a sample of the records; no true value is used.
+
+    Candidates are looked for ``wider`` times as far around as the farthest own row of the sample is.
+    """
     public = study(sample, mask_draw=mask_draw, rng=rng)
     channel = chosen_channel(public, unchanged(sample), rng)
     places = np.asarray([at for key in public.keys for at in range(key.first, key.stop)], dtype=np.int64)
@@ -89,7 +94,8 @@ def learn(sample: Comparison, *, mask_draw: MaskDraw | None, rng: np.random.Gene
         channel.gain(count)[places],
         *(np.zeros(len(places)), -1, np.inf),
     )
-    return _leading(lesson, sample)
+    found = _leading(lesson, sample)
+    return replace(found, reach=found.reach * wider)
 
 
 def _leading(lesson: PublicLesson, sample: Comparison) -> PublicLesson:

@@ -17,7 +17,6 @@ from synthdp import release
 from synthdp.arrays import Codes
 from synthdp.config import Config
 from synthdp.engine import Engine
-from synthdp.errors import InputError
 from synthdp.evaluation.assessment import Assessment
 from synthdp.files import CONFIDENTIAL
 from synthdp.imputation.regression.association import Regression
@@ -211,7 +210,9 @@ def _published(
 def _designed(config: Config, facts: Facts) -> Facts:
     """Return the facts with the columns of the survey's design marked."""
     parts = {name: part for part in ("weights", "strata") if (name := getattr(config.data, part)) is not None}
-    absent = [f"data.{part}: no column {name!r} in the data." for name, part in parts.items() if name not in facts.names]
+    absent = [
+        f"data.{part}: no column {name!r} in the data." for name, part in parts.items() if name not in facts.names
+    ]
     wrong = [
         f"data.{part}: {name!r} must be kept, found role: {facts.schema[name].role}; leave out its role."
         for name, part in parts.items()
@@ -237,4 +238,6 @@ def _sampled(job: Job, every: int, shard: int) -> None:
 def _page(lines: list[str]) -> str:
     """Return the report of a run over shards: what the signatory should know, in sentences."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{TITLE}</title><h1>{TITLE}</h1><ul>{items}</ul>"
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{TITLE}</title><h1>{TITLE}</h1><ul>{items}</ul>"
+    )
