@@ -30,6 +30,7 @@ from synthdp.evaluation.leaks.memorised import evaluate_memorised
 from synthdp.evaluation.measure import MATCHING_LIMITS, Claims, Identified
 from synthdp.evaluation.measures import pointing
 from synthdp.evaluation.measures.identity import mask_draw_of
+from synthdp.evaluation.risk.exposure import knowable
 from synthdp.evaluation.risk.extremes import evaluate_extremes
 from synthdp.evaluation.risk.persons import repeated_id
 from synthdp.evaluation.risk.scatter import FOLDS
@@ -206,8 +207,6 @@ def questions(file: File) -> Questions:
 
 
 def _parts(shards: Shards, sets: Sequence[tuple[int, ...]], parts: int, shard: int) -> Any:
-    from synthdp.evaluation.risk.exposure import knowable
-
     return part_of(coded(shards.original(shard).frame), knowable(shards.schema), sets, parts)
 
 
@@ -282,7 +281,7 @@ def _over_draws(
         streams = file.streams.within("draw", number)
         shards, name = file.redrawn(number), f"draw-{number}"
         wanted = sample.rows if number < MEAN_DRAWS else few
-        said = _attacked(file, shards, name, wanted)
+        said = attacked(file, shards, name, wanted)
         rows, frames = gather(file.folder, name, len(shards), shards.copies)
         reasons: dict[str, str] = {}
         findings = findings_of(file, sample, lessons, plan, said, (rows, frames), streams) if said.matched else {}
@@ -303,7 +302,8 @@ def _over_draws(
     return averages
 
 
-def _attacked(file: File, shards: Shards, name: str, wanted: Codes) -> Said:
+def attacked(file: File, shards: Shards, name: str, wanted: Codes) -> Said:
+    """Return what all shards of some copies say to every intruder; rows that are wanted are stored."""
     parts: Iterator[Said] = file.each(partial(attack, shards, file.folder, name, wanted))
     return reduce(add, parts)
 
