@@ -24,6 +24,7 @@ from synthdp.stages.intake import Source, prepare, read
 from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.stages.promised import compared
 from synthdp.stages.publishing import inspection, publish, report_content, row_orders, write_report
+from synthdp.stages.streaming.engines import engine_of, share, streams
 from synthdp.stages.tracing import shared_with
 from synthdp.stages.trail import begin
 from synthdp.table.schema import Role
@@ -114,6 +115,8 @@ def run(
     """
     raise_if([] if study else _guessable(config))
     accepted, timer = accepted or {}, Timer(progress or Silent())
+    if source is None and streams(config):
+        return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, timer=timer)
     with timer.stage("read"):
         source = source or Source.of(config)
     with timer.stage("tag"):
@@ -175,6 +178,24 @@ def run(
                     metrics.leaked(str(error).splitlines(), trail.leaked())
                     write_report(config, judged, content, orders, trail)
         trail.finish(metrics, timer.seconds, sums)
+    return Outcome.of(metrics, report, out / "public")
+
+
+def _in_shards(config: Config, *, out: Path, study: bool, jobs: int, resume: bool, timer: Timer) -> Outcome:
+    """Run without the table in memory; what that takes is loaded when it is asked for."""
+    from synthdp.stages.streaming import running
+
+    timer.tell("the table stays on disk: this run works on it shard by shard")
+    metrics, report = running.run(
+        config,
+        out=out,
+        engine=engine_of(config, jobs),
+        timer=timer,
+        jobs=jobs,
+        memory=share(config),
+        study=study,
+        resume=resume,
+    )
     return Outcome.of(metrics, report, out / "public")
 
 

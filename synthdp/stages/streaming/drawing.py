@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from synthdp.arrays import Codes
+from synthdp.arrays import Booleans
 from synthdp.engine import Engine
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.regression.association import Regression, RegressionParameters
@@ -102,10 +102,10 @@ class Redrawn(_Shards):
         return _written(self.job, self.original(shard), _values(self.job, streams, theta[copy - 1], shard, copy))
 
 
-def store(job: Job, engine: Engine, copies: int, advance: Advance | None = None) -> tuple[Stored, dict[str, Codes]]:
+def store(job: Job, engine: Engine, copies: int, advance: Advance | None = None) -> tuple[Stored, dict[str, Booleans]]:
     """Draw and write the copies that would go out; return them, and which levels occur in each column."""
     items = [(shard, copy) for shard in range(len(job)) for copy in range(1, copies + 1)]
-    there: dict[str, Codes] = {}
+    there: dict[str, Booleans] = {}
     for found in engine.each(partial(_store, job), items, advance=advance):
         there = {name: levels | there[name] if name in there else levels for name, levels in found.items()}
     return Stored(job, copies), there
@@ -125,11 +125,11 @@ def parameters(job: Job, engine: Engine, model: Regression, copies: int, draws: 
         job.keep(name, drawn[number * copies : (number + 1) * copies])
 
 
-def _store(job: Job, item: tuple[int, int]) -> dict[str, Codes]:
+def _store(job: Job, item: tuple[int, int]) -> dict[str, Booleans]:
     shard, copy = item
     theta: Sequence[RegressionParameters] = job.kept("theta.pickle")
 
-    def make(to: Path) -> dict[str, Codes]:
+    def make(to: Path) -> dict[str, Booleans]:
         drawn = _values(job, job.streams(), theta[copy - 1], shard, copy)
         table = pa.table({name: pa.array(values) for name, values in drawn.items()})
         with pa.OSFile(str(to), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:

@@ -161,7 +161,7 @@ class _Records:
         parts = self._pass(_climbed, beta)
         self.known.clear()
         self.known[beta.tobytes()] = (together([part[1] for part in parts]), together([part[2] for part in parts]))
-        return sum(part[0] for part in parts)
+        return float(sum(part[0] for part in parts))
 
     def slope(self, beta: Floats) -> tuple[Floats, Floats]:
         """Return its gradient, and minus the matrix of its second derivatives."""

@@ -79,7 +79,7 @@ def look(job: Job, engine: Engine, variables: Mapping[str, Variable], advance: A
     columns: dict[str, Column] = {}
     for name in names:
         known = seen[name].astype(frame[name].dtype) if len(seen[name]) else frame[name].iloc[:0]
-        kind = variable[name].kind or kind_of(frame[name], lambda known=known: len(known), variable[name])
+        kind = variable[name].kind or kind_of(frame[name], partial(len, known), variable[name])
         column = declared(name, variable[name], kind)
         if kind.categorical:
             column = column.model_copy(update={"levels": variable[name].levels or levels_of(known)})
@@ -127,7 +127,7 @@ def _resolved(
             settled.append(level_column(column, found[name], problems))
         else:
             sd = sds[name]
-            settled.append(number_column(column, variables[name], found[name], lambda sd=sd: sd, problems))
+            settled.append(number_column(column, variables[name], found[name], partial(float, sd), problems))
     if not settled and not problems:
         problems.append("variables: every column is dropped; keep or replace at least one.")
     if problems:
@@ -183,10 +183,14 @@ def _values(job: Job, variables: Mapping[str, Variable], shard: int) -> dict[str
     frame, found = frame_of(job, shard), {}
     for name in frame.columns:
         series, variable = frame[name], variables[str(name)]
-        kind = variable.kind or kind_of(series, lambda series=series: len(_few(series)), variable)
+        kind = variable.kind or kind_of(series, partial(_count_of_few, series), variable)
         several = kind.categorical and variable.levels is None
         found[str(name)] = series.dropna().drop_duplicates() if several else _few(series)
     return found
+
+
+def _count_of_few(series: pd.Series) -> int:
+    return len(_few(series))
 
 
 def _few(series: pd.Series) -> pd.Series:

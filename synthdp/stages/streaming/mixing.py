@@ -183,7 +183,8 @@ class _Rows:
     """A Parquet file, a row group for each piece."""
 
     def __init__(self, to: Path) -> None:
-        self._to, self._writer = to, None
+        self._to = to
+        self._writer: Any = None
 
     def add(self, table: Any) -> None:
         """Write the rows of a table behind those before."""

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from synthdp import release
-from synthdp.arrays import Codes
+from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.errors import GateRefused, Unfinished
 from synthdp.files import HIDDEN_PUBLIC, PUBLIC, sync_folder, write_through
@@ -32,7 +32,7 @@ Inspect = Callable[[Path], Sequence[str]]
 
 
 def contents_of(
-    config: Config, schema: Schema, design: Design, like: pd.DataFrame, there: Mapping[str, Codes], records: int
+    config: Config, schema: Schema, design: Design, like: pd.DataFrame, there: Mapping[str, Booleans], records: int
 ) -> dict[str, bytes]:
     """Return codebook, release.json and README.
 
@@ -133,14 +133,15 @@ def _rows(path: Path) -> int:
     return lines - 1
 
 
-def _witness(schema: Schema, like: pd.DataFrame, there: Mapping[str, Codes]) -> pd.DataFrame:
+def _witness(schema: Schema, like: pd.DataFrame, there: Mapping[str, Booleans]) -> pd.DataFrame:
     """Return a table in which each level occurs that occurs in the copies, and no other."""
     longest = max((int(one.sum()) for one in there.values()), default=1) or 1
     found = {}
     for column in schema.columns:
         levels = np.flatnonzero(there.get(column.name, np.zeros(0)))
         if column.kind.categorical and len(levels):
-            found[column.name] = decode(np.resize(levels, longest), column, like[column.name].iloc[:0])
+            of_its_type = pd.Series(index=range(longest), dtype=like[column.name].dtype)
+            found[column.name] = decode(np.resize(levels, longest), column, of_its_type)
         else:
             found[column.name] = pd.Series([None] * longest, dtype=object)
     return pd.DataFrame(found)

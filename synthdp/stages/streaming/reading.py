@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def read(path: Path, job: Job, drop: Sequence[str], advance: Advance | None = No
         batches = _batches(path, [field.name for field in fields])
         done = []
         for shard, pieces in _shards(batches, job):
-            done.append((once(job.place(ORIGINAL, shard), lambda to, pieces=pieces: _write(to, pieces)),))
+            done.append((once(job.place(ORIGINAL, shard), partial(_write, pieces)),))
             if advance is not None:
                 advance(shard + 1, len(job))
         if len(done) != len(job):
@@ -208,7 +209,7 @@ def _shards(batches: Iterator[Any], job: Job) -> Iterator[tuple[int, list[Any]]]
         yield shard, held
 
 
-def _write(to: Path, batches: list[Any]) -> tuple[list[str], dict[str, list[str]]]:
+def _write(batches: list[Any], to: Path) -> tuple[list[str], dict[str, list[str]]]:
     """Write a shard; return the columns with missing values, and the levels of dictionary columns."""
     table = pa.Table.from_batches(batches)
     words = {

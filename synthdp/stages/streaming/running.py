@@ -14,13 +14,14 @@ from pathlib import Path
 import pandas as pd
 
 from synthdp import release
-from synthdp.arrays import Codes
+from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.engine import Engine
 from synthdp.evaluation.assessment import Assessment
 from synthdp.files import CONFIDENTIAL
 from synthdp.imputation.regression.association import Regression
 from synthdp.progress import Timer
+from synthdp.release.manifest import Status
 from synthdp.release.metrics import Metrics
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
@@ -105,15 +106,16 @@ def prepared(
         frames = [pd.read_pickle(job.place(SAMPLED, shard, "pickle")) for shard in range(len(job))]
         sample = pd.concat(frames, ignore_index=True)[list(facts.schema.names())]
         plan = plan_of(config, Microdata(sample, facts.schema))
-    method = config.synthesis
-    if not isinstance(method, DaMi | Mi) or not isinstance(method.model, Regression):
+    method = _imputing(config)
+    model = method.model
+    if not isinstance(model, Regression):
         raise TypeError("refused before")
     job.keep(MASKS, Masks(dict(config.masks) if method.mask_drawn else {}, method.mask_drawn))
-    job.keep(MODEL, method.model)
+    job.keep(MODEL, model)
     job.keep("copies.pickle", method.copies)
     with timer.stage("fit"):
-        fitting.prepare(job, engine, Layout.of(facts, method.model), timer.advance)
-        drawing.parameters(job, engine, method.model, method.copies, draws)
+        fitting.prepare(job, engine, Layout.of(facts, model), timer.advance)
+        drawing.parameters(job, engine, model, method.copies, draws)
     return Ready(job, facts, plan)
 
 
@@ -149,7 +151,7 @@ def run(
         if manifest.finished:
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
         ready = prepared(config, out, engine, timer, jobs=jobs, memory=memory)
-        method, job = config.synthesis, ready.job
+        method, job = _imputing(config), ready.job
         with timer.stage("draw"):
             stored, there = drawing.store(job, engine, method.copies, timer.advance)
         metrics = Metrics()
@@ -167,10 +169,16 @@ def run(
         report = release.write_confidential(
             out, metrics=metrics, report=_page(lines), records_at_risk=pd.DataFrame({"record": []})
         )
-        status = "study" if study else "published" if sums else "refused"
+        status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=metrics.signed())
         shutil.rmtree(job.folder, ignore_errors=True)
     return metrics, report
+
+
+def _imputing(config: Config) -> DaMi | Mi:
+    if not isinstance(config.synthesis, DaMi | Mi):
+        raise TypeError("refused before")
+    return config.synthesis
 
 
 def _unjudged(config: Config) -> list[str]:
@@ -180,7 +188,7 @@ def _unjudged(config: Config) -> list[str]:
 
 
 def _published(
-    config: Config, out: Path, engine: Engine, timer: Timer, ready: Ready, stored: Stored, there: Mapping[str, Codes]
+    config: Config, out: Path, engine: Engine, timer: Timer, ready: Ready, stored: Stored, there: Mapping[str, Booleans]
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
