@@ -116,7 +116,7 @@ def run(
     raise_if([] if study else _guessable(config))
     accepted, timer = accepted or {}, Timer(progress or Silent())
     if source is None and streams(config):
-        return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, timer=timer)
+        return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, accepted=accepted, timer=timer)
     with timer.stage("read"):
         source = source or Source.of(config)
     with timer.stage("tag"):
@@ -181,7 +181,9 @@ def run(
     return Outcome.of(metrics, report, out / "public")
 
 
-def _in_shards(config: Config, *, out: Path, study: bool, jobs: int, resume: bool, timer: Timer) -> Outcome:
+def _in_shards(
+    config: Config, *, out: Path, study: bool, jobs: int, resume: bool, accepted: Mapping[str, str], timer: Timer
+) -> Outcome:
     """Run without the table in memory; what that takes is loaded when it is asked for."""
     from synthdp.stages.streaming import running
 
@@ -195,6 +197,7 @@ def _in_shards(config: Config, *, out: Path, study: bool, jobs: int, resume: boo
         memory=share(config),
         study=study,
         resume=resume,
+        accepted=accepted,
     )
     return Outcome.of(metrics, report, out / "public")
 

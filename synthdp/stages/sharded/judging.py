@@ -180,6 +180,7 @@ def judge(
     settled = Verdict(tuple(known)).accepting({name: why for name, why in accepted.items() if _named(name, known)})
     notes = (_said(sample),)
     blank = Lessons(schema, sample.held, sample.rows[sample.targets], np.zeros(len(sample.targets), dtype=np.int64))
+    blank.keep(file.folder)
     if not limits.judged():
         return JudgedShards(Judged(Verdict(())), sample, blank, plan)
     if not settled.passed and not study:

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -17,19 +16,27 @@ from synthdp import release
 from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.engine import Engine
-from synthdp.evaluation.assessment import Assessment
+from synthdp.errors import GateRefused
 from synthdp.files import CONFIDENTIAL
 from synthdp.imputation.regression.association import Regression
 from synthdp.progress import Timer
 from synthdp.release.manifest import Status
 from synthdp.release.metrics import Metrics
+from synthdp.release.shelf import lines
+from synthdp.stages.draws import count_of
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
+from synthdp.stages.sharded import judging
+from synthdp.stages.sharded.assessing import assess_shards
+from synthdp.stages.sharded.judging import File
+from synthdp.stages.sharded.scanning import leaks_in
+from synthdp.stages.sharded.telling import write_pages
 from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing
 from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
+from synthdp.stages.streaming.publishing import Inspect
 from synthdp.stages.streaming.reading import frame_of
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.nesting import draws_of, withdrawn
@@ -40,11 +47,7 @@ from synthdp.table.schema import Role, Schema
 
 WORK, JOB, FACTS, MODEL = "work", "job.pickle", "facts.pickle", "model.pickle"
 SAMPLE, SAMPLED = 50_000, "sample"
-TITLE = "Synthetic data report"
-NO_VERDICT = (
-    "streaming: the gate does not judge a release shard by shard yet; add --study, or set its limits to null and judge "
-    "the files by other means."
-)
+JUDGED = "judged"
 NO_REGISTER = (
     "streaming: releases made shard by shard are not recorded yet, so that later ones are not judged together with "
     "them; add --study, or set release.recorded_in: none."
@@ -132,7 +135,7 @@ def run(
     accepted: Mapping[str, str] | None = None,
 ) -> tuple[Metrics, Path]:
     """Make the copies of a file shard by shard, and publish them; return the numbers, and where the report is."""
-    raise_if(refusing.refused(config))
+    raise_if([*refusing.refused(config), *judging.refused(config)])
     if not study:
         raise_if(_unjudged(config))
     report = out / CONFIDENTIAL / "report.html"
@@ -150,25 +153,43 @@ def run(
         )
         if manifest.finished:
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
-        ready = prepared(config, out, engine, timer, jobs=jobs, memory=memory)
+        records = reading.sized(config.data.path)[0]
+        draws = count_of(config, records) if config.limits.judged() else 0
+        ready = prepared(config, out, engine, timer, jobs=jobs, memory=memory, draws=draws)
         method, job = _imputing(config), ready.job
         with timer.stage("draw"):
             stored, there = drawing.store(job, engine, method.copies, timer.advance)
+        file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
+        with timer.stage("judge"):
+            found = judging.judge(file, accepted=accepted, study=study)
+        with timer.stage("evaluate"):
+            comparison, made = assess_shards(file, found, jobs)
         metrics = Metrics()
-        metrics.measured(Assessment())
+        metrics.measured(made)
         masks = masks_of(ready.plan, ready.facts.links).values()
         terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
         metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
-        metrics.decided({"verdict": "open", "passed": True, "reasons": [], "accepted": [], "checks": []})
-        sums = None
-        if not study:
-            with timer.stage("release"):
-                sums = _published(config, out, engine, timer, ready, stored, there)
+        metrics.decided({**found.section(), "advice": {}, "attempt": None, "attempts": list(lines(None))})
         metrics.timed(timer.seconds)
-        lines = [*notes_of(config, ready.plan), f"Looked at {len(ready.plan.data):,} of {job.records:,} records."]
-        report = release.write_confidential(
-            out, metrics=metrics, report=_page(lines), records_at_risk=pd.DataFrame({"record": []})
-        )
+        told = notes_of(config, ready.plan)
+        pages = partial(write_pages, out, config, found, comparison, metrics, manifest, notes=tuple(told), study=study)
+        with timer.stage("report"):
+            report = pages()
+        sums = None
+        if found.judged.verdict.passed and not study:
+            inspect = partial(
+                leaks_in,
+                manifest=manifest.contents,
+                verbatim=made.risk.get("verbatim"),
+                records=job.records,
+                said=release.said_of_any(),
+            )
+            with timer.stage("release"):
+                try:
+                    sums = _published(config, out, engine, timer, ready, stored, there, inspect)
+                except GateRefused as error:
+                    metrics.leaked(str(error).splitlines(), {})
+                    report = pages()
         status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=metrics.signed())
         shutil.rmtree(job.folder, ignore_errors=True)
@@ -183,12 +204,18 @@ def _imputing(config: Config) -> DaMi | Mi:
 
 def _unjudged(config: Config) -> list[str]:
     """Return why files could not be published even if they were made."""
-    found = [NO_VERDICT] if config.limits.judged() else []
-    return found + ([NO_REGISTER] if config.release.recorded_in != "none" else [])
+    return [NO_REGISTER] if config.release.recorded_in != "none" else []
 
 
 def _published(
-    config: Config, out: Path, engine: Engine, timer: Timer, ready: Ready, stored: Stored, there: Mapping[str, Booleans]
+    config: Config,
+    out: Path,
+    engine: Engine,
+    timer: Timer,
+    ready: Ready,
+    stored: Stored,
+    there: Mapping[str, Booleans],
+    inspect: Inspect,
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
@@ -212,7 +239,8 @@ def _published(
     )
     contents = publishing.contents_of(config, schema, method.design(ready.plan), like, there, job.records)
     names = release.file_names(1, method.copies, format)
-    return publishing.publish(out, dict(zip(names, files, strict=True)), contents, records=job.records)
+    named = dict(zip(names, files, strict=True))
+    return publishing.publish(out, named, contents, records=job.records, inspect=inspect)
 
 
 def _designed(config: Config, facts: Facts) -> Facts:
@@ -241,11 +269,3 @@ def _sampled(job: Job, every: int, shard: int) -> None:
             frame_of(job, shard).iloc[first::every].to_pickle(file, compression=None)
 
     once(job.place(SAMPLED, shard, "pickle"), make)
-
-
-def _page(lines: list[str]) -> str:
-    """Return the report of a run over shards: what the signatory should know, in sentences."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{TITLE}</title><h1>{TITLE}</h1><ul>{items}</ul>"
-    )
