@@ -323,8 +323,9 @@ def sum_rows(
     _sum_rows(
         *(folds, start, stop, own, centre, value, bins, density, level, pattern, shown, kinds, transition, marginal),
         *(temperatures, np.empty(_longest(everyone, start, stop)), np.empty(shown.shape[1])),
-        np.empty((2, len(temperatures))),
-        *made,
+        *(np.empty((2, len(temperatures))), made.total, made.largest),
+        made.ties,
+        made.mine,
     )
     return made
 
