@@ -24,7 +24,7 @@ from synthdp.stages.intake import Source, prepare, read
 from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.stages.promised import compared
 from synthdp.stages.publishing import inspection, publish, report_content, row_orders, write_report
-from synthdp.stages.streaming.engines import engine_of, share, streams
+from synthdp.stages.streaming.engines import Choice, choose
 from synthdp.stages.tracing import shared_with
 from synthdp.stages.trail import begin
 from synthdp.table.schema import Role
@@ -115,7 +115,10 @@ def run(
     """
     raise_if([] if study else _guessable(config))
     accepted, timer = accepted or {}, Timer(progress or Silent())
-    if source is None and streams(config):
+    choice = choose(config) if source is None else Choice(streaming=False)
+    if choice.sentence:
+        timer.tell(choice.sentence)
+    if choice.streaming:
         return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, accepted=accepted, timer=timer)
     with timer.stage("read"):
         source = source or Source.of(config)
@@ -187,17 +190,8 @@ def _in_shards(
     """Run without the table in memory; what that takes is loaded when it is asked for."""
     from synthdp.stages.streaming import running
 
-    timer.tell("the table stays on disk: this run works on it shard by shard")
     metrics, report = running.run(
-        config,
-        out=out,
-        engine=engine_of(config, jobs),
-        timer=timer,
-        jobs=jobs,
-        memory=share(config),
-        study=study,
-        resume=resume,
-        accepted=accepted,
+        config, out=out, timer=timer, jobs=jobs, study=study, resume=resume, accepted=accepted
     )
     return Outcome.of(metrics, report, out / "public")
 

@@ -33,6 +33,7 @@ from synthdp.stages.sharded.scanning import leaks_in
 from synthdp.stages.sharded.telling import write_pages
 from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing
 from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
+from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
@@ -85,13 +86,13 @@ def prepared(
     """Read the file into shards, look at it, and fit the model; ``draws`` more of the mechanism may be asked for."""
     path = config.data.path
     records, schema = reading.sized(path)
-    folder = out / CONFIDENTIAL / WORK
+    folder = _folder(out)
     shards = getattr(config.engine, "shards", None)
     job = reading.shard_rows(records, folder, shards=shards, jobs=jobs, memory=memory, columns=len(schema))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # a run that goes on keeps its shards, whatever it is given today
     if (folder / JOB).is_file():
-        job = job.kept(JOB)
+        job = replace(job.kept(JOB), folder=folder)
     job.keep(JOB, job)
     with timer.stage("read"):
         reading.read(path, job, dropped(config), timer.advance)
@@ -126,10 +127,8 @@ def run(
     config: Config,
     *,
     out: Path,
-    engine: Engine,
     timer: Timer,
-    jobs: int,
-    memory: float,
+    jobs: int = 1,
     study: bool = False,
     resume: bool = False,
     accepted: Mapping[str, str] | None = None,
@@ -153,47 +152,68 @@ def run(
         )
         if manifest.finished:
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
-        records = reading.sized(config.data.path)[0]
-        draws = count_of(config, records) if config.limits.judged() else 0
-        ready = prepared(config, out, engine, timer, jobs=jobs, memory=memory, draws=draws)
-        method, job = _imputing(config), ready.job
-        with timer.stage("draw"):
-            stored, there = drawing.store(job, engine, method.copies, timer.advance)
-        file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
-        with timer.stage("judge"):
-            found = judging.judge(file, accepted=accepted, study=study)
-        with timer.stage("evaluate"):
-            comparison, made = assess_shards(file, found, jobs)
-        metrics = Metrics()
-        metrics.measured(made)
-        masks = masks_of(ready.plan, ready.facts.links).values()
-        terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
-        metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
-        metrics.decided({**found.section(), "advice": {}, "attempt": None, "attempts": list(lines(None))})
-        metrics.timed(timer.seconds)
-        told = notes_of(config, ready.plan)
-        pages = partial(write_pages, out, config, found, comparison, metrics, manifest, notes=tuple(told), study=study)
-        with timer.stage("report"):
-            report = pages()
-        sums = None
-        if found.judged.verdict.passed and not study:
-            inspect = partial(
-                leaks_in,
-                manifest=manifest.contents,
-                verbatim=made.risk.get("verbatim"),
-                records=job.records,
-                said=release.said_of_any(),
-            )
-            with timer.stage("release"):
-                try:
-                    sums = _published(config, out, engine, timer, ready, stored, there, inspect)
-                except GateRefused as error:
-                    metrics.leaked(str(error).splitlines(), {})
-                    report = pages()
+        folder = _folder(out)
+        with opened(config, folder, jobs=jobs) as place:
+            metrics, report, sums = _made(config, out, place, timer, manifest, study=study, accepted=accepted or {})
         status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=metrics.signed())
-        shutil.rmtree(job.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return metrics, report
+
+
+def _made(
+    config: Config,
+    out: Path,
+    place: Opened,
+    timer: Timer,
+    manifest: release.Manifest,
+    *,
+    study: bool,
+    accepted: Mapping[str, str],
+) -> tuple[Metrics, Path, dict[str, str] | None]:
+    """Make, judge and measure the copies, and publish them if they pass; return the checksums of what is public."""
+    engine = place.engine
+    draws = count_of(config, reading.sized(config.data.path)[0]) if config.limits.judged() else 0
+    ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory, draws=draws)
+    method, job = _imputing(config), ready.job
+    with timer.stage("draw"):
+        stored, there = drawing.store(job, engine, method.copies, timer.advance)
+    file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
+    with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
+        found = judging.judge(file, accepted=accepted, study=study)
+    with timer.stage("evaluate"):
+        comparison, measured = assess_shards(file, found, place.jobs)
+    metrics = Metrics()
+    metrics.measured(measured)
+    masks = masks_of(ready.plan, ready.facts.links).values()
+    terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
+    metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
+    metrics.decided({**found.section(), "advice": {}, "attempt": None, "attempts": list(lines(None))})
+    metrics.timed(timer.seconds)
+    told = notes_of(config, ready.plan)
+    pages = partial(write_pages, out, config, found, comparison, metrics, manifest, notes=told, study=study)
+    with timer.stage("report"):
+        report = pages()
+    if study or not found.judged.verdict.passed:
+        return metrics, report, None
+    inspect = partial(
+        leaks_in,
+        manifest=manifest.contents,
+        verbatim=measured.risk.get("verbatim"),
+        records=job.records,
+        said=release.said_of_any(),
+    )
+    with timer.stage("release"):
+        try:
+            return metrics, report, _published(config, out, engine, timer, ready, stored, there, inspect)
+        except GateRefused as error:
+            metrics.leaked(str(error).splitlines(), {})
+            return metrics, pages(), None
+
+
+def _folder(out: Path) -> Path:
+    """Return the folder of the job, as machines call it that stand elsewhere."""
+    return (out / CONFIDENTIAL / WORK).absolute()
 
 
 def _imputing(config: Config) -> DaMi | Mi:

@@ -1,15 +1,18 @@
 """A run over shards makes the files that a run in memory makes, whatever the shards and the processes."""
 
+import errno
 import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 from synthdp import release, seeding
 from synthdp.config import parse
 from synthdp.engine import Local
+from synthdp.errors import GateRefused, InputError, Unfinished
 from synthdp.evaluation.gate.limits import OFF
 from synthdp.progress import Silent, Timer
 from synthdp.stages.intake import Source
@@ -74,9 +77,7 @@ def streamed(config, out, *, jobs=1, each=None, monkeypatch=None, study=False, r
 
         monkeypatch.setattr(running.reading, "shard_rows", cut)
     timer = Timer(Silent())
-    return running.run(
-        config, out=out, engine=Local(jobs), timer=timer, jobs=jobs, memory=4e9, study=study, resume=resume
-    )
+    return running.run(config, out=out, timer=timer, jobs=jobs, study=study, resume=resume)
 
 
 def in_memory(config, out) -> Path:
@@ -104,3 +105,114 @@ def test_the_files_are_those_of_a_run_in_memory(file, tmp_path, monkeypatch, eac
     assert told == {key: value for key, value in plain.items() if key != "documents"}
     assert not (tmp_path / "shards" / "confidential" / "work").exists()
     assert release.verify(tmp_path / "shards") == []
+
+
+@pytest.mark.parametrize("further", [{"synthesis": {"method": "mi", "copies": 2}, "masks": {}}, {"once": True}])
+def test_other_ways_of_masking_give_the_files_of_a_run_in_memory(file, tmp_path, monkeypatch, further):
+    further = {"synthesis": {"copies": 2, "mask_draw": "once", "shuffle": False}} if "once" in further else further
+    config = parse(settings(file, **further))
+    streamed(config, tmp_path / "shards", each=2, monkeypatch=monkeypatch)
+    found, wanted = contents(tmp_path / "shards" / "public"), contents(in_memory(config, tmp_path / "memory"))
+    assert found["synthetic_02.csv"] == wanted["synthetic_02.csv"]
+
+
+def test_parquet_files_hold_the_values_of_a_run_in_memory(file, tmp_path, monkeypatch):
+    plain = settings(file)
+    config = parse(plain | {"release": plain["release"] | {"format": "parquet"}})
+    streamed(config, tmp_path / "shards", each=2, monkeypatch=monkeypatch)
+    public, wanted = tmp_path / "shards" / "public", in_memory(config, tmp_path / "memory")
+    for name in ("synthetic_01.parquet", "synthetic_02.parquet"):
+        one, other = (pyarrow.parquet.read_table(folder / name) for folder in (public, wanted))
+        assert one.equals(other)
+    assert release.verify(tmp_path / "shards") == []
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(file, tmp_path, monkeypatch):
+    config, out = parse(settings(file)), tmp_path / "shards"
+    with monkeypatch.context() as patched:
+        patched.setattr(running.mixing, "mix", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            streamed(config, out, each=2, monkeypatch=patched)
+    work = out / "confidential" / "work"
+    assert not (out / "public").exists()
+    before = {path: path.stat().st_mtime_ns for path in work.rglob("*.arrow")}
+    assert len(before) == 4 + 2 * 4  # shards, and two copies of each
+    broken = work / "copies" / "01" / "00002.arrow"
+    broken.write_bytes(b"half")
+    seen = {}
+
+    def look(*args, **kwargs):
+        seen.update({path: path.stat().st_mtime_ns for path in before})
+        return mixed(*args, **kwargs)
+
+    mixed = running.mixing.mix
+    monkeypatch.setattr(running.mixing, "mix", look)
+    streamed(config, out, resume=True, jobs=2)  # other processes, the same shards
+    assert {path for path in before if seen[path] != before[path]} == {broken}
+    wanted = contents(in_memory(config, tmp_path / "memory"))
+    assert contents(out / "public")["synthetic_01.csv"] == wanted["synthetic_01.csv"]
+    assert streamed(config, out, resume=True)[0].gate["verdict"] == "open"  # nothing is left to do
+
+
+def _killed(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+def test_a_full_disk_ends_the_run_and_publishes_nothing(file, tmp_path, monkeypatch):
+    def full(to, *args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(running.publishing, "_place", full)
+    with pytest.raises(Unfinished, match="full"):
+        streamed(parse(settings(file)), tmp_path / "out")
+    assert not (tmp_path / "out" / "public").exists()
+
+
+def test_files_that_lack_records_are_not_published(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(running.publishing, "_rows", lambda path: 1)
+    with pytest.raises(Unfinished, match="2 files do not hold all records; nothing published"):
+        streamed(parse(settings(file)), tmp_path / "out")
+    assert not (tmp_path / "out" / "public").exists()
+
+
+def test_a_leak_keeps_the_files_back(tmp_path):
+    with pytest.raises(GateRefused, match=r"nothing was published\.\nA name\."):
+        running.publishing.publish(tmp_path, {}, {"README.md": b"x"}, records=1, inspect=lambda folder: ["A name."])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_between_quotation_marks_are_no_records(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,b\n1,"two\nlines"\n2,"say ""so"""\n')
+    assert running.publishing._rows(path) == 2
+
+
+def test_draws_for_the_verdict_differ_from_the_release_and_can_be_asked_again(file, tmp_path):
+    config, out = parse(settings(file)), tmp_path / "out"
+    with release.prepare_out(out, resume=False):
+        release.start_manifest(out, config={}, inputs={}, study=True, resume=False, seed=SEED)
+        ready = running.prepared(config, out, Local(), Timer(Silent()), jobs=1, memory=4e9, draws=2)
+        first, second = ready.redrawn(0), ready.redrawn(1)
+        x = first.copy(0, 1)["x"]
+        assert first.copy(0, 1)["x"].equals(x)
+        assert not second.copy(0, 1)["x"].equals(x)
+        assert not first.copy(0, 2)["x"].equals(x)
+        assert first.records == RECORDS
+        assert (first.rows(0), first.schema) == (slice(0, RECORDS), ready.facts.schema)
+        pd.testing.assert_frame_equal(first.original(0).frame, pd.read_parquet(file), check_dtype=False)
+        assert repr(first) == "Redrawn(1 shards, 2 copies x 500 records)"
+
+
+def test_a_study_publishes_nothing(file, tmp_path):
+    metrics, report = streamed(parse(settings(file) | {"release": {}}), tmp_path / "out", study=True)
+    assert not (tmp_path / "out" / "public").exists()
+    assert report.is_file()
+    assert {row["column"] for row in metrics.masking} == {"x", "income", "b", "c"}
+
+
+def test_files_that_nobody_judged_are_not_published(file, tmp_path):
+    with pytest.raises(InputError) as refused:
+        streamed(parse(settings(file) | {"release": {}}), tmp_path / "out")
+    assert "the gate does not judge a release shard by shard yet" in str(refused.value)
+    assert "not recorded yet" in str(refused.value)
+    assert not (tmp_path / "out").exists()
