@@ -75,8 +75,10 @@ def copied(comparison: Comparison, first: int, *, rng: np.random.Generator) -> C
     counts, owners = {}, {}
     for lonely in lonely_values(comparison.schema, pairs):
         found = count_values(lonely, pairs, aligned=True)
-        sums = (int(part.sum()) for part in (found.own, found.others, found.there, found.beside))
-        counts[lonely.column] = (len(lonely.rows), *sums)
+        own_row, near_by, there, beside = (
+            int(part.sum()) for part in (found.own, found.others, found.there, found.beside)
+        )
+        counts[lonely.column] = (len(lonely.rows), own_row, near_by, there, beside)
         mine = found.own > 0
         owners[lonely.column] = (lonely.rows[mine] + first, found.others[mine].astype(np.int64))
     return Copied(
@@ -139,7 +141,7 @@ class VerbatimOverShards(VerbatimOverDraws):
         most = self.draws * self._records
         chance = chance_limit(hits, times=NEIGHBOURS, most=most, level=level, likelier=LIKELIER)
         records = self._rows.surprising(NEIGHBOURS, level, self._records)
-        lines = []
+        lines: list[dict[str, Any]] = []
         for name, unique in self._unique.items():
             share = level / len(self._unique)
             own, others, there, beside = (int(one) for one in self._sums[name])

@@ -7,7 +7,7 @@ by going through the file three times, each time with something small coming bac
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +136,9 @@ def sample_of(
         parts = alike.parts_of(sum(one.noted[name] for one in counted))
         most = CANDIDATES if name == NEAR else 1
         put = partial(alike.put_together, folder, name, count, parts, most)
-        found = reduce(lambda a, b, most=most: a.merged(b, most), engine.each(put, range(parts)), NOBODY)
+        found = NOBODY
+        for piece in engine.each(put, range(parts)):
+            found = found.merged(piece, most)
         alone[name] = found.alone
         rare = found if name == NEAR else rare
         for shard in range(count):
@@ -152,7 +154,8 @@ def sample_of(
     alike_rows = np.concatenate([one.lonely for one in seen])
     if len(alike_rows) and lonely_most:
         held = others.iloc[np.searchsorted(rows, alike_rows)].reset_index(drop=True)
-        neighbours = sum(engine.each(partial(_neighbours, shards, schema, held), range(count)))
+        pieces = list(engine.each(partial(_neighbours, shards, schema, held), range(count)))
+        neighbours = np.sum(pieces, axis=0)
         order = np.lexsort((rng.random(len(alike_rows)), neighbours))
         chosen = np.append(chosen, alike_rows[order[:lonely_most]])
     targets = np.union1d(looked_for, chosen)
