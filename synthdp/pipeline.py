@@ -66,6 +66,11 @@ def check(config: Config) -> CheckResult:
     InputError
         Listing everything that is wrong.
     """
+    if choose(config).streaming:
+        from synthdp.stages.streaming import refusing
+
+        raise_if(refusing.refused(config))
+        return CheckResult((f"{config.data.path}: the table stays on disk; run looks at its records first.",))
     table = read(config)
     try:
         data = prepare(table.frame, config, unread=table.unread)

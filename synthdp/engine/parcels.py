@@ -15,7 +15,6 @@ from typing import Any
 
 from synthdp import __version__
 from synthdp.errors import InputError
-from synthdp.parallel import one_blas_thread
 
 LIMIT = 16 * 2**20
 """Bytes that a piece of work, or what comes of it, may take on its way: all of it passes through the scheduler."""
@@ -61,8 +60,8 @@ def perform(sealed: Sealed) -> Sealed:
                 "it under the same name, and this user has to be able to write to it there."
             )
         work, item = pickle.loads(errand)
-        with one_blas_thread():
-            contents = pickle.dumps((work(item), None, None), protocol=pickle.HIGHEST_PROTOCOL)
+        _one_thread()
+        contents = pickle.dumps((work(item), None, None), protocol=pickle.HIGHEST_PROTOCOL)
         if len(contents) > LIMIT:
             raise ValueError(_too_large("the result of a piece of work", len(contents)))
     except Exception as error:
@@ -85,6 +84,15 @@ def versions() -> Mapping[str, str]:
     """Return the versions on which results may depend."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"synthdp": __version__, "Python": python, **{name: metadata.version(name) for name in LIBRARIES}}
+
+
+@lru_cache(maxsize=1)
+def _one_thread() -> None:
+    """Keep linear algebra to one thread for as long as this worker lives; asking for it takes long."""
+    import scipy.linalg  # noqa: F401  (what is not loaded cannot be told)
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(limits=1, user_api="blas")
 
 
 def _check_alike(theirs: Mapping[str, str]) -> None:

@@ -144,7 +144,8 @@ def attack(shards: Shards, folder: Path, name: str, wanted: Codes, shard: int) -
             if lessons.shown is not None:
                 weighed[PUBLIC] = public.look(lessons.shown, blocks, lessons.held, copies, own)
             if lessons.told is not None:
-                weighed[BAYES] = informed.look(lessons.told, blocks, lessons.held, copies, own)
+                groups = shards.groups(shard)
+                weighed[BAYES] = informed.look(lessons.told, blocks, lessons.held, copies, own, groups)
         given = _copied(lessons.schema, original, copies, rows) if lessons.verbatim else ()
     return Said(matched, weighed, given)
 
@@ -217,12 +218,14 @@ def gather(folder: Path, name: str, shards: int, copies: int) -> tuple[Codes, li
     return np.concatenate(rows), frames
 
 
-def only_lay(shards: Shards, folder: Path, name: str, wanted: Codes, shard: int) -> None:
-    """Store the rows of a draw that intruders are taught by."""
+def only_lay(shards: Shards, folder: Path, name: str, wanted: Codes, shard: int) -> Codes | None:
+    """Store the rows of a draw that intruders are taught by; return the risk groups of their records."""
     rows = shards.rows(shard)
     inside = wanted[np.searchsorted(wanted, rows.start) : np.searchsorted(wanted, rows.stop)] - rows.start
     copies = [shards.copy(shard, copy) for copy in range(1, shards.copies + 1)]
     lay(folder, name, shard, shards.original(shard).frame, copies, inside, rows.start)
+    groups = shards.groups(shard)
+    return None if groups is None else groups[inside]
 
 
 def some_of(frames: Sequence[pd.DataFrame], rows: Codes, wanted: Codes) -> list[pd.DataFrame]:

@@ -227,11 +227,11 @@ def teach(file: File, sample: Sample, schema: Schema, plan: Plan) -> Lessons:
         verbatim=file.config.limits.judged("max_excess_verbatim"),
     )
     if schema.keys() and file.config.limits.judged(*MATCHING_LIMITS):
-        again = []
+        again, groups = [], None
         for number in range(TEACHING):
             shards, name = file.redrawn(number), f"teach-{number}"
-            for _ in file.each(partial(only_lay, shards, file.folder, name, sample.rows)):
-                pass
+            parts = list(file.each(partial(only_lay, shards, file.folder, name, sample.rows)))
+            groups = None if parts[0] is None else np.concatenate(parts)
             again.append(gather(file.folder, name, len(shards), shards.copies)[1][1:])
         taught = side_by_side(file.config, plan, sample.data, again[0], schema)
         with one_blas_thread():
@@ -239,7 +239,7 @@ def teach(file: File, sample: Sample, schema: Schema, plan: Plan) -> Lessons:
                 lessons,
                 laws=likelihood.learn(taught, folds, wider=WIDER),
                 shown=public.learn(taught, mask_draw=mask_draw_of(taught), rng=rng, wider=WIDER),
-                told=informed.learn(sample.data, again, sample.targets, rng=rng),
+                told=informed.learn(sample.data, again, sample.targets, rng=rng, groups=groups),
             )
     lessons.keep(file.folder)
     return lessons

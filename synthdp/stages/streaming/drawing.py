@@ -13,25 +13,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes
 from synthdp.engine import Engine
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.regression.association import Regression, RegressionParameters
 from synthdp.masking.evidence import Evidence
-from synthdp.masking.mask import ColumnMask, MaskSettings, Target
+from synthdp.masking.mask import MaskSettings, Target
 from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.stages.streaming import fitting
 from synthdp.stages.streaming.fitting import LAYOUT, Layout, arrays_of
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.reading import frame_of
+from synthdp.stages.streaming.tagging import Grouping, tags_of
 from synthdp.table import io
 from synthdp.table.coded import coded
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Schema
 
 SCHEMA, MASKS, COPIES = "schema.pickle", "masks.pickle", "copies"
-NOBODY = "low"
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,6 +74,11 @@ class _Shards:
         """Return the original records of a shard, with the schema of the whole file."""
         schema = self.schema
         return Microdata(frame_of(self.job, shard)[list(schema.names())], schema)
+
+    def groups(self, shard: int) -> Codes | None:
+        """Return the number of each record's risk group, in a shard; None where no mask depends on it."""
+        layout: Layout = self.job.kept(LAYOUT)
+        return None if layout.grouping is None else tags_of(self.job, shard)[1]
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,6 +155,9 @@ def _values(job: Job, streams: Streams, theta: RegressionParameters, shard: int,
     layout: Layout = job.kept(LAYOUT)
     masks: Masks = job.kept(MASKS)
     design, known = arrays_of(job, shard)
+    grouping = layout.grouping or Grouping()
+    alone = np.ones(len(design), dtype=np.int64), np.zeros(len(design), dtype=np.int64)
+    neighbours, groups = alone if layout.grouping is None else tags_of(job, shard)
     parts = []
     for number, rows in job.within(shard):
         about: dict[str, Evidence] = {}
@@ -157,9 +165,8 @@ def _values(job: Job, streams: Streams, theta: RegressionParameters, shard: int,
             if masks.drawn is None:
                 about[column.name] = flat(column, rows.stop - rows.start)
                 continue
-            target = Target(column, link, np.ones(rows.stop - rows.start, dtype=np.int64))
-            everyone = np.repeat(np.asarray(NOBODY, dtype=object), rows.stop - rows.start)
-            mask = ColumnMask.plan(target, masks.settings.get(column.name), {}, everyone)
+            target = Target(column, link, neighbours[rows])
+            mask = grouping.mask(target, masks.settings.get(column.name), groups[rows])
             whose = copy if masks.drawn == "per_copy" else "all copies"
             rng = streams.block(number, "mask", column.name, whose)
             about[column.name] = mask.draw(np.array(known[place, rows]), rng=rng)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from synthdp import seeding
-from synthdp.errors import BROKEN, InputError
+from synthdp.errors import BROKEN, InputError, Unfinished
 from synthdp.parallel import Advance
 from synthdp.stages.streaming.job import Job, finished, once
 from synthdp.table import io
@@ -116,8 +116,14 @@ def read(path: Path, job: Job, drop: Sequence[str], advance: Advance | None = No
 def frame_of(job: Job, shard: int) -> pd.DataFrame:
     """Return the records of a shard, each column of the type that it has in the whole file."""
     source: Source = job.kept(SOURCE)
-    with pa.OSFile(str(job.place(ORIGINAL, shard))) as file:
-        table = pa.ipc.open_file(file).read_all()
+    path = job.place(ORIGINAL, shard)
+    try:
+        with pa.OSFile(str(path)) as file:
+            table = pa.ipc.open_file(file).read_all()
+    except (FileNotFoundError, pa.ArrowInvalid):
+        raise Unfinished(
+            f"{path}: this shard is gone or damaged; continue with --resume, which makes it anew."
+        ) from None
     categories = dict(source.categories)
     found = {}
     for name, kind in source.fields:

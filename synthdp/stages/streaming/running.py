@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from synthdp import release
@@ -31,7 +32,7 @@ from synthdp.stages.sharded.assessing import assess_shards
 from synthdp.stages.sharded.judging import File
 from synthdp.stages.sharded.scanning import leaks_in
 from synthdp.stages.sharded.telling import write_pages
-from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing
+from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, tagging
 from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
 from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
@@ -110,6 +111,14 @@ def prepared(
         frames = [pd.read_pickle(job.place(SAMPLED, shard, "pickle")) for shard in range(len(job))]
         sample = pd.concat(frames, ignore_index=True)[list(facts.schema.names())]
         plan = plan_of(config, Microdata(sample, facts.schema))
+    grouping = None
+    if tagging.needed(config):
+        with timer.stage("tag"):
+            grouping = tagging.tag(job, engine, config, facts.schema, facts.links)
+            here = [[x[-job.rows(k).start % every :: every] for x in tagging.tags_of(job, k)] for k in range(len(job))]
+            plan = replace(
+                plan, tags=tagging.tags_of_rows(config, grouping, *map(np.concatenate, zip(*here, strict=True)))
+            )
     method = _imputing(config)
     model = method.model
     if not isinstance(model, Regression):
@@ -118,7 +127,7 @@ def prepared(
     job.keep(MODEL, model)
     job.keep("copies.pickle", method.copies)
     with timer.stage("fit"):
-        fitting.prepare(job, engine, Layout.of(facts, model), timer.advance)
+        fitting.prepare(job, engine, Layout.of(facts, model, grouping), timer.advance)
         drawing.parameters(job, engine, model, method.copies, draws)
     return Ready(job, facts, plan)
 

@@ -146,6 +146,7 @@ def test_processes_of_a_client_that_is_killed_end_too(started, tmp_path):
     assert [path.name[:7] for path in job.iterdir()] == ["engine-"]  # which the next run clears
 
 
+@pytest.mark.slow
 def test_work_that_ends_every_worker_is_given_up(tmp_path):
     with (
         engine.cluster(tmp_path, workers=1) as found,

@@ -25,6 +25,10 @@ class Held:
     data: Microdata
     made: tuple[pd.DataFrame, ...] = ()
     count: int = 3
+    labels: np.ndarray | None = None
+
+    def groups(self, shard: int) -> np.ndarray | None:
+        return None if self.labels is None else self.labels[self.rows(shard)]
 
     @property
     def schema(self) -> Schema:

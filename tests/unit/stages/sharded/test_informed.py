@@ -73,3 +73,19 @@ def test_it_is_bayes_over_all_rows(parts: int) -> None:
     np.testing.assert_allclose(ours.confidence, twin.confidence[targets], rtol=1e-9)
     np.testing.assert_allclose(ours.right, twin.right[targets])
     assert ours.predicted_links == pytest.approx(twin.predicted_links)
+
+
+def test_rows_under_a_narrow_mask_are_read_by_their_own_law() -> None:
+    data, _ = made()
+    draw = np.random.default_rng(3)
+    groups = (np.arange(N) % 2).astype(np.int64)
+    narrow = np.where(groups == 1, 0.5, 20.0)
+    copies = tuple(data.frame.assign(age=data.frame["age"] + draw.normal(0, narrow)) for _ in range(2))
+    targets = np.arange(1, 200, 2)
+    held = data.frame.iloc[targets].reset_index(drop=True)
+    found = []
+    for known in (None, groups):
+        taught = informed.learn(data, [copies], targets, rng=np.random.default_rng(2), groups=known)
+        weighed = informed.look(taught, [], held, copies, targets, known)
+        found.append(weighed.risk(N, np.ones(len(targets), dtype=bool), informed.ONE).mean_posterior)
+    assert found[1] > 2 * found[0]

@@ -216,3 +216,25 @@ def test_files_that_nobody_judged_are_not_published(file, tmp_path):
     assert "the gate does not judge a release shard by shard yet" in str(refused.value)
     assert "not recorded yet" in str(refused.value)
     assert not (tmp_path / "out").exists()
+
+
+GRADED = {"method": "gaussian", "sd": 0.5, "graded": 4.0, "fewest": 2}
+GROUPED = {
+    "neighbours": {"groups": {"k": 3}},
+    "no group of high": {"groups": {"k": 3}, "variables": {"area": {"key": True}}},
+    "rules": {"groups": {"method": "rules", "rules": {"high": "z > 60", "medium": "area != 'north'"}}},
+    "graded": {"masks_by_group": {}, "masks": {"x": GRADED}, "groups": {"k": 3}},
+    "no key": {"masks_by_group": {}, "masks": {"x": GRADED}, "variables": {"x": {"key": False}, "b": {"key": False}}},
+}
+
+
+@pytest.mark.parametrize("case", GROUPED)
+def test_masks_by_risk_group_give_the_files_of_a_run_in_memory(file, tmp_path, monkeypatch, case):
+    wide, wider = ({"x": {"method": "gaussian", "sd": sd}} for sd in (1.5, 3.0))
+    plain = settings(file, masks_by_group={"high": wider, "medium": wide})
+    further = GROUPED[case]
+    changed = {name: plain["variables"].get(name, {}) | more for name, more in further.get("variables", {}).items()}
+    config = parse(plain | further | {"variables": plain["variables"] | changed})
+    streamed(config, tmp_path / "shards", each=2, jobs=2, monkeypatch=monkeypatch)
+    found, wanted = contents(tmp_path / "shards" / "public"), contents(in_memory(config, tmp_path / "memory"))
+    assert found["synthetic_02.csv"] == wanted["synthetic_02.csv"]
