@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from synthdp.config import Config, parse
+from synthdp.errors import InputError
+from synthdp.evaluation.gate import Thresholds
 from synthdp.stages.sharded import judging, sample
 from synthdp.stages.sharded.assessing import assess_shards
 from synthdp.stages.sharded.judging import JudgedShards, judge
@@ -61,6 +63,7 @@ def settings(sd: float = 2.0, limits: dict[str, Any] | None = None, **variables:
 
 
 def verdict(folder: Path, frame: pd.DataFrame, config: Config, count: int = 3, **more: Any) -> JudgedShards:
+    more.pop("count_of", None)
     return judge(file_of(config, frame, folder, count=count), **more)
 
 
@@ -113,3 +116,54 @@ def test_the_measures_of_a_release_in_shards(tmp_path: Path) -> None:
     assert made.risk["identity"]["sampled"]["candidates"] == "all"
     assert made.risk["identity"]["expected_match_rate"] <= made.risk["original"]["expected_match_rate"]
     assert made.risk["exposure"]["unique"] == int((~frame.duplicated(["z", "area"], keep=False)).sum())
+
+
+def test_an_undecided_column_is_refused_before_any_draw(tmp_path: Path) -> None:
+    config = settings(z={"key": None})
+    found = verdict(tmp_path, people(), config)
+    assert found.judged.draws == 0
+    assert any(reason.startswith("undecided: z") for reason in found.judged.verdict.reasons)
+    accepted = verdict(tmp_path / "again", people(), config, accepted={"undecided": "the board knows"})
+    assert accepted.judged.draws == 12
+
+
+def test_who_is_alone_on_kept_keys_is_counted_in_the_whole_file(tmp_path: Path) -> None:
+    frame = people()
+    frame["area"] = frame["area"].astype(object)
+    frame.loc[3999, "area"] = "c"
+    found = verdict(tmp_path, frame, settings(area={"key": True}))
+    assert figure(found, "max_exposed", "exposure").value == 1.0
+    assert not found.judged.verdict.passed
+
+
+def test_rows_of_one_person_are_not_judged_over_shards(tmp_path: Path) -> None:
+    frame = people().assign(personid=np.repeat(np.arange(N // 4), 4))
+    found = verdict(tmp_path, frame, settings(personid={"key": False}))
+    (reason,) = found.judged.verdict.reasons
+    assert reason.startswith(
+        "identity_persons: largest probability that one record is found (by personid, over shards)"
+    )
+    assert "was not measured" in reason
+
+
+def test_nothing_is_drawn_where_nothing_is_judged(tmp_path: Path) -> None:
+    limits = dict.fromkeys(Thresholds.model_fields)
+    found = verdict(tmp_path, people(), settings(limits=limits))
+    assert found.judged.verdict.checks == ()
+    assert found.records_at_risk().empty
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"data": {"path": "in memory", "cluster": "area"}}, "data.cluster: persons with several rows are judged in"),
+        (
+            {"evaluation": {"intruders": {"boss": {"keys": ["age"]}}}},
+            "evaluation.intruders: are asked of a table in memory only",
+        ),
+    ],
+)
+def test_what_shards_cannot_answer_is_said_first(more: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    config = parse(settings().model_dump(mode="json", exclude_unset=True) | more)
+    with pytest.raises(InputError, match=sentence):
+        judge(file_of(config, people(), tmp_path))
