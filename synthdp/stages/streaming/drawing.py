@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes
 from synthdp.engine import Engine
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.regression.association import Regression, RegressionParameters
@@ -74,6 +74,11 @@ class _Shards:
         """Return the original records of a shard, with the schema of the whole file."""
         schema = self.schema
         return Microdata(frame_of(self.job, shard)[list(schema.names())], schema)
+
+    def groups(self, shard: int) -> Codes | None:
+        """Return the number of each record's risk group, in a shard; None where no mask depends on it."""
+        layout: Layout = self.job.kept(LAYOUT)
+        return None if layout.grouping is None else tags_of(self.job, shard)[1]
 
 
 @dataclass(frozen=True, repr=False)
