@@ -124,7 +124,7 @@ def run(
     if choice.sentence:
         timer.tell(choice.sentence)
     if choice.streaming:
-        return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, timer=timer)
+        return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, accepted=accepted, timer=timer)
     with timer.stage("read"):
         source = source or Source.of(config)
     with timer.stage("tag"):
@@ -189,11 +189,15 @@ def run(
     return Outcome.of(metrics, report, out / "public")
 
 
-def _in_shards(config: Config, *, out: Path, study: bool, jobs: int, resume: bool, timer: Timer) -> Outcome:
+def _in_shards(
+    config: Config, *, out: Path, study: bool, jobs: int, resume: bool, accepted: Mapping[str, str], timer: Timer
+) -> Outcome:
     """Run without the table in memory; what that takes is loaded when it is asked for."""
     from synthdp.stages.streaming import running
 
-    metrics, report = running.run(config, out=out, timer=timer, jobs=jobs, study=study, resume=resume)
+    metrics, report = running.run(
+        config, out=out, timer=timer, jobs=jobs, study=study, resume=resume, accepted=accepted
+    )
     return Outcome.of(metrics, report, out / "public")
 
 

@@ -4,6 +4,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from synthdp.arrays import Codes
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Schema
 
@@ -44,4 +45,8 @@ class Shards(Protocol):
 
     def copy(self, shard: int, copy: int) -> pd.DataFrame:
         """Return a copy of a shard, all columns: row i was made from row i of the original's."""
+        ...
+
+    def groups(self, shard: int) -> Codes | None:
+        """Return the number of each record's risk group, in a shard; None where no mask depends on it."""
         ...

@@ -6,32 +6,32 @@ run in memory.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from synthdp.arrays import Booleans
+from synthdp.arrays import Booleans, Codes
 from synthdp.engine import Engine
 from synthdp.imputation.cells import flat, released
 from synthdp.imputation.regression.association import Regression, RegressionParameters
 from synthdp.masking.evidence import Evidence
-from synthdp.masking.mask import ColumnMask, MaskSettings, Target
+from synthdp.masking.mask import MaskSettings, Target
 from synthdp.parallel import Advance
 from synthdp.seeding import Streams
 from synthdp.stages.streaming import fitting
 from synthdp.stages.streaming.fitting import LAYOUT, Layout, arrays_of
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.reading import frame_of
+from synthdp.stages.streaming.tagging import Grouping, tags_of
 from synthdp.table import io
 from synthdp.table.coded import coded
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Schema
 
 SCHEMA, MASKS, COPIES = "schema.pickle", "masks.pickle", "copies"
-NOBODY = "low"
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +75,11 @@ class _Shards:
         schema = self.schema
         return Microdata(frame_of(self.job, shard)[list(schema.names())], schema)
 
+    def groups(self, shard: int) -> Codes | None:
+        """Return the number of each record's risk group, in a shard; None where no mask depends on it."""
+        layout: Layout = self.job.kept(LAYOUT)
+        return None if layout.grouping is None else tags_of(self.job, shard)[1]
+
 
 @dataclass(frozen=True, repr=False)
 class Stored(_Shards):
@@ -102,13 +107,36 @@ class Redrawn(_Shards):
         return _written(self.job, self.original(shard), _values(self.job, streams, theta[copy - 1], shard, copy))
 
 
-def store(job: Job, engine: Engine, copies: int, advance: Advance | None = None) -> tuple[Stored, dict[str, Booleans]]:
-    """Draw and write the copies that would go out; return them, and which levels occur in each column."""
+@dataclass(frozen=True, repr=False)
+class Written:
+    """What is to be known of the copies that would go out before their files are written.
+
+    Parameters
+    ----------
+    levels
+        Which levels of each column occur.
+    kinds
+        How each column is stored in all of them; those are left out whose values do not fit their kind.
+    """
+
+    levels: Mapping[str, Booleans]
+    kinds: Mapping[str, io.Stored]
+
+    def __add__(self, other: "Written") -> "Written":
+        kinds = {name: _both(kind, other.kinds[name]) for name, kind in self.kinds.items() if name in other.kinds}
+        return Written({name: found | other.levels[name] for name, found in self.levels.items()}, kinds)
+
+
+def store(job: Job, engine: Engine, copies: int, advance: Advance | None = None) -> tuple[Stored, Written]:
+    """Draw and write the copies that would go out."""
     items = [(shard, copy) for shard in range(len(job)) for copy in range(1, copies + 1)]
-    there: dict[str, Booleans] = {}
-    for found in engine.each(partial(_store, job), items, advance=advance):
-        there = {name: levels | there[name] if name in there else levels for name, levels in found.items()}
-    return Stored(job, copies), there
+    found = reduce(Written.__add__, engine.each(partial(_store, job), items, advance=advance))
+    return Stored(job, copies), found
+
+
+def _both(one: io.Stored, other: io.Stored) -> io.Stored:
+    # days in one shard and moments in another are moments in all
+    return replace(other if one.sort == "date" else one, width=max(one.width, other.width))
 
 
 def parameters(job: Job, engine: Engine, model: Regression, copies: int, draws: int) -> None:
@@ -125,22 +153,23 @@ def parameters(job: Job, engine: Engine, model: Regression, copies: int, draws: 
         job.keep(name, drawn[number * copies : (number + 1) * copies])
 
 
-def _store(job: Job, item: tuple[int, int]) -> dict[str, Booleans]:
+def _store(job: Job, item: tuple[int, int]) -> Written:
     shard, copy = item
     theta: Sequence[RegressionParameters] = job.kept("theta.pickle")
 
-    def make(to: Path) -> dict[str, Booleans]:
+    def make(to: Path) -> Written:
         drawn = _values(job, job.streams(), theta[copy - 1], shard, copy)
         table = pa.table({name: pa.array(values) for name, values in drawn.items()})
         with pa.OSFile(str(to), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         schema: Schema = job.kept(SCHEMA)
-        file = coded(_written(job, Microdata(frame_of(job, shard)[list(schema.names())], schema), drawn))
-        return {
-            column.name: np.bincount(file.codes(column) + 1, minlength=len(column.levels) + 1)[1:] > 0
+        frame = _written(job, Microdata(frame_of(job, shard)[list(schema.names())], schema), drawn)
+        levels = {
+            column.name: np.bincount(coded(frame).codes(column) + 1, minlength=len(column.levels) + 1)[1:] > 0
             for column in schema.columns
             if column.kind.categorical
         }
+        return Written(levels, io.storage(schema, [frame]))
 
     return once(job.place(f"{COPIES}/{copy:02}", shard), make)
 
@@ -150,6 +179,9 @@ def _values(job: Job, streams: Streams, theta: RegressionParameters, shard: int,
     layout: Layout = job.kept(LAYOUT)
     masks: Masks = job.kept(MASKS)
     design, known = arrays_of(job, shard)
+    grouping = layout.grouping or Grouping()
+    alone = np.ones(len(design), dtype=np.int64), np.zeros(len(design), dtype=np.int64)
+    neighbours, groups = alone if layout.grouping is None else tags_of(job, shard)
     parts = []
     for number, rows in job.within(shard):
         about: dict[str, Evidence] = {}
@@ -157,9 +189,8 @@ def _values(job: Job, streams: Streams, theta: RegressionParameters, shard: int,
             if masks.drawn is None:
                 about[column.name] = flat(column, rows.stop - rows.start)
                 continue
-            target = Target(column, link, np.ones(rows.stop - rows.start, dtype=np.int64))
-            everyone = np.repeat(np.asarray(NOBODY, dtype=object), rows.stop - rows.start)
-            mask = ColumnMask.plan(target, masks.settings.get(column.name), {}, everyone)
+            target = Target(column, link, neighbours[rows])
+            mask = grouping.mask(target, masks.settings.get(column.name), groups[rows])
             whose = copy if masks.drawn == "per_copy" else "all copies"
             rng = streams.block(number, "mask", column.name, whose)
             about[column.name] = mask.draw(np.array(known[place, rows]), rng=rng)
@@ -175,22 +206,3 @@ def _written(job: Job, original: Microdata, drawn: Mapping[str, Floats]) -> pd.D
     for column, link in layout.replaced:
         frame[column.name] = released(drawn[column.name], column, link, original.frame[column.name])
     return frame
-
-
-def storage_of(shards: Stored, engine: Engine) -> dict[str, io.Stored]:
-    """Return how each released column is stored in every copy."""
-    parts = list(engine.each(partial(_storage, shards), range(len(shards))))
-    found = dict(parts[0])
-    for part in parts[1:]:
-        for name, one in list(found.items()):
-            other = part.get(name)
-            if other is None:
-                del found[name]
-            elif other.sort != one.sort or other.width > one.width:
-                # days in one shard and moments in another are moments in all
-                found[name] = other if one.sort == "date" else replace(one, width=max(one.width, other.width))
-    return found
-
-
-def _storage(shards: Stored, shard: int) -> dict[str, io.Stored]:
-    return io.storage(shards.schema, [shards.copy(shard, copy) for copy in range(1, shards.copies + 1)])

@@ -32,6 +32,7 @@ from synthdp.seeding import Streams
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
 from synthdp.stages.streaming.reading import frame_of
+from synthdp.stages.streaming.tagging import Grouping, tags_of
 from synthdp.table.coded import MISSING, coded
 from synthdp.table.links import Link, working
 from synthdp.table.microdata import Floats
@@ -52,26 +53,32 @@ class Layout:
         The replaced columns in the order of their regressions, each with its working scale.
     binary
         How many of them are binary.
+    grouping
+        Who needs more protection, where the masks depend on that: the regressions then see it too.
     """
 
     entries: tuple[tuple[Column, AsLevels | AsPredictor], ...]
     replaced: tuple[tuple[Column, Link | None], ...]
     binary: int
+    grouping: Grouping | None = None
 
     @classmethod
-    def of(cls, facts: Facts, model: Regression) -> "Layout":
+    def of(cls, facts: Facts, model: Regression, grouping: Grouping | None = None) -> "Layout":
         """Return the layout of a file that was looked at."""
         parts = exact_parts(facts.schema, model.arranged(facts.schema))
         if parts is None:  # refused before
             raise TypeError("the joint draw is not exact")
         entries = [(c, _entry(c, facts)) for c in facts.schema.kept() if c.name not in model.exclude]
         names = (*parts[0], *parts[1])
-        return cls(tuple(entries), tuple((facts.schema[n], facts.links.get(n)) for n in names), len(parts[0]))
+        replaced = tuple((facts.schema[name], facts.links.get(name)) for name in names)
+        return cls(tuple(entries), replaced, len(parts[0]), grouping)
 
     def predictors(self) -> Predictors:
         """Return the design of no records: its names and priors."""
-        names = ("constant", *(name for _, entry in self.entries for name in entry.names))
-        return Predictors(np.empty((0, len(names))), names)
+        groups = self.grouping.entries if self.grouping is not None else ()
+        strength = tuple(name for entry in groups for name in entry.names)
+        names = ("constant", *(name for _, entry in self.entries for name in entry.names), *strength)
+        return Predictors(np.empty((0, len(names))), names, len(strength))
 
 
 def prepare(job: Job, engine: Engine, layout: Layout, advance: Advance | None = None) -> None:
@@ -200,6 +207,8 @@ def _prepared(job: Job, shard: int) -> None:
     columns = [np.ones(rows.stop - rows.start)]
     for column, entry in layout.entries:
         columns += entry.columns(file.codes(column) if isinstance(entry, AsLevels) else file.numbers(column))  # type: ignore[arg-type]
+    if layout.grouping is not None:
+        columns += layout.grouping.columns(*tags_of(job, shard))
     values = [working(file, column, link) for column, link in layout.replaced]
     once(job.place(DESIGN, shard, "npy"), partial(_save, np.column_stack(columns)))
     once(job.place(WORKING, shard, "npy"), partial(_save, np.stack(values)))

@@ -9,6 +9,7 @@ from synthdp.stages.streaming.mixing import FORMATS
 from synthdp.synthesis.constraints import binding
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.table.schema import COARSENINGS, Kind, Role
+from synthdp.tagging.groups import Rules
 
 INSTEAD = "set engine: {streaming: false} on a machine with enough memory"
 
@@ -35,11 +36,6 @@ def _refused(config: Config) -> Iterator[tuple[str, str]]:
         yield "repair needs the table in memory", f"leave it out, or {INSTEAD}"
     if method.mask_drawn == "once_orthogonal":
         yield "noise orthogonal in the whole sample needs the table in memory", "use mask_draw: per_copy"
-    if config.masks_by_group:
-        yield "masks that differ by risk group need the table in memory", f"use one mask for all, or {INSTEAD}"
-    for name, mask in config.masks.items():
-        if mask.depends_on_neighbours():
-            yield f"the mask of {name} is graded by neighbours", f"leave out graded, or {INSTEAD}"
     for name, variable in config.variables.items():
         coarse = [step for step in COARSENINGS if getattr(variable, step) is not None]
         if variable.role is not Role.DROP and coarse:
@@ -54,6 +50,12 @@ def _refused(config: Config) -> Iterator[tuple[str, str]]:
     if config.data.cluster is not None:
         yield "data.cluster needs the table in memory", f"leave it out, or {INSTEAD}"
     replaced = [name for name, variable in config.variables.items() if variable.role is Role.REPLACE]
+    rules = config.groups.rules.values() if isinstance(config.groups, Rules) else ()
+    if config.masks_by_group and binding(tuple(rules), replaced):
+        yield (
+            "masks that differ by a rule on replaced columns need the table in memory",
+            f"use neighbours, or {INSTEAD}",
+        )
     if binding(config.constraints, replaced):
         yield "constraints on replaced columns need the table in memory", f"leave them out, or {INSTEAD}"
     if config.release.format_of(config.data.path) not in FORMATS:

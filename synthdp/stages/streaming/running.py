@@ -8,29 +8,36 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from synthdp import release
-from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.engine import Engine
-from synthdp.evaluation.assessment import Assessment
+from synthdp.errors import GateRefused
 from synthdp.files import CONFIDENTIAL
 from synthdp.imputation.regression.association import Regression
 from synthdp.progress import Timer
-from synthdp.release.manifest import Status
+from synthdp.release.manifest import Manifest, Status
 from synthdp.release.metrics import Metrics
+from synthdp.release.shelf import lines
+from synthdp.stages.draws import count_of
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
-from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing
-from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
-from synthdp.stages.streaming.engines import opened
+from synthdp.stages.sharded import judging
+from synthdp.stages.sharded.assessing import assess_shards
+from synthdp.stages.sharded.judging import File
+from synthdp.stages.sharded.scanning import leaks_in
+from synthdp.stages.sharded.telling import write_pages
+from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, scanning, tagging
+from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored, Written
+from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
+from synthdp.stages.streaming.publishing import Inspect
 from synthdp.stages.streaming.reading import frame_of
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.nesting import draws_of, withdrawn
@@ -39,13 +46,10 @@ from synthdp.synthesis.sampler import masks_of
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Schema
 
+ROWS = "rows.parquet"
 WORK, JOB, FACTS, MODEL = "work", "job.pickle", "facts.pickle", "model.pickle"
 SAMPLE, SAMPLED = 50_000, "sample"
-TITLE = "Synthetic data report"
-NO_VERDICT = (
-    "streaming: the gate does not judge a release shard by shard yet; add --study, or set its limits to null and judge "
-    "the files by other means."
-)
+JUDGED = "judged"
 NO_REGISTER = (
     "streaming: releases made shard by shard are not recorded yet, so that later ones are not judged together with "
     "them; add --study, or set release.recorded_in: none."
@@ -100,13 +104,22 @@ def prepared(
         facts = _designed(config, facts)
         job.keep(SCHEMA, facts.schema)
         job.keep(FACTS, facts)
-        every = max(1, job.records // SAMPLE)
+        every = _every(job)
         for _ in engine.each(partial(_sampled, job, every), range(len(job))):
             pass
         # written by this run into a folder that only its owner may enter
         frames = [pd.read_pickle(job.place(SAMPLED, shard, "pickle")) for shard in range(len(job))]
         sample = pd.concat(frames, ignore_index=True)[list(facts.schema.names())]
         plan = plan_of(config, Microdata(sample, facts.schema))
+    grouping = None
+    if tagging.needed(config):
+        with timer.stage("tag"):
+            grouping = tagging.tag(job, engine, config, facts.schema, facts.links)
+            every = _every(job)
+            here = [[x[-job.rows(k).start % every :: every] for x in tagging.tags_of(job, k)] for k in range(len(job))]
+            plan = replace(
+                plan, tags=tagging.tags_of_rows(config, grouping, *map(np.concatenate, zip(*here, strict=True)))
+            )
     method = _imputing(config)
     model = method.model
     if not isinstance(model, Regression):
@@ -115,7 +128,7 @@ def prepared(
     job.keep(MODEL, model)
     job.keep("copies.pickle", method.copies)
     with timer.stage("fit"):
-        fitting.prepare(job, engine, Layout.of(facts, model), timer.advance)
+        fitting.prepare(job, engine, Layout.of(facts, model, grouping), timer.advance)
         drawing.parameters(job, engine, model, method.copies, draws)
     return Ready(job, facts, plan)
 
@@ -131,9 +144,9 @@ def run(
     accepted: Mapping[str, str] | None = None,
 ) -> tuple[Metrics, Path]:
     """Make the copies of a file shard by shard, and publish them; return the numbers, and where the report is."""
-    raise_if(refusing.refused(config))
+    raise_if([*refusing.refused(config), *judging.refused(config)])
     if not study:
-        raise_if(_unjudged(config))
+        raise_if(_unrecorded(config))
     report = out / CONFIDENTIAL / "report.html"
     with release.prepare_out(out, resume=resume):
         left = release.read_manifest(out) if resume else None
@@ -147,34 +160,65 @@ def run(
             resume=resume,
             seed=config.seed,
         )
-        if manifest.finished:
+        if manifest.finished and not (manifest.status == "refused" and accepted):
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
         folder = _folder(out)
         with opened(config, folder, jobs=jobs) as place:
-            engine = place.engine
-            ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory)
-            method, job = _imputing(config), ready.job
-            with timer.stage("draw"):
-                stored, there = drawing.store(job, engine, method.copies, timer.advance)
-            metrics = Metrics()
-            metrics.measured(Assessment())
-            masks = masks_of(ready.plan, ready.facts.links).values()
-            terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
-            metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
-            metrics.decided({"verdict": "open", "passed": True, "reasons": [], "accepted": [], "checks": []})
-            sums = None
-            if not study:
-                with timer.stage("release"):
-                    sums = _published(config, out, engine, timer, ready, stored, there)
-        metrics.timed(timer.seconds)
-        lines = [*notes_of(config, ready.plan), f"Looked at {len(ready.plan.data):,} of {job.records:,} records."]
-        report = release.write_confidential(
-            out, metrics=metrics, report=_page(lines), records_at_risk=pd.DataFrame({"record": []})
-        )
+            metrics, report, sums = _made(config, out, place, timer, manifest, study=study, accepted=accepted or {})
         status: Status = "study" if study else "published" if sums else "refused"
         release.finish_manifest(out, status=status, timings=timer.seconds, public=sums, signed=metrics.signed())
         shutil.rmtree(folder, ignore_errors=True)
     return metrics, report
+
+
+def _made(
+    config: Config,
+    out: Path,
+    place: Opened,
+    timer: Timer,
+    manifest: Manifest,
+    *,
+    study: bool,
+    accepted: Mapping[str, str],
+) -> tuple[Metrics, Path, dict[str, str] | None]:
+    """Make, judge and measure the copies, and publish them if they pass; return the checksums of what is public."""
+    engine = place.engine
+    draws = count_of(config, reading.sized(config.data.path)[0]) if config.limits.judged() else 0
+    ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory, draws=draws)
+    method, job = _imputing(config), ready.job
+    with timer.stage("draw"):
+        stored, written = drawing.store(job, engine, method.copies, timer.advance)
+    file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
+    with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
+        found = judging.judge(file, accepted=accepted, study=study)
+    with timer.stage("evaluate"):
+        comparison, measured = assess_shards(file, found, place.jobs)
+    metrics = Metrics()
+    metrics.measured(measured)
+    masks = masks_of(ready.plan, ready.facts.links).values()
+    terms = draws_of(method, method.mask_drawn), withdrawn(ready.plan, method, method.mask_drawn)
+    metrics.claimed(masking=[row for mask in masks for row in mask.statements(*terms)])
+    metrics.decided({**found.section(), "advice": {}, "attempt": None, "attempts": list(lines(None))})
+    metrics.timed(timer.seconds)
+    told = notes_of(config, ready.plan)
+    pages = partial(write_pages, out, config, found, comparison, metrics, manifest, notes=told, study=study)
+    with timer.stage("report"):
+        report = pages()
+    if study or not found.judged.verdict.passed:
+        return metrics, report, None
+    inspect = partial(
+        leaks_in,
+        manifest=manifest.contents,
+        verbatim=measured.risk.get("verbatim"),
+        records=job.records,
+        said=release.said_of_any(),
+    )
+    with timer.stage("release"):
+        try:
+            return metrics, report, _published(config, out, place, timer, ready, stored, written, manifest, inspect)
+        except GateRefused as error:
+            metrics.leaked(str(error).splitlines(), {})
+            return metrics, pages(), None
 
 
 def _folder(out: Path) -> Path:
@@ -188,19 +232,26 @@ def _imputing(config: Config) -> DaMi | Mi:
     return config.synthesis
 
 
-def _unjudged(config: Config) -> list[str]:
-    """Return why files could not be published even if they were made."""
-    found = [NO_VERDICT] if config.limits.judged() else []
-    return found + ([NO_REGISTER] if config.release.recorded_in != "none" else [])
+def _unrecorded(config: Config) -> list[str]:
+    """Return why files could not be published even if they passed."""
+    return [NO_REGISTER] if config.release.recorded_in != "none" else []
 
 
 def _published(
-    config: Config, out: Path, engine: Engine, timer: Timer, ready: Ready, stored: Stored, there: Mapping[str, Booleans]
+    config: Config,
+    out: Path,
+    place: Opened,
+    timer: Timer,
+    ready: Ready,
+    stored: Stored,
+    written: Written,
+    manifest: Manifest,
+    inspect: Inspect,
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
     format = config.release.format_of(config.data.path)
-    kinds = drawing.storage_of(stored, engine)
+    kinds = written.kinds
     like = frame_of(job, 0)
     unfit = [
         f"streaming: the values of {name!r} do not fit the column's kind; set role: drop, or {refusing.INSTEAD}."
@@ -210,16 +261,30 @@ def _published(
     raise_if(unfit)
     files = mixing.mix(
         stored,
-        engine,
+        place.engine,
         kinds,
         format=format,
         escape=config.release.escape_formulas and format != "parquet",
         shuffle=method.shuffle,
+        every=_every(job),
+        together=place.jobs,
         advance=timer.advance,
     )
-    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, there, job.records)
+    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, written.levels, job.records)
     names = release.file_names(1, method.copies, format)
-    return publishing.publish(out, dict(zip(names, files, strict=True)), contents, records=job.records)
+    mixing.write_origins(job, [Path(name).stem for name in names], out / CONFIDENTIAL / ROWS)
+    look = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
+    named = dict(zip(names, files, strict=True))
+
+    def both(folder: Path) -> list[str]:
+        return [*dict.fromkeys([*look(folder), *inspect(folder)])]
+
+    return publishing.publish(out, named, contents, records=job.records, inspect=both)
+
+
+def _every(job: Job) -> int:
+    """Return of how many records one is in the sample."""
+    return max(1, job.records // SAMPLE)
 
 
 def _designed(config: Config, facts: Facts) -> Facts:
@@ -248,11 +313,3 @@ def _sampled(job: Job, every: int, shard: int) -> None:
             frame_of(job, shard).iloc[first::every].to_pickle(file, compression=None)
 
     once(job.place(SAMPLED, shard, "pickle"), make)
-
-
-def _page(lines: list[str]) -> str:
-    """Return the report of a run over shards: what the signatory should know, in sentences."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{TITLE}</title><h1>{TITLE}</h1><ul>{items}</ul>"
-    )

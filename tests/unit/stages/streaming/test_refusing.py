@@ -16,8 +16,10 @@ CASES = {
     "missing values cannot be imputed": {"synthesis": {"missing": "impute", "imputations": 2}},
     "repair needs": {"synthesis": {"repair": True}},
     "orthogonal in the whole sample": {"synthesis": {"mask_draw": "once_orthogonal"}},
-    "masks that differ by risk group": {"masks_by_group": {"high": {"x": {"method": "gaussian", "sd": 2}}}},
-    "the mask of x is graded": {"masks": {"x": {"method": "gaussian", "sd": 2, "graded": 4}}},
+    "masks that differ by a rule on replaced columns": {
+        "masks_by_group": {"high": {"x": {"method": "gaussian", "sd": 2}}},
+        "groups": {"method": "rules", "rules": {"high": "x > 3"}},
+    },
     "variables.z.topcode needs": {"variables": {"z": {"topcode": 9}}},
     "variables.z is derived": {"variables": {"z": {"derived": "x + 1"}}},
     "variables.z does not apply": {"variables": {"z": {"applies_when": "x > 1"}}},

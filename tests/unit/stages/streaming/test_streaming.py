@@ -104,6 +104,9 @@ def test_the_files_are_those_of_a_run_in_memory(file, tmp_path, monkeypatch, eac
     told, plain = (json.loads(one["release.json"]) for one in (found, wanted))
     assert told == {key: value for key, value in plain.items() if key != "documents"}
     assert not (tmp_path / "shards" / "confidential" / "work").exists()
+    rows = pd.read_parquet(tmp_path / "shards" / "confidential" / "rows.parquet")
+    released = pd.read_csv(tmp_path / "shards" / "public" / "synthetic_02.csv")
+    pd.testing.assert_series_equal(released["z"], table()["z"].iloc[rows["synthetic_02"]].reset_index(drop=True))
     assert release.verify(tmp_path / "shards") == []
 
 
@@ -151,7 +154,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(file, tmp_path, monkeypatch)
     assert {path for path in before if seen[path] != before[path]} == {broken}
     wanted = contents(in_memory(config, tmp_path / "memory"))
     assert contents(out / "public")["synthetic_01.csv"] == wanted["synthetic_01.csv"]
-    assert streamed(config, out, resume=True)[0].gate["verdict"] == "open"  # nothing is left to do
+    assert streamed(config, out, resume=True)[0].gate["verdict"] == "passed"  # nothing is left to do
 
 
 def _killed(*args, **kwargs):
@@ -210,9 +213,59 @@ def test_a_study_publishes_nothing(file, tmp_path):
     assert {row["column"] for row in metrics.masking} == {"x", "income", "b", "c"}
 
 
-def test_files_that_nobody_judged_are_not_published(file, tmp_path):
-    with pytest.raises(InputError) as refused:
+def test_files_that_no_register_would_know_are_not_published(file, tmp_path):
+    with pytest.raises(InputError, match="releases made shard by shard are not recorded yet"):
         streamed(parse(settings(file) | {"release": {}}), tmp_path / "out")
-    assert "the gate does not judge a release shard by shard yet" in str(refused.value)
-    assert "not recorded yet" in str(refused.value)
     assert not (tmp_path / "out").exists()
+
+
+GRADED = {"method": "gaussian", "sd": 0.5, "graded": 4.0, "fewest": 2}
+GROUPED = {
+    "neighbours": {"groups": {"k": 3}},
+    "no group of high": {"groups": {"k": 3}, "variables": {"area": {"key": True}}},
+    "rules": {"groups": {"method": "rules", "rules": {"high": "z > 60", "medium": "area != 'north'"}}},
+    "graded": {"masks_by_group": {}, "masks": {"x": GRADED}, "groups": {"k": 3}},
+    "no key": {"masks_by_group": {}, "masks": {"x": GRADED}, "variables": {"x": {"key": False}, "b": {"key": False}}},
+}
+
+
+@pytest.mark.parametrize("case", GROUPED)
+def test_masks_by_risk_group_give_the_files_of_a_run_in_memory(file, tmp_path, monkeypatch, case):
+    wide, wider = ({"x": {"method": "gaussian", "sd": sd}} for sd in (1.5, 3.0))
+    plain = settings(file, masks_by_group={"high": wider, "medium": wide})
+    further = GROUPED[case]
+    changed = {name: plain["variables"].get(name, {}) | more for name, more in further.get("variables", {}).items()}
+    config = parse(plain | further | {"variables": plain["variables"] | changed})
+    streamed(config, tmp_path / "shards", each=2, jobs=2, monkeypatch=monkeypatch)
+    found, wanted = contents(tmp_path / "shards" / "public"), contents(in_memory(config, tmp_path / "memory"))
+    assert found["synthetic_02.csv"] == wanted["synthetic_02.csv"]
+
+
+def test_rows_that_were_copied_over_are_not_published(file, tmp_path, monkeypatch):
+    def honest(job, original, drawn):
+        return original.frame
+
+    monkeypatch.setattr(running.drawing, "_written", honest)
+    metrics, _ = streamed(parse(settings(file)), tmp_path / "out")
+    assert metrics.gate["reasons"][0] == "The files hold what must not be public; nothing was published."
+    assert (metrics.gate["verdict"], metrics.passed) == ("refused", False)
+    assert not (tmp_path / "out" / "public").exists()
+    assert not (tmp_path / "out" / "confidential" / "work").exists()
+
+
+def test_files_in_the_order_of_the_records_are_not_published(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(running.mixing, "buckets", lambda streams, copy, block, n, count: np.full(n, block))
+    monkeypatch.setattr(running.mixing, "within", lambda streams, copy, bucket, n: np.arange(n))
+    metrics, _ = streamed(parse(settings(file)), tmp_path / "out")
+    assert any("order" in reason for reason in metrics.gate["reasons"])
+
+
+def test_a_column_may_have_any_name(tmp_path):
+    path = tmp_path / "data.parquet"
+    table().rename(columns={"z": "bucket", "gaps": "record"}).to_parquet(path)
+    plain = settings(path)
+    names = {"z": "bucket", "gaps": "record"}
+    config = parse(plain | {"variables": {names.get(name, name): one for name, one in plain["variables"].items()}})
+    streamed(config, tmp_path / "shards")
+    wanted = in_memory(config, tmp_path / "memory")
+    assert contents(tmp_path / "shards" / "public")["synthetic_01.csv"] == contents(wanted)["synthetic_01.csv"]
