@@ -10,6 +10,8 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from test_streaming import contents, in_memory, settings, streamed, table
 
@@ -23,6 +25,7 @@ from synthdp.stages.streaming.running import WORK
 pytest.importorskip("distributed")
 ROOT = Path(__file__).parents[4]
 MADE = ("synthetic_01.csv", "synthetic_02.csv", "codebook.csv")
+WORDS = ("value", "low", "high")
 ON_TWO = {"engine": {"method": "dask", "workers": 2}}
 
 
@@ -164,3 +167,39 @@ def test_a_client_that_is_killed_is_resumed_on_another_engine(file, wanted, tmp_
     assert any((out / "confidential" / WORK).glob("engine-*"))
     streamed(parse(settings(file)), out, resume=True)
     assert same(out, wanted)
+
+
+def judged(folder, engine):
+    """Return what the gate found, and the public files."""
+    folder.mkdir()
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=400).round(2)
+    age = (50 + 8 * z + 9 * rng.normal(size=400)).round(1)
+    sex, area = rng.integers(0, 2, 400), rng.choice(["a", "b"], 400)
+    pd.DataFrame({"z": z, "area": area, "sex": sex, "age": age}).to_parquet(folder / "people.parquet", index=False)
+    config = {
+        "data": {"path": str(folder / "people.parquet")},
+        "variables": {
+            **{name: {"key": False} for name in ("z", "area")},
+            **{name: {"role": "replace", "key": True} for name in ("sex", "age")},
+        },
+        "masks": {"age": {"method": "gaussian", "sd": 2.5}, "sex": {"method": "shifted_normal", "alpha": 0.3}},
+        "synthesis": {"copies": 2},
+        "evaluation": {"utility": ["panel"], "risk": ["identity", "identity_likelihood", "verbatim", "exposure"]},
+        "release": {"format": "csv", "recorded_in": "none", "draws": 12, "max_memorised": None},
+        "seed": 2**90 + 1,
+    }
+    metrics, _ = streamed(parse(config | {"engine": engine}), folder / "out")
+    return metrics.gate, contents(folder / "out" / "public")
+
+
+@pytest.mark.slow
+def test_the_verdict_is_that_of_one_process(two, tmp_path):
+    here, public = judged(tmp_path / "here", {"streaming": True})
+    there, equal = judged(tmp_path / "there", ON_TWO["engine"])
+    assert here["verdict"] in ("passed", "amber")
+    # shards are cut by how many work on them, and figures are sums over shards: their last digits may differ
+    figures = [[check.pop(name) for check in gate["checks"] for name in WORDS] for gate in (here, there)]
+    assert figures[1] == pytest.approx(figures[0], rel=1e-9, abs=1e-8, nan_ok=True)
+    assert there == here
+    assert all(equal[name] == public[name] for name in MADE)
