@@ -31,8 +31,12 @@ COUNTED = (*ASKED, EXPOSURE)
 OF_ITS_OWN = "measured on these records as a file of their own"
 
 
-def assess_shards(file: File, found: JudgedShards, jobs: int = 1) -> tuple[Comparison, Assessment]:
+def assess_shards(
+    file: File, found: JudgedShards, jobs: int = 1, holdout: pd.DataFrame | None = None
+) -> tuple[Comparison, Assessment]:
     """Measure the copies that would go out; return the sample beside its records, and what was measured.
+
+    ``holdout`` are records that the synthesis never saw.
 
     Notes
     -----
@@ -50,7 +54,7 @@ def assess_shards(file: File, found: JudgedShards, jobs: int = 1) -> tuple[Compa
         findings = findings_of(file, sample, found.lessons, plan, said, stored, EVALUATION)
         pointed = {name: findings[name].section() for name in asked if name in findings}
     original, *copies = some_of(stored[1], stored[0], sample.rows[sample.drawn])
-    comparison = side_by_side(config, plan, Microdata(original, schema), copies, schema)
+    comparison = side_by_side(config, plan, Microdata(original, schema), copies, schema, holdout)
     left = tuple(name for name in config.evaluation.risk if name not in COUNTED)
     less = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"risk": left})})
     with one_blas_thread():

@@ -24,6 +24,7 @@ from synthdp.progress import Timer
 from synthdp.release.manifest import Status
 from synthdp.release.metrics import Metrics
 from synthdp.release.shelf import lines
+from synthdp.stages.alignment import held_out
 from synthdp.stages.draws import count_of
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
@@ -189,9 +190,10 @@ def _made(
         stored, there = drawing.store(job, engine, method.copies, timer.advance)
     file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
     with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
-        found = judging.judge(file, accepted=accepted, study=study)
+        holdout = held_out(config, ready.plan.released)
+        found = judging.judge(file, accepted=accepted, study=study, holdout=holdout)
     with timer.stage("evaluate"):
-        comparison, measured = assess_shards(file, found, place.jobs)
+        comparison, measured = assess_shards(file, found, place.jobs, holdout)
     metrics = Metrics()
     metrics.measured(measured)
     masks = masks_of(ready.plan, ready.facts.links).values()
