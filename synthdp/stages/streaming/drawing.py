@@ -6,7 +6,7 @@ run in memory.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -107,13 +107,36 @@ class Redrawn(_Shards):
         return _written(self.job, self.original(shard), _values(self.job, streams, theta[copy - 1], shard, copy))
 
 
-def store(job: Job, engine: Engine, copies: int, advance: Advance | None = None) -> tuple[Stored, dict[str, Booleans]]:
-    """Draw and write the copies that would go out; return them, and which levels occur in each column."""
+@dataclass(frozen=True, repr=False)
+class Written:
+    """What is to be known of the copies that would go out before their files are written.
+
+    Parameters
+    ----------
+    levels
+        Which levels of each column occur.
+    kinds
+        How each column is stored in all of them; those are left out whose values do not fit their kind.
+    """
+
+    levels: Mapping[str, Booleans]
+    kinds: Mapping[str, io.Stored]
+
+    def __add__(self, other: "Written") -> "Written":
+        kinds = {name: _both(kind, other.kinds[name]) for name, kind in self.kinds.items() if name in other.kinds}
+        return Written({name: found | other.levels[name] for name, found in self.levels.items()}, kinds)
+
+
+def store(job: Job, engine: Engine, copies: int, advance: Advance | None = None) -> tuple[Stored, Written]:
+    """Draw and write the copies that would go out."""
     items = [(shard, copy) for shard in range(len(job)) for copy in range(1, copies + 1)]
-    there: dict[str, Booleans] = {}
-    for found in engine.each(partial(_store, job), items, advance=advance):
-        there = {name: levels | there[name] if name in there else levels for name, levels in found.items()}
-    return Stored(job, copies), there
+    found = reduce(Written.__add__, engine.each(partial(_store, job), items, advance=advance))
+    return Stored(job, copies), found
+
+
+def _both(one: io.Stored, other: io.Stored) -> io.Stored:
+    # days in one shard and moments in another are moments in all
+    return replace(other if one.sort == "date" else one, width=max(one.width, other.width))
 
 
 def parameters(job: Job, engine: Engine, model: Regression, copies: int, draws: int) -> None:
@@ -130,22 +153,23 @@ def parameters(job: Job, engine: Engine, model: Regression, copies: int, draws: 
         job.keep(name, drawn[number * copies : (number + 1) * copies])
 
 
-def _store(job: Job, item: tuple[int, int]) -> dict[str, Booleans]:
+def _store(job: Job, item: tuple[int, int]) -> Written:
     shard, copy = item
     theta: Sequence[RegressionParameters] = job.kept("theta.pickle")
 
-    def make(to: Path) -> dict[str, Booleans]:
+    def make(to: Path) -> Written:
         drawn = _values(job, job.streams(), theta[copy - 1], shard, copy)
         table = pa.table({name: pa.array(values) for name, values in drawn.items()})
         with pa.OSFile(str(to), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         schema: Schema = job.kept(SCHEMA)
-        file = coded(_written(job, Microdata(frame_of(job, shard)[list(schema.names())], schema), drawn))
-        return {
-            column.name: np.bincount(file.codes(column) + 1, minlength=len(column.levels) + 1)[1:] > 0
+        frame = _written(job, Microdata(frame_of(job, shard)[list(schema.names())], schema), drawn)
+        levels = {
+            column.name: np.bincount(coded(frame).codes(column) + 1, minlength=len(column.levels) + 1)[1:] > 0
             for column in schema.columns
             if column.kind.categorical
         }
+        return Written(levels, io.storage(schema, [frame]))
 
     return once(job.place(f"{COPIES}/{copy:02}", shard), make)
 
@@ -182,22 +206,3 @@ def _written(job: Job, original: Microdata, drawn: Mapping[str, Floats]) -> pd.D
     for column, link in layout.replaced:
         frame[column.name] = released(drawn[column.name], column, link, original.frame[column.name])
     return frame
-
-
-def storage_of(shards: Stored, engine: Engine) -> dict[str, io.Stored]:
-    """Return how each released column is stored in every copy."""
-    parts = list(engine.each(partial(_storage, shards), range(len(shards))))
-    found = dict(parts[0])
-    for part in parts[1:]:
-        for name, one in list(found.items()):
-            other = part.get(name)
-            if other is None:
-                del found[name]
-            elif other.sort != one.sort or other.width > one.width:
-                # days in one shard and moments in another are moments in all
-                found[name] = other if one.sort == "date" else replace(one, width=max(one.width, other.width))
-    return found
-
-
-def _storage(shards: Stored, shard: int) -> dict[str, io.Stored]:
-    return io.storage(shards.schema, [shards.copy(shard, copy) for copy in range(1, shards.copies + 1)])

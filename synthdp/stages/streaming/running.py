@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 
 from synthdp import release
-from synthdp.arrays import Booleans
 from synthdp.config import Config
 from synthdp.engine import Engine
 from synthdp.errors import GateRefused
 from synthdp.files import CONFIDENTIAL
 from synthdp.imputation.regression.association import Regression
 from synthdp.progress import Timer
-from synthdp.release.manifest import Status
+from synthdp.release.manifest import Manifest, Status
 from synthdp.release.metrics import Metrics
 from synthdp.release.shelf import lines
 from synthdp.stages.alignment import held_out
@@ -31,15 +30,13 @@ from synthdp.stages.planning import notes_of, plan_of, raise_if
 from synthdp.stages.sharded import judging
 from synthdp.stages.sharded.assessing import assess_shards
 from synthdp.stages.sharded.judging import File
-from synthdp.stages.sharded.scanning import leaks_in
 from synthdp.stages.sharded.telling import write_pages
-from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, tagging
-from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored
+from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, scanning, tagging
+from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored, Written
 from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
-from synthdp.stages.streaming.publishing import Inspect
 from synthdp.stages.streaming.reading import frame_of
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.nesting import draws_of, withdrawn
@@ -48,6 +45,7 @@ from synthdp.synthesis.sampler import masks_of
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Role, Schema
 
+ROWS = "rows.parquet"
 WORK, JOB, FACTS, MODEL = "work", "job.pickle", "facts.pickle", "model.pickle"
 SAMPLE, SAMPLED = 50_000, "sample"
 JUDGED = "judged"
@@ -105,7 +103,7 @@ def prepared(
         facts = _designed(config, facts)
         job.keep(SCHEMA, facts.schema)
         job.keep(FACTS, facts)
-        every = max(1, job.records // SAMPLE)
+        every = _every(job)
         for _ in engine.each(partial(_sampled, job, every), range(len(job))):
             pass
         # written by this run into a folder that only its owner may enter
@@ -116,6 +114,7 @@ def prepared(
     if tagging.needed(config):
         with timer.stage("tag"):
             grouping = tagging.tag(job, engine, config, facts.schema, facts.links)
+            every = _every(job)
             here = [[x[-job.rows(k).start % every :: every] for x in tagging.tags_of(job, k)] for k in range(len(job))]
             plan = replace(
                 plan, tags=tagging.tags_of_rows(config, grouping, *map(np.concatenate, zip(*here, strict=True)))
@@ -176,7 +175,7 @@ def _made(
     out: Path,
     place: Opened,
     timer: Timer,
-    manifest: release.Manifest,
+    manifest: Manifest,
     *,
     study: bool,
     accepted: Mapping[str, str],
@@ -187,7 +186,7 @@ def _made(
     ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory, draws=draws)
     method, job = _imputing(config), ready.job
     with timer.stage("draw"):
-        stored, there = drawing.store(job, engine, method.copies, timer.advance)
+        stored, written = drawing.store(job, engine, method.copies, timer.advance)
     file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
     with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
         holdout = held_out(config, ready.plan.released)
@@ -207,16 +206,9 @@ def _made(
         report = pages()
     if study or not found.judged.verdict.passed:
         return metrics, report, None
-    inspect = partial(
-        leaks_in,
-        manifest=manifest.contents,
-        verbatim=measured.risk.get("verbatim"),
-        records=job.records,
-        said=release.said_of_any(),
-    )
     with timer.stage("release"):
         try:
-            return metrics, report, _published(config, out, engine, timer, ready, stored, there, inspect)
+            return metrics, report, _published(config, out, place, timer, ready, stored, written, manifest)
         except GateRefused as error:
             metrics.leaked(str(error).splitlines(), {})
             return metrics, pages(), None
@@ -241,17 +233,17 @@ def _unjudged(config: Config) -> list[str]:
 def _published(
     config: Config,
     out: Path,
-    engine: Engine,
+    place: Opened,
     timer: Timer,
     ready: Ready,
     stored: Stored,
-    there: Mapping[str, Booleans],
-    inspect: Inspect,
+    written: Written,
+    manifest: Manifest,
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
     format = config.release.format_of(config.data.path)
-    kinds = drawing.storage_of(stored, engine)
+    kinds = written.kinds
     like = frame_of(job, 0)
     unfit = [
         f"streaming: the values of {name!r} do not fit the column's kind; set role: drop, or {refusing.INSTEAD}."
@@ -261,17 +253,26 @@ def _published(
     raise_if(unfit)
     files = mixing.mix(
         stored,
-        engine,
+        place.engine,
         kinds,
         format=format,
         escape=config.release.escape_formulas and format != "parquet",
         shuffle=method.shuffle,
+        every=_every(job),
+        together=place.jobs,
         advance=timer.advance,
     )
-    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, there, job.records)
+    contents = publishing.contents_of(config, schema, method.design(ready.plan), like, written.levels, job.records)
     names = release.file_names(1, method.copies, format)
-    named = dict(zip(names, files, strict=True))
-    return publishing.publish(out, named, contents, records=job.records, inspect=inspect)
+    mixing.write_origins(job, [Path(name).stem for name in names], out / CONFIDENTIAL / ROWS)
+    inspect = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
+    placed = dict(zip(names, files, strict=True))
+    return publishing.publish(out, placed, contents, records=job.records, inspect=inspect)
+
+
+def _every(job: Job) -> int:
+    """Return of how many records one is in the sample."""
+    return max(1, job.records // SAMPLE)
 
 
 def _designed(config: Config, facts: Facts) -> Facts:

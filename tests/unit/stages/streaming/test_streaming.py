@@ -104,6 +104,9 @@ def test_the_files_are_those_of_a_run_in_memory(file, tmp_path, monkeypatch, eac
     told, plain = (json.loads(one["release.json"]) for one in (found, wanted))
     assert told == {key: value for key, value in plain.items() if key != "documents"}
     assert not (tmp_path / "shards" / "confidential" / "work").exists()
+    rows = pd.read_parquet(tmp_path / "shards" / "confidential" / "rows.parquet")
+    released = pd.read_csv(tmp_path / "shards" / "public" / "synthetic_02.csv")
+    pd.testing.assert_series_equal(released["z"], table()["z"].iloc[rows["synthetic_02"]].reset_index(drop=True))
     assert release.verify(tmp_path / "shards") == []
 
 
@@ -238,3 +241,33 @@ def test_masks_by_risk_group_give_the_files_of_a_run_in_memory(file, tmp_path, m
     streamed(config, tmp_path / "shards", each=2, jobs=2, monkeypatch=monkeypatch)
     found, wanted = contents(tmp_path / "shards" / "public"), contents(in_memory(config, tmp_path / "memory"))
     assert found["synthetic_02.csv"] == wanted["synthetic_02.csv"]
+
+
+def test_rows_that_were_copied_over_are_not_published(file, tmp_path, monkeypatch):
+    def honest(job, original, drawn):
+        return original.frame
+
+    monkeypatch.setattr(running.drawing, "_written", honest)
+    metrics, _ = streamed(parse(settings(file)), tmp_path / "out")
+    assert metrics.gate["reasons"][0] == "The files hold what must not be public; nothing was published."
+    assert (metrics.gate["verdict"], metrics.passed) == ("refused", False)
+    assert not (tmp_path / "out" / "public").exists()
+    assert not (tmp_path / "out" / "confidential" / "work").exists()
+
+
+def test_files_in_the_order_of_the_records_are_not_published(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(running.mixing, "buckets", lambda streams, copy, block, n, count: np.full(n, block))
+    monkeypatch.setattr(running.mixing, "within", lambda streams, copy, bucket, n: np.arange(n))
+    metrics, _ = streamed(parse(settings(file)), tmp_path / "out")
+    assert any("order" in reason for reason in metrics.gate["reasons"])
+
+
+def test_a_column_may_have_any_name(tmp_path):
+    path = tmp_path / "data.parquet"
+    table().rename(columns={"z": "bucket", "gaps": "record"}).to_parquet(path)
+    plain = settings(path)
+    names = {"z": "bucket", "gaps": "record"}
+    config = parse(plain | {"variables": {names.get(name, name): one for name, one in plain["variables"].items()}})
+    streamed(config, tmp_path / "shards")
+    wanted = in_memory(config, tmp_path / "memory")
+    assert contents(tmp_path / "shards" / "public")["synthetic_01.csv"] == contents(wanted)["synthetic_01.csv"]
