@@ -23,13 +23,13 @@ from synthdp.progress import Timer
 from synthdp.release.manifest import Manifest, Status
 from synthdp.release.metrics import Metrics
 from synthdp.release.shelf import lines
+from synthdp.stages.alignment import held_out
 from synthdp.stages.draws import count_of
 from synthdp.stages.intake import dropped
 from synthdp.stages.planning import notes_of, plan_of, raise_if
 from synthdp.stages.sharded import judging
 from synthdp.stages.sharded.assessing import assess_shards
 from synthdp.stages.sharded.judging import File
-from synthdp.stages.sharded.scanning import leaks_in
 from synthdp.stages.sharded.telling import write_pages
 from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, scanning, tagging
 from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored, Written
@@ -37,7 +37,6 @@ from synthdp.stages.streaming.engines import Opened, opened
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.job import Job, once
 from synthdp.stages.streaming.looking import Facts
-from synthdp.stages.streaming.publishing import Inspect
 from synthdp.stages.streaming.reading import frame_of
 from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.nesting import draws_of, withdrawn
@@ -190,9 +189,10 @@ def _made(
         stored, written = drawing.store(job, engine, method.copies, timer.advance)
     file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
     with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
-        found = judging.judge(file, accepted=accepted, study=study)
+        holdout = held_out(config, ready.plan.released)
+        found = judging.judge(file, accepted=accepted, study=study, holdout=holdout)
     with timer.stage("evaluate"):
-        comparison, measured = assess_shards(file, found, place.jobs)
+        comparison, measured = assess_shards(file, found, place.jobs, holdout)
     metrics = Metrics()
     metrics.measured(measured)
     masks = masks_of(ready.plan, ready.facts.links).values()
@@ -206,16 +206,9 @@ def _made(
         report = pages()
     if study or not found.judged.verdict.passed:
         return metrics, report, None
-    inspect = partial(
-        leaks_in,
-        manifest=manifest.contents,
-        verbatim=measured.risk.get("verbatim"),
-        records=job.records,
-        said=release.said_of_any(),
-    )
     with timer.stage("release"):
         try:
-            return metrics, report, _published(config, out, place, timer, ready, stored, written, manifest, inspect)
+            return metrics, report, _published(config, out, place, timer, ready, stored, written, manifest)
         except GateRefused as error:
             metrics.leaked(str(error).splitlines(), {})
             return metrics, pages(), None
@@ -246,7 +239,6 @@ def _published(
     stored: Stored,
     written: Written,
     manifest: Manifest,
-    inspect: Inspect,
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
@@ -273,13 +265,9 @@ def _published(
     contents = publishing.contents_of(config, schema, method.design(ready.plan), like, written.levels, job.records)
     names = release.file_names(1, method.copies, format)
     mixing.write_origins(job, [Path(name).stem for name in names], out / CONFIDENTIAL / ROWS)
-    look = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
-    named = dict(zip(names, files, strict=True))
-
-    def both(folder: Path) -> list[str]:
-        return [*dict.fromkeys([*look(folder), *inspect(folder)])]
-
-    return publishing.publish(out, named, contents, records=job.records, inspect=both)
+    inspect = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
+    placed = dict(zip(names, files, strict=True))
+    return publishing.publish(out, placed, contents, records=job.records, inspect=inspect)
 
 
 def _every(job: Job) -> int:
