@@ -269,3 +269,16 @@ def test_a_column_may_have_any_name(tmp_path):
     streamed(config, tmp_path / "shards")
     wanted = in_memory(config, tmp_path / "memory")
     assert contents(tmp_path / "shards" / "public")["synthetic_01.csv"] == contents(wanted)["synthetic_01.csv"]
+
+
+def test_values_that_do_not_fit_their_kind_are_not_published(tmp_path):
+    # whole numbers, floats because one is missing, beyond those that floats keep apart
+    path = tmp_path / "data.parquet"
+    values = 2.0**60 + 4096.0 * np.arange(RECORDS)
+    values[7] = np.nan
+    table().assign(gaps=values).to_parquet(path)
+    with pytest.raises(
+        InputError, match="streaming: the values of 'gaps' do not fit the column's kind; set role: drop"
+    ):
+        streamed(parse(settings(path)), tmp_path / "out")
+    assert not (tmp_path / "out" / "public").exists()
