@@ -7,7 +7,7 @@ import pytest
 from synthdp.config import parse
 from synthdp.errors import InputError
 from synthdp.imputation.regression.association import Regression
-from synthdp.stages.streaming import running
+from synthdp.stages.streaming import preparing
 from synthdp.stages.streaming.fitting import Layout
 from synthdp.stages.streaming.looking import Facts
 from synthdp.stages.streaming.refusing import refused, unsuited
@@ -93,14 +93,14 @@ def test_what_was_to_be_refused_before_is_an_error_of_the_program():
     with pytest.raises(TypeError, match="the joint draw is not exact"):
         Layout.of(facts(column("x", "nominal")), Regression())
     with pytest.raises(TypeError, match="refused before"):
-        running._imputing(parse(PLAIN | {"synthesis": {"method": "sequential"}}))
+        preparing.imputing(parse(PLAIN | {"synthesis": {"method": "sequential"}}))
 
 
 def test_columns_of_the_design_are_marked_or_refused():
     known = facts(column("z", "continuous", "keep"), column("x", "continuous"))
 
     def designed(**parts):
-        return running._designed(parse(PLAIN | {"data": {"path": "a.parquet", **parts}}), known)
+        return preparing._designed(parse(PLAIN | {"data": {"path": "a.parquet", **parts}}), known)
 
     assert designed(weights="z").schema["z"].design == "weights"
     with pytest.raises(InputError, match=r"data\.strata: no column 'w' in the data"):
