@@ -145,7 +145,7 @@ def run(
     """Make the copies of a file shard by shard, and publish them; return the numbers, and where the report is."""
     raise_if([*refusing.refused(config), *judging.refused(config)])
     if not study:
-        raise_if(_unjudged(config))
+        raise_if(_unrecorded(config))
     report = out / CONFIDENTIAL / "report.html"
     with release.prepare_out(out, resume=resume):
         left = release.read_manifest(out) if resume else None
@@ -159,7 +159,7 @@ def run(
             resume=resume,
             seed=config.seed,
         )
-        if manifest.finished:
+        if manifest.finished and not (manifest.status == "refused" and accepted):
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
         folder = _folder(out)
         with opened(config, folder, jobs=jobs) as place:
@@ -225,8 +225,8 @@ def _imputing(config: Config) -> DaMi | Mi:
     return config.synthesis
 
 
-def _unjudged(config: Config) -> list[str]:
-    """Return why files could not be published even if they were made."""
+def _unrecorded(config: Config) -> list[str]:
+    """Return why files could not be published even if they passed."""
     return [NO_REGISTER] if config.release.recorded_in != "none" else []
 
 
