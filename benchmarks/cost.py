@@ -127,6 +127,33 @@ CASES = [
 ]
 
 
+def tell(out: Path, rows: dict[str, dict[str, Any]]) -> None:
+    """Write the page: what runs took, beside what `synthdp check --cost` says of them."""
+    from shared import table as markdown
+
+    from synthdp.stages import cost
+    from synthdp.stages.cost import Work
+
+    lines = []
+    for name, row in sorted(rows.items()):
+        work = Work(*(row[word] for word in ("records", "columns", "replaced", "copies", "draws", "model")))
+        need = cost.in_memory(work)
+        lines.append(
+            [
+                name,
+                f"{row['seconds']:.0f}",
+                f"{need.seconds:.0f}",
+                f"{need.seconds / row['seconds']:.2f}",
+                f"{row['peak_gb']:.2f}",
+                f"{need.memory / 1e9:.2f}",
+                f"{need.memory / 1e9 / row['peak_gb']:.2f}",
+            ]
+        )
+    head = ("run", "processor seconds", "estimated", "ratio", "peak GB", "estimated", "ratio")
+    text = (out / "words.md").read_text() if (out / "words.md").exists() else ""
+    (out / "README.md").write_text(f"# What runs cost\n\n{text}\n{markdown(head, lines)}\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="*", help="Those whose names begin so; by default those not yet measured.")
@@ -141,6 +168,7 @@ def main() -> None:
         rows[case.name] = measure(case)
         print(rows[case.name], flush=True)
         path.write_text(json.dumps(rows, indent=1) + "\n")
+    tell(arguments.out, rows)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 IN_FLIGHT = 3
 """Pieces of work for each thread of the cluster that are on their way at a time."""
-CONNECTING = 10.0
+CONNECTING = 30.0
 """Seconds in which a scheduler has to answer."""
 LOOKING = 2.0
 """Seconds between two looks at whether there is still a cluster."""

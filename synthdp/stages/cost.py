@@ -11,32 +11,35 @@ from dataclasses import dataclass
 
 from synthdp.config import Config
 from synthdp.seeding import BLOCK
-from synthdp.stages.draws import MOST_CELLS, count_of
+from synthdp.stages.draws import MOST_CELLS, RECORDS_A_DRAW, count_of
 from synthdp.stages.intake import dialect, dropped
 from synthdp.table.io.sizing import Size, size_of
 from synthdp.table.schema import Role
 
-# bytes: what the libraries take, what the report takes on top of that while the table is small, and for each record
-# and column of the file and each replaced value of the copies
-LIBRARIES, REPORT = 0.20e9, 0.20e9
-A_CELL, A_VALUE = 100.0, 110.0
+# bytes: what the libraries take, what the report takes on top of that while the table is small, and for each value of
+# the file and each replaced value of the copies
+LIBRARIES, REPORT = 0.19e9, 0.19e9
+A_CELL, A_VALUE = 95.0, 110.0
 # the same while shards are worked on: a process holds a shard at a time
-A_SHARD_CELL, A_PROCESS = 90.0, 0.25e9
+A_PROCESS, A_SHARD_CELL = 0.27e9, 50.0
 # seconds: libraries loaded and the report written
-START = 4.0
+START = 5.8
 # for each draw of the verdict, and for each of its replaced values
-A_DRAW, A_JUDGED = 0.5, 1.2e-6
-# for each replaced value of the copies in the report
-A_REPORTED = 6e-6
+A_DRAW, A_JUDGED = 0.36, 1.65e-6
+# for each replaced value of the copies in report and release
+A_REPORTED = 2.4e-6
 # for each replaced value, drawn once; for each record and replaced column, fitted once
-DRAWN: Mapping[str, float] = {"regression": 3e-7, "auto": 2e-6, "copula": 2e-6, "cart": 2e-6}
-FITTED: Mapping[str, float] = {"regression": 3e-6, "auto": 1e-5, "copula": 1e-5, "cart": 1e-5}
-# streaming: for each record and column read and written, for each value drawn and written
-A_STREAMED, A_STORED = 1e-6, 1e-6
+DRAWN: Mapping[str, float] = {"regression": 1.6e-7, "auto": 6e-7, "copula": 1.2e-6, "cart": 3e-7}
+FITTED: Mapping[str, float] = {"regression": 1e-6, "auto": 1.7e-5, "copula": 8e-6, "cart": 1.2e-5}
+# fits beside those that draws share: the copies', and those to halves of the file; where a fit rests on chance, draws
+# share one only in large files
+FITS, BY_CHANCE = 5, frozenset({"auto", "cart"})
+# streaming: for each value of the file that is read and released, for each that is drawn
+A_STREAMED, A_STORED = 3e-7, 8e-7
 # of the time on several workers, what does not get shorter with them, and what a piece of work costs besides
-ALONE, A_PIECE = 0.03, 0.02
+ALONE, A_PIECE = 0.05, 0.01
 # disk: bytes of a value in a shard, and in a text file
-ON_DISK, AS_TEXT = 8.0, 8.0
+ON_DISK, AS_TEXT = 8.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -146,13 +149,15 @@ def streamed(work: Work, workers: int = 1, memory: float = math.inf) -> Need:
     passes = 4 + 3 * work.replaced + work.copies + work.draws
     together = (_seconds(work) - START + once) / workers
     seconds = START + ALONE * (together * workers) * (workers > 1) + together + A_PIECE * shards * passes / workers
-    disk = _public(work) + ON_DISK * (2 * work.cells + 2 * work.values + work.copies * work.cells)
+    disk = _public(work) + ON_DISK * (3 * work.cells + work.values)
     return Need(A_PROCESS + min(shard, max(memory - A_PROCESS, 0)), disk, seconds)
 
 
 def _seconds(work: Work) -> float:
     drawn, fitted = (table.get(work.model, max(table.values())) for table in (DRAWN, FITTED))
-    fit = fitted * work.records * work.replaced
+    shared = max(work.records // RECORDS_A_DRAW, 1) if work.model in BY_CHANCE else max(work.draws, 1)
+    fits = (FITS if work.draws else 1) + math.ceil(work.draws / shared)
+    fit = fits * fitted * work.records * work.replaced
     each = drawn * work.values
     judged = work.draws * (A_DRAW + A_JUDGED * work.values)
     return START + fit + each * (1 + work.draws) + judged + A_REPORTED * work.values
