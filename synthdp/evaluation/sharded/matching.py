@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from synthdp.arrays import Codes, Floats, compiled
-from synthdp.evaluation.measure import Claims
+from synthdp.arrays import Booleans, Codes, Floats, compiled
 from synthdp.evaluation.risk.identity import CHANCE_LEVEL, IdentityRisk
+from synthdp.evaluation.risk.rates import interval
 from synthdp.table.schema import Column
 from synthdp.tagging.compiled import TIE
 from synthdp.tagging.neighbours import Keys, encode_keys
@@ -56,7 +56,7 @@ class Matched:
         own = np.maximum(self.own, other.own)
         return Matched(target, pattern, np.rint(count).astype(np.int64), own, self.copies)
 
-    def risk(self, records: int, typical: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> IdentityRisk:
+    def risk(self, records: int, typical: Booleans) -> IdentityRisk:
         """Return what the intruder achieves; arrays are of the targets, rates of those that are a random sample.
 
         Parameters
@@ -115,9 +115,7 @@ class Matched:
         )
 
 
-def sampling(
-    records: int, typical: "np.ndarray[tuple[int], np.dtype[np.bool_]]", figures: dict[str, Floats]
-) -> dict[str, object]:
+def sampling(records: int, typical: Booleans, figures: dict[str, Floats]) -> dict[str, object]:
     """Return what stands under ``sampled``: whom figures rest on, and the intervals of their means.
 
     Examples
@@ -125,8 +123,6 @@ def sampling(
     >>> sampling(100, np.array([True, True, False]), {"mean": np.array([0.1, 0.1, 0.9])})["exposed"]
     1
     """
-    from synthdp.evaluation.risk.rates import interval
-
     found: dict[str, object] = {"targets": int(typical.sum()), "exposed": int((~typical).sum()), "candidates": "all"}
     for name, values in figures.items():
         if typical.sum() > 1:
@@ -273,8 +269,3 @@ def _poisson_quantile(mean: float) -> float:
     from scipy.stats import poisson
 
     return float(poisson.ppf(CHANCE_LEVEL, mean))
-
-
-def as_claims(found: IdentityRisk) -> Claims:
-    """Return what is said of the targets, one by one."""
-    return Claims(found.individual, found.confidence, found.right)

@@ -16,6 +16,7 @@ from synthdp.arrays import Codes
 from synthdp.evaluation.assessment import Assessment
 from synthdp.evaluation.comparison import Comparison
 from synthdp.evaluation.sharded.matching import Matched, match_rows
+from synthdp.evaluation.sharded.verbatim import VerbatimOverShards
 from synthdp.parallel import one_blas_thread
 from synthdp.stages.assessing import EVALUATION, assess_comparison, making_of
 from synthdp.stages.sharded.attacking import gather, some_of
@@ -25,14 +26,18 @@ from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Schema
 from synthdp.table.shards import Shards
 
-EXPOSURE = "exposure"
+EXPOSURE, VERBATIM = "exposure", "verbatim"
 # what the report would count record by record, and over shards is told in sums
 COUNTED = (*ASKED, EXPOSURE)
 OF_ITS_OWN = "measured on these records as a file of their own"
 
 
-def assess_shards(file: File, found: JudgedShards, jobs: int = 1) -> tuple[Comparison, Assessment]:
+def assess_shards(
+    file: File, found: JudgedShards, jobs: int = 1, holdout: pd.DataFrame | None = None
+) -> tuple[Comparison, Assessment]:
     """Measure the copies that would go out; return the sample beside its records, and what was measured.
+
+    ``holdout`` are records that the synthesis never saw.
 
     Notes
     -----
@@ -49,9 +54,13 @@ def assess_shards(file: File, found: JudgedShards, jobs: int = 1) -> tuple[Compa
     if said.matched:
         findings = findings_of(file, sample, found.lessons, plan, said, stored, EVALUATION)
         pointed = {name: findings[name].section() for name in asked if name in findings}
+    if said.copied and VERBATIM in config.evaluation.risk:
+        copied = VerbatimOverShards(sample.records)
+        copied.draw(said.copied)
+        pointed[VERBATIM] = copied.section()
     original, *copies = some_of(stored[1], stored[0], sample.rows[sample.drawn])
-    comparison = side_by_side(config, plan, Microdata(original, schema), copies, schema)
-    left = tuple(name for name in config.evaluation.risk if name not in COUNTED)
+    comparison = side_by_side(config, plan, Microdata(original, schema), copies, schema, holdout)
+    left = tuple(name for name in config.evaluation.risk if name not in COUNTED and name not in pointed)
     less = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"risk": left})})
     with one_blas_thread():
         made = assess_comparison(less, comparison, making_of(config, plan, jobs))
@@ -59,8 +68,8 @@ def assess_shards(file: File, found: JudgedShards, jobs: int = 1) -> tuple[Compa
     risk = {name: _told(section, told) for name, section in made.risk.items()}
     if EXPOSURE in config.evaluation.risk or not config.evaluation.risk:
         risk[EXPOSURE] = exposure(sample, schema)
-    if pointed:
-        risk |= pointed
+    risk |= pointed
+    if said.matched:
         risk["original"] = _before(file, sample).risk(sample.records, sample.typical).section()
     ordered = {name: risk[name] for name in (*config.evaluation.risk, *risk) if name in risk}
     utility = {name: _told(section, told) for name, section in made.utility.items()}

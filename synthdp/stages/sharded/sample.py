@@ -72,10 +72,6 @@ class Sample:
         """The targets' true values."""
         return self.data.frame.iloc[self.targets].reset_index(drop=True)
 
-    def own(self, rows: slice) -> Codes:
-        """Return which row of a shard is each target's, −1 where it is in another."""
-        return within(self.rows[self.targets], rows)
-
     def told(self) -> dict[str, object]:
         """Return what metrics.json says of the sample."""
         return {

@@ -6,131 +6,40 @@ again. Nothing is public before everything is, and the folder with the shards is
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from synthdp import release
 from synthdp.config import Config
-from synthdp.engine import Engine
 from synthdp.errors import GateRefused
 from synthdp.files import CONFIDENTIAL
-from synthdp.imputation.regression.association import Regression
 from synthdp.progress import Timer
 from synthdp.release.manifest import Manifest, Status
 from synthdp.release.metrics import Metrics
 from synthdp.release.shelf import lines
+from synthdp.stages.alignment import held_out
 from synthdp.stages.draws import count_of
-from synthdp.stages.intake import dropped
-from synthdp.stages.planning import notes_of, plan_of, raise_if
+from synthdp.stages.planning import notes_of, raise_if
 from synthdp.stages.sharded import judging
 from synthdp.stages.sharded.assessing import assess_shards
 from synthdp.stages.sharded.judging import File
-from synthdp.stages.sharded.scanning import leaks_in
 from synthdp.stages.sharded.telling import write_pages
-from synthdp.stages.streaming import drawing, fitting, looking, mixing, publishing, reading, refusing, scanning, tagging
-from synthdp.stages.streaming.drawing import MASKS, SCHEMA, Masks, Redrawn, Stored, Written
+from synthdp.stages.streaming import drawing, mixing, publishing, reading, refusing, scanning
+from synthdp.stages.streaming.drawing import Stored, Written
 from synthdp.stages.streaming.engines import Opened, opened
-from synthdp.stages.streaming.fitting import Layout
-from synthdp.stages.streaming.job import Job, once
-from synthdp.stages.streaming.looking import Facts
-from synthdp.stages.streaming.publishing import Inspect
+from synthdp.stages.streaming.preparing import Ready, every_of, imputing, prepared, work_folder
 from synthdp.stages.streaming.reading import frame_of
-from synthdp.synthesis.imputed import DaMi, Mi
 from synthdp.synthesis.nesting import draws_of, withdrawn
-from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.sampler import masks_of
-from synthdp.table.microdata import Microdata
-from synthdp.table.schema import Role, Schema
 
 ROWS = "rows.parquet"
-WORK, JOB, FACTS, MODEL = "work", "job.pickle", "facts.pickle", "model.pickle"
-SAMPLE, SAMPLED = 50_000, "sample"
 JUDGED = "judged"
 NO_REGISTER = (
     "streaming: releases made shard by shard are not recorded yet, so that later ones are not judged together with "
     "them; add --study, or set release.recorded_in: none."
 )
-
-
-@dataclass(frozen=True, repr=False)
-class Ready:
-    """A job whose shards are read, looked at and fitted.
-
-    Parameters
-    ----------
-    plan
-        Of a sample of the records, with the schema of all: what does not depend on how many there are.
-    """
-
-    job: Job
-    facts: Facts
-    plan: Plan
-
-    def redrawn(self, number: int) -> Redrawn:
-        """Return a draw of the mechanism for the verdict."""
-        return Redrawn(self.job, self.plan_copies, number)
-
-    @property
-    def plan_copies(self) -> int:
-        """How many copies there are."""
-        found: int = self.job.kept("copies.pickle")
-        return found
-
-
-def prepared(
-    config: Config, out: Path, engine: Engine, timer: Timer, *, jobs: int, memory: float, draws: int = 0
-) -> Ready:
-    """Read the file into shards, look at it, and fit the model; ``draws`` more of the mechanism may be asked for."""
-    path = config.data.path
-    records, schema = reading.sized(path)
-    folder = _folder(out)
-    shards = getattr(config.engine, "shards", None)
-    job = reading.shard_rows(records, folder, shards=shards, jobs=jobs, memory=memory, columns=len(schema))
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # a run that goes on keeps its shards, whatever it is given today
-    if (folder / JOB).is_file():
-        job = replace(job.kept(JOB), folder=folder)
-    job.keep(JOB, job)
-    with timer.stage("read"):
-        reading.read(path, job, dropped(config), timer.advance)
-    with timer.stage("look"):
-        declared = {name: one for name, one in config.variables.items() if one.role is not Role.DROP}
-        facts = looking.look(job, engine, declared, timer.advance)
-        raise_if(refusing.unsuited(config, facts))
-        facts = _designed(config, facts)
-        job.keep(SCHEMA, facts.schema)
-        job.keep(FACTS, facts)
-        every = _every(job)
-        for _ in engine.each(partial(_sampled, job, every), range(len(job))):
-            pass
-        # written by this run into a folder that only its owner may enter
-        frames = [pd.read_pickle(job.place(SAMPLED, shard, "pickle")) for shard in range(len(job))]
-        sample = pd.concat(frames, ignore_index=True)[list(facts.schema.names())]
-        plan = plan_of(config, Microdata(sample, facts.schema))
-    grouping = None
-    if tagging.needed(config):
-        with timer.stage("tag"):
-            grouping = tagging.tag(job, engine, config, facts.schema, facts.links)
-            every = _every(job)
-            here = [[x[-job.rows(k).start % every :: every] for x in tagging.tags_of(job, k)] for k in range(len(job))]
-            plan = replace(
-                plan, tags=tagging.tags_of_rows(config, grouping, *map(np.concatenate, zip(*here, strict=True)))
-            )
-    method = _imputing(config)
-    model = method.model
-    if not isinstance(model, Regression):
-        raise TypeError("refused before")
-    job.keep(MASKS, Masks(dict(config.masks) if method.mask_drawn else {}, method.mask_drawn))
-    job.keep(MODEL, model)
-    job.keep("copies.pickle", method.copies)
-    with timer.stage("fit"):
-        fitting.prepare(job, engine, Layout.of(facts, model, grouping), timer.advance)
-        drawing.parameters(job, engine, model, method.copies, draws)
-    return Ready(job, facts, plan)
 
 
 def run(
@@ -162,7 +71,7 @@ def run(
         )
         if manifest.finished and not (manifest.status == "refused" and accepted):
             return Metrics.read(out / CONFIDENTIAL / "metrics.json"), report
-        folder = _folder(out)
+        folder = work_folder(out)
         with opened(config, folder, jobs=jobs) as place:
             metrics, report, sums = _made(config, out, place, timer, manifest, study=study, accepted=accepted or {})
         status: Status = "study" if study else "published" if sums else "refused"
@@ -185,14 +94,15 @@ def _made(
     engine = place.engine
     draws = count_of(config, reading.sized(config.data.path)[0]) if config.limits.judged() else 0
     ready = prepared(config, out, engine, timer, jobs=place.jobs, memory=place.memory, draws=draws)
-    method, job = _imputing(config), ready.job
+    method, job = imputing(config), ready.job
     with timer.stage("draw"):
         stored, written = drawing.store(job, engine, method.copies, timer.advance)
     file = File(config, stored, ready.redrawn, engine, job.folder / JUDGED, job.streams(), timer.advance)
     with timer.stage("judge"):  # by other draws: the copies are not looked at before the verdict stands
-        found = judging.judge(file, accepted=accepted, study=study)
+        holdout = held_out(config, ready.plan.released)
+        found = judging.judge(file, accepted=accepted, study=study, holdout=holdout)
     with timer.stage("evaluate"):
-        comparison, measured = assess_shards(file, found, place.jobs)
+        comparison, measured = assess_shards(file, found, place.jobs, holdout)
     metrics = Metrics()
     metrics.measured(measured)
     masks = masks_of(ready.plan, ready.facts.links).values()
@@ -206,30 +116,12 @@ def _made(
         report = pages()
     if study or not found.judged.verdict.passed:
         return metrics, report, None
-    inspect = partial(
-        leaks_in,
-        manifest=manifest.contents,
-        verbatim=measured.risk.get("verbatim"),
-        records=job.records,
-        said=release.said_of_any(),
-    )
     with timer.stage("release"):
         try:
-            return metrics, report, _published(config, out, place, timer, ready, stored, written, manifest, inspect)
+            return metrics, report, _published(config, out, place, timer, ready, stored, written, manifest)
         except GateRefused as error:
             metrics.leaked(str(error).splitlines(), {})
             return metrics, pages(), None
-
-
-def _folder(out: Path) -> Path:
-    """Return the folder of the job, as machines call it that stand elsewhere."""
-    return (out / CONFIDENTIAL / WORK).absolute()
-
-
-def _imputing(config: Config) -> DaMi | Mi:
-    if not isinstance(config.synthesis, DaMi | Mi):
-        raise TypeError("refused before")
-    return config.synthesis
 
 
 def _unrecorded(config: Config) -> list[str]:
@@ -246,7 +138,6 @@ def _published(
     stored: Stored,
     written: Written,
     manifest: Manifest,
-    inspect: Inspect,
 ) -> dict[str, str]:
     """Put the rows of every copy in a random order, and publish them; return the checksums of the public files."""
     method, job, schema = config.synthesis, ready.job, ready.facts.schema
@@ -266,50 +157,13 @@ def _published(
         format=format,
         escape=config.release.escape_formulas and format != "parquet",
         shuffle=method.shuffle,
-        every=_every(job),
+        every=every_of(job),
         together=place.jobs,
         advance=timer.advance,
     )
     contents = publishing.contents_of(config, schema, method.design(ready.plan), like, written.levels, job.records)
     names = release.file_names(1, method.copies, format)
     mixing.write_origins(job, [Path(name).stem for name in names], out / CONFIDENTIAL / ROWS)
-    look = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
-    named = dict(zip(names, files, strict=True))
-
-    def both(folder: Path) -> list[str]:
-        return [*dict.fromkeys([*look(folder), *inspect(folder)])]
-
-    return publishing.publish(out, named, contents, records=job.records, inspect=both)
-
-
-def _every(job: Job) -> int:
-    """Return of how many records one is in the sample."""
-    return max(1, job.records // SAMPLE)
-
-
-def _designed(config: Config, facts: Facts) -> Facts:
-    """Return the facts with the columns of the survey's design marked."""
-    parts = {name: part for part in ("weights", "strata") if (name := getattr(config.data, part)) is not None}
-    absent = [
-        f"data.{part}: no column {name!r} in the data." for name, part in parts.items() if name not in facts.names
-    ]
-    wrong = [
-        f"data.{part}: {name!r} must be kept, found role: {facts.schema[name].role}; leave out its role."
-        for name, part in parts.items()
-        if name in facts.names and facts.schema[name].role is not Role.KEEP
-    ]
-    raise_if([*absent, *wrong])
-    columns = [c.model_copy(update={"design": parts[c.name]}) if c.name in parts else c for c in facts.schema.columns]
-    return replace(facts, schema=Schema(columns=tuple(columns)))
-
-
-def _sampled(job: Job, every: int, shard: int) -> None:
-    """Write every so-manieth record of a shard."""
-    rows = job.rows(shard)
-    first = -rows.start % every
-
-    def make(to: Path) -> None:
-        with to.open("wb") as file:
-            frame_of(job, shard).iloc[first::every].to_pickle(file, compression=None)
-
-    once(job.place(SAMPLED, shard, "pickle"), make)
+    inspect = scanning.inspection(config, ready.plan.released, manifest, job, names, kinds)
+    placed = dict(zip(names, files, strict=True))
+    return publishing.publish(out, placed, contents, records=job.records, inspect=inspect)

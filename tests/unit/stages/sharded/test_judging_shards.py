@@ -62,17 +62,18 @@ def settings(sd: float = 2.0, limits: dict[str, Any] | None = None, **variables:
     )
 
 
-def verdict(folder: Path, frame: pd.DataFrame, config: Config, count: int = 3, **more: Any) -> JudgedShards:
-    more.pop("count_of", None)
-    return judge(file_of(config, frame, folder, count=count), **more)
+def verdict(folder: Path, frame: pd.DataFrame, config: Config, shards: int = 3, **more: Any) -> JudgedShards:
+    return judge(file_of(config, frame, folder, count=shards), **more)
 
 
 def figure(found: JudgedShards, name: str, attack: str) -> Any:
     return next(one for one in found.judged.verdict.checks if (one.name, one.attack) == (name, attack))
 
 
-def test_a_harmless_file_passes(tmp_path: Path) -> None:
-    found = verdict(tmp_path, people(), settings())
+def test_a_harmless_file_passes_and_is_measured(tmp_path: Path) -> None:
+    frame = people()
+    file = file_of(settings(), frame, tmp_path)
+    found = judge(file)
     assert found.judged.verdict.reasons == ()
     assert found.judged.verdict.judgement == "passed"
     asked = {one.attack for one in found.judged.verdict.checks if one.name == "max_individual"}
@@ -84,38 +85,29 @@ def test_a_harmless_file_passes(tmp_path: Path) -> None:
     assert "looked for among all 4,000 rows" in found.judged.notes[0]
     assert "passed" in repr(found)
 
-
-@pytest.mark.parametrize("count", [1, 6])
-def test_who_stands_out_is_found_whatever_the_shards(count: int, tmp_path: Path) -> None:
-    frame = people()
-    frame.loc[1234, "age"] = 400.0
-    found = verdict(tmp_path, frame, settings(sd=0.3), count=count)
-    assert not found.judged.verdict.passed
-    assert figure(found, "max_individual", "identity_likelihood").value > 0.9
-    assert figure(found, "max_individual", "identity_bayes").value > 0.9
-    assert figure(found, "max_individual", "identity_extremes").value > 0.5
-    at_risk = found.records_at_risk()
-    assert 1235 in set(at_risk["record"])
-    if count == 6:
-        once = verdict(tmp_path, frame, settings(sd=0.3), count=1)
-        for one, other in zip(once.judged.verdict.checks, found.judged.verdict.checks, strict=True):
-            assert one.name == other.name
-            for ours, theirs in ((one.value, other.value), (one.high, other.high)):
-                assert (ours is None) == (theirs is None)
-                assert ours is None or ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
-
-
-def test_the_measures_of_a_release_in_shards(tmp_path: Path) -> None:
-    frame = people()
-    file = file_of(settings(), frame, tmp_path)
-    found = judge(file)
-    released = replace(file, stored=file.redrawn(99))
-    comparison, made = assess_shards(released, found)
+    comparison, made = assess_shards(replace(file, stored=file.redrawn(12)), found)
     assert len(comparison.original) == 1500
     assert made.utility["panel"]["sampled"]["records"] == 1500
     assert made.risk["identity"]["sampled"]["candidates"] == "all"
     assert made.risk["identity"]["expected_match_rate"] <= made.risk["original"]["expected_match_rate"]
     assert made.risk["exposure"]["unique"] == int((~frame.duplicated(["z", "area"], keep=False)).sum())
+    assert made.risk["verbatim"]["excess"] == 0
+
+
+def test_who_stands_out_is_found_whatever_the_shards(tmp_path: Path) -> None:
+    frame = people()
+    frame.loc[1234, "age"] = 400.0
+    found, once = (verdict(tmp_path / str(count), frame, settings(sd=0.3), shards=count) for count in (5, 1))
+    assert not found.judged.verdict.passed
+    assert figure(found, "max_individual", "identity_likelihood").value > 0.9
+    assert figure(found, "max_individual", "identity_bayes").value > 0.9
+    assert figure(found, "max_individual", "identity_extremes").value > 0.5
+    assert 1235 in set(found.records_at_risk()["record"])
+    for one, other in zip(once.judged.verdict.checks, found.judged.verdict.checks, strict=True):
+        assert one.name == other.name
+        for ours, theirs in ((one.value, other.value), (one.high, other.high)):
+            assert (ours is None) == (theirs is None)
+            assert ours is None or ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
 
 
 def test_an_undecided_column_is_refused_before_any_draw(tmp_path: Path) -> None:
@@ -123,8 +115,8 @@ def test_an_undecided_column_is_refused_before_any_draw(tmp_path: Path) -> None:
     found = verdict(tmp_path, people(), config)
     assert found.judged.draws == 0
     assert any(reason.startswith("undecided: z") for reason in found.judged.verdict.reasons)
-    accepted = verdict(tmp_path / "again", people(), config, accepted={"undecided": "the board knows"})
-    assert accepted.judged.draws == 12
+    accepted = verdict(tmp_path / "again", people(1500), config, accepted={"undecided": "the board knows"}, count=2)
+    assert accepted.judged.draws == 2
 
 
 def test_who_is_alone_on_kept_keys_is_counted_in_the_whole_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from synthdp.progress import Silent, Timer
 from synthdp.stages.intake import Source
 from synthdp.stages.planning import plan_of
 from synthdp.stages.publishing import publish, row_orders
-from synthdp.stages.streaming import running
+from synthdp.stages.streaming import preparing, running
 from synthdp.synthesis.making import make
 
 SEED, BLOCK, RECORDS = 2**80 + 1, 64, 500
@@ -55,6 +55,7 @@ def settings(path: Path, **further) -> dict:
         "masks": {"x": {"method": "gaussian", "sd": 0.7}},
         "synthesis": {"copies": 2},
         "release": {"format": "csv", "recorded_in": "none", **UNJUDGED},
+        "evaluation": {"utility": [], "risk": []},
         "seed": SEED,
     }
     return found | further
@@ -194,7 +195,7 @@ def test_draws_for_the_verdict_differ_from_the_release_and_can_be_asked_again(fi
     config, out = parse(settings(file)), tmp_path / "out"
     with release.prepare_out(out, resume=False):
         release.start_manifest(out, config={}, inputs={}, study=True, resume=False, seed=SEED)
-        ready = running.prepared(config, out, Local(), Timer(Silent()), jobs=1, memory=4e9, draws=2)
+        ready = preparing.prepared(config, out, Local(), Timer(Silent()), jobs=1, memory=4e9, draws=2)
         first, second = ready.redrawn(0), ready.redrawn(1)
         x = first.copy(0, 1)["x"]
         assert first.copy(0, 1)["x"].equals(x)
@@ -207,7 +208,7 @@ def test_draws_for_the_verdict_differ_from_the_release_and_can_be_asked_again(fi
 
 
 def test_a_study_publishes_nothing(file, tmp_path):
-    metrics, report = streamed(parse(settings(file) | {"release": {}}), tmp_path / "out", study=True)
+    metrics, report = streamed(parse(settings(file)), tmp_path / "out", study=True)
     assert not (tmp_path / "out" / "public").exists()
     assert report.is_file()
     assert {row["column"] for row in metrics.masking} == {"x", "income", "b", "c"}
@@ -269,3 +270,16 @@ def test_a_column_may_have_any_name(tmp_path):
     streamed(config, tmp_path / "shards")
     wanted = in_memory(config, tmp_path / "memory")
     assert contents(tmp_path / "shards" / "public")["synthetic_01.csv"] == contents(wanted)["synthetic_01.csv"]
+
+
+def test_values_that_do_not_fit_their_kind_are_not_published(tmp_path):
+    # whole numbers, floats because one is missing, beyond those that floats keep apart
+    path = tmp_path / "data.parquet"
+    values = 2.0**60 + 4096.0 * np.arange(RECORDS)
+    values[7] = np.nan
+    table().assign(gaps=values).to_parquet(path)
+    with pytest.raises(
+        InputError, match="streaming: the values of 'gaps' do not fit the column's kind; set role: drop"
+    ):
+        streamed(parse(settings(path)), tmp_path / "out")
+    assert not (tmp_path / "out" / "public").exists()
