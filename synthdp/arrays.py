@@ -1,10 +1,12 @@
 """Arrays of numbers: the types that signatures name, and loops over them that numba compiles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from synthdp.seeding import in_blocks
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -21,6 +23,37 @@ def ranks(values: Floats) -> Floats:
     """
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+
+
+def added(values: Floats) -> tuple[int, float]:
+    """Return how many finite values a block of records has, and their sum."""
+    present = values[np.isfinite(values)]
+    return len(present), float(present.sum())
+
+
+def squared(values: Floats, mean: float) -> float:
+    """Return the sum of the squared distances of a block's finite values from a mean."""
+    left = values[np.isfinite(values)] - mean
+    return float((left * left).sum())
+
+
+def mean_of(sums: Iterable[tuple[int, float]]) -> tuple[int, float]:
+    """Return count and mean of a file from what its blocks add up to, in their order; the mean of nothing is NaN."""
+    count, total = 0, 0.0
+    for size, part in sums:
+        count, total = count + size, total + part
+    return count, total / count if count else np.nan
+
+
+def mean_and_sd(values: Floats) -> tuple[float, float]:
+    """Return mean and standard deviation of the finite values, added up block by block as if each came alone.
+
+    >>> mean_and_sd(np.array([1.0, 3.0, np.nan]))
+    (2.0, 1.0)
+    """
+    count, mean = mean_of(added(values[rows]) for _, rows in in_blocks(len(values)))
+    total = sum(squared(values[rows], mean) for _, rows in in_blocks(len(values)))
+    return mean, float(np.sqrt(total / count)) if count else np.nan
 
 
 def compiled(function: Kernel) -> Kernel:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from synthdp.budget import go_on
+from synthdp.errors import Unfinished
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -67,13 +68,21 @@ def _results(work: Callable[[Item], Result], items: Collection[Item], jobs: int,
     if jobs <= 1:
         yield from map(work, items)
     elif processes:
+        from concurrent.futures.process import BrokenProcessPool
+
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
             # what is sent goes through pipes, never through files that outlive a killed process
             pool = Parallel(return_as="generator", pre_dispatch="3*n_jobs", max_nbytes=None)
             results = pool(delayed(work)(item) for item in items)
-        yield from results
+        try:
+            yield from results
+        except BrokenProcessPool:
+            raise Unfinished(
+                f"one of {jobs} processes was ended from outside, probably for want of memory; use fewer --jobs or a "
+                "larger machine, and continue with --resume."
+            ) from None
     else:
         with ThreadPoolExecutor(max_workers=jobs) as pool:
             yield from pool.map(work, items)

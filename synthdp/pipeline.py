@@ -25,6 +25,7 @@ from synthdp.stages.intake import Source, prepare, read
 from synthdp.stages.planning import analysis_problems, notes_of, open_questions, plan_of, raise_if
 from synthdp.stages.promised import compared
 from synthdp.stages.publishing import inspection, publish, report_content, row_orders, write_report
+from synthdp.stages.streaming.engines import Choice, choose
 from synthdp.stages.tracing import shared_with
 from synthdp.stages.trail import begin
 from synthdp.table.schema import Role
@@ -66,6 +67,11 @@ def check(config: Config) -> CheckResult:
     InputError
         Listing everything that is wrong.
     """
+    if choose(config).streaming:
+        from synthdp.stages.streaming import refusing
+
+        raise_if(refusing.refused(config))
+        return CheckResult((f"{config.data.path}: the table stays on disk; run looks at its records first.",))
     table = read(config)
     try:
         data = prepare(table.frame, config, unread=table.unread)
@@ -115,6 +121,11 @@ def run(
     """
     raise_if([] if study else _guessable(config))
     accepted, timer = accepted or {}, Timer(progress or Silent())
+    choice = choose(config) if source is None else Choice(streaming=False)
+    if choice.sentence:
+        timer.tell(choice.sentence)
+    if choice.streaming:
+        return _in_shards(config, out=out, study=study, jobs=jobs, resume=resume, accepted=accepted, timer=timer)
     with timer.stage("read"):
         source = source or Source.of(config)
     with timer.stage("tag"):
@@ -176,6 +187,18 @@ def run(
                     metrics.leaked(str(error).splitlines(), trail.leaked())
                     write_report(config, judged, content, orders, trail)
         trail.finish(metrics, timer.seconds, sums)
+    return Outcome.of(metrics, report, out / "public")
+
+
+def _in_shards(
+    config: Config, *, out: Path, study: bool, jobs: int, resume: bool, accepted: Mapping[str, str], timer: Timer
+) -> Outcome:
+    """Run without the table in memory; what that takes is loaded when it is asked for."""
+    from synthdp.stages.streaming import running
+
+    metrics, report = running.run(
+        config, out=out, timer=timer, jobs=jobs, study=study, resume=resume, accepted=accepted
+    )
     return Outcome.of(metrics, report, out / "public")
 
 

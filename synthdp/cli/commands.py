@@ -152,14 +152,27 @@ def init(
     epilog="""\b
 Examples:
   synthdp check config.yaml
-  synthdp check config.yaml --set data.path=new.csv"""
+  synthdp check config.yaml --set data.path=new.csv
+  synthdp check config.yaml --cost                        memory, disk and time of a run"""
 )
-def check(config: ConfigFile, set_: Set = None, quiet: Quiet = False, log: Log = None) -> None:
+def check(
+    config: ConfigFile,
+    cost: Annotated[bool, typer.Option("--cost", help="Say first what a run will need, and on which engine.")] = False,
+    set_: Set = None,
+    quiet: Quiet = False,
+    log: Log = None,
+) -> None:
     """Check a config against its data, and change nothing."""
     from synthdp import pipeline
     from synthdp.config import load
 
-    result = pipeline.check(load(config, set_ or ()))
+    settings = load(config, set_ or ())
+    if cost and not quiet:  # before the records are read, which may take long
+        from synthdp.stages.expecting import expected
+
+        for line in expected(settings):
+            terminal.show(line)
+    result = pipeline.check(settings)
     if not quiet:
         for message in result.messages:
             terminal.show(message)

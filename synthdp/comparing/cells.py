@@ -106,7 +106,7 @@ class Cells:
 
     def ready(self) -> "Cells":
         """Return the cells with the checksum of what they share: taken once, as the data may be large."""
-        judged = self.source.config.model_dump(mode="json", exclude={"seed", "methods", "release"})
+        judged = self.source.config.model_dump(mode="json", exclude={"seed", "methods", "release", "engine"})
         return replace(self, shared=joined(__version__, self.source.key(), judged))
 
     def asked_of(self, one: Contender, seed: int | None) -> Asked:

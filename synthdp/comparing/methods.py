@@ -39,7 +39,8 @@ class Configured:
         own = None if self.synthesizer is None else of_object(self.synthesizer)
         # settings tell nothing of what a class does that was written beside the study
         parts = [of_part(one) for one in _from_outside(self.config)]
-        return [self.config.model_dump(mode="json", exclude={"seed", "methods", "evaluation", "analyses"}), own, *parts]
+        aside = {"seed", "methods", "evaluation", "analyses", "engine"}
+        return [self.config.model_dump(mode="json", exclude=aside), own, *parts]
 
     def cautions(self) -> tuple[str, ...]:
         """Return what a reader of its numbers should know."""

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from synthdp.config.engine import ENGINES, Tls, beside
 from synthdp.config.methods import method_config
 from synthdp.config.settings import (
     MASKS,
@@ -105,6 +106,7 @@ _METHODS: dict[str, Mapping[str, type[Settings]]] = {
     "synthesis": METHODS,
     "masks": MASKS,
     "masks_by_group": MASKS,
+    "engine": ENGINES,
 }
 # the association models of each way of synthesising
 _MODELS: dict[str, Mapping[str, type[Settings]]] = {
@@ -113,7 +115,7 @@ _MODELS: dict[str, Mapping[str, type[Settings]]] = {
     "sequential": sequential.MODELS,
 }
 # how many of the user's keys come before the method's name in a place that pydantic names
-_DEPTH = {"groups": 1, "synthesis": 1, "masks": 2, "masks_by_group": 3}
+_DEPTH = {"groups": 1, "synthesis": 1, "engine": 1, "masks": 2, "masks_by_group": 3}
 _SECTIONS: dict[str, type[Settings]] = {
     "data": Data,
     "variables": Variable,
@@ -193,6 +195,8 @@ def _keys(path: Sequence[str], method: str | None, model: str | None) -> list[st
         return list(_MODELS[method][model].model_fields)
     if path[0] == "evaluation" and len(path) > 2:
         return list(_EVALUATION[path[1]].model_fields)
+    if path[0] == "engine" and len(path) > 2:
+        return list(Tls.model_fields)
     owner = Config if len(path) == 1 else _METHODS[path[0]][method] if method else _SECTIONS[path[0]]
     return list(owner.model_fields)
 
@@ -223,6 +227,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
         override(raw, change)
     config = parse(raw)
     changed: dict[str, Any] = {"data": config.data.model_copy(update={"path": path.parent / config.data.path})}
+    changed["engine"] = beside(config.engine, path.parent)
     if config.release.recorded_in not in (None, "none"):
         folder = str(path.parent / str(config.release.recorded_in))
         changed["release"] = config.release.model_copy(update={"recorded_in": folder})

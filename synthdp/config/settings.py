@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, f
 
 from synthdp import plugins
 from synthdp.config.describing import describe
+from synthdp.config.engine import AnyEngine, Local
 from synthdp.config.publication import Publication
 from synthdp.evaluation.comparison import Request
 from synthdp.evaluation.gate.limits import OFF, Thresholds
@@ -332,6 +333,8 @@ class Config(Settings):
         For ``tune``: what may be varied, what is aimed at, how sure the answer has to be.
     tuned
         Written by ``tune``: what a run of these settings is expected to come to, and what choosing them has cost.
+    engine
+        Where the work runs: this machine, or a Dask cluster. The copies do not depend on it.
     seed
         A key to the random numbers, to be kept as secret as the data; by default 128 bits at random.
 
@@ -357,13 +360,15 @@ class Config(Settings):
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
     tuning: Tuning = Tuning()
     tuned: Promise | None = None
+    engine: AnyEngine = Local()
     seed: int | None = Field(default=None, ge=0, repr=False)
 
     @model_serializer(mode="wrap")
     def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the settings; without methods to compare and without tuning they are written as they always were."""
+        """Return the settings; without methods to compare, tuning and engine they are written as they always were."""
         found: dict[str, Any] = handler(self)
         plain = {"methods": not self.methods, "tuning": self.tuning == Tuning(), "tuned": self.tuned is None}
+        plain["engine"] = self.engine == Local()
         return {name: said for name, said in found.items() if not plain.get(name, False)}
 
     @property
@@ -397,7 +402,7 @@ class Config(Settings):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config."""
     schema = Config.model_json_schema()
-    blocks = [schema["properties"][name] for name in ("groups", "synthesis")]
+    blocks = [schema["properties"][name] for name in ("groups", "synthesis", "engine")]
     blocks += [one["properties"]["model"] for one in schema["$defs"].values() if "model" in one.get("properties", {})]
     for block in (one for one in blocks if "oneOf" in one):
         # a block without `method:` may fit several methods; the default one is meant

@@ -20,7 +20,7 @@ on the earlier only if the earlier applies wherever the later does; otherwise th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -74,6 +74,16 @@ class Task:
     jobs: int = 1
     advance: Advance | None = None
 
+    def of(self, rows: slice) -> Self:
+        """Return the task of a block of records."""
+        return replace(
+            self,
+            data=Microdata(self.data.frame.iloc[rows], self.data.schema),
+            predictors=replace(self.predictors, matrix=self.predictors.matrix[rows]),
+            working={name: x[rows] for name, x in self.working.items()},
+            applies={name: asked[rows] for name, asked in self.applies.items()},
+        )
+
     def asked(self, name: str) -> npt.NDArray[np.bool_] | None:
         """Return to which records a column applies; None where to all."""
         return self.applies.get(name)
@@ -106,7 +116,7 @@ class Chained(Protocol):
 class Movable(Parameters, Protocol):
     """Parameters that can be asked about other records than those they were learnt from."""
 
-    def of(self, rows: Codes) -> Parameters:
+    def of(self, rows: Codes | slice) -> Parameters:
         """Return the same θ for some of the records, each as often as it is named."""
         ...
 
@@ -157,6 +167,8 @@ class Association(Settings):
     """Whether draws know that the strength of a mask is a function of the values."""
     keeps_gaps: ClassVar[bool] = False
     """Whether missing values of replaced columns are drawn as missing values."""
+    by_block: ClassVar[bool] = False
+    """Whether records are drawn block by block (``seeding.BLOCK``); otherwise all records of a file are one block."""
     fitted_by_chance: ClassVar[bool] = False
     """Whether two fits to the same records differ, so that copies of one fit are more alike than those of two."""
     withdrawn: ClassVar[str | None] = None

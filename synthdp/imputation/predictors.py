@@ -20,10 +20,11 @@ by half a standard error in a test.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
+from synthdp.arrays import mean_and_sd
 from synthdp.table.links import Link
 from synthdp.table.microdata import MISSING, Codes, Floats, Microdata
 from synthdp.table.schema import Column, Kind
@@ -132,17 +133,72 @@ def build(
     return Predictors(matrix, names, len(regularised))
 
 
+@dataclass(frozen=True)
+class AsPredictor:
+    """How a number enters a design matrix: standardised, its missing values at the mean and marked.
+
+    Parameters
+    ----------
+    spread
+        Zero, or NaN, where its values do not differ: it then has no column.
+    gaps
+        Whether some values are missing.
+    """
+
+    name: str
+    center: float
+    spread: float
+    gaps: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each of its columns is."""
+        if np.isnan(self.center):
+            return ()
+        return (*((self.name,) if self.spread > 0 else ()), *((f"{self.name} is missing",) if self.gaps else ()))
+
+    def columns(self, values: Floats) -> list[Floats]:
+        """Return its columns."""
+        present = np.isfinite(values)
+        found = [np.where(present, (values - self.center) / self.spread, 0.0)] if self.name in self.names else []
+        return found + ([(~present).astype(np.float64)] if len(self.names) > len(found) else [])
+
+
+@dataclass(frozen=True)
+class AsLevels:
+    """How a column of levels enters a design matrix: an indicator per level but the most frequent.
+
+    Parameters
+    ----------
+    levels
+        Those with an indicator; rare ones beyond the limit join the most frequent one.
+    """
+
+    name: str
+    levels: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, levels: Codes, counts: Codes) -> Self:
+        """Return it for the levels that there are, in ascending order, and how many records have each."""
+        by_size = levels[np.argsort(-counts, kind="stable")]
+        return cls(name, tuple(int(level) for level in by_size[1 : MOST_LEVELS + 1]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each of its columns is."""
+        return tuple(
+            f"{self.name} is missing" if level == MISSING else f"{self.name}[{level}]" for level in self.levels
+        )
+
+    def columns(self, codes: Codes) -> list[Floats]:
+        """Return its columns."""
+        return [(codes == level).astype(np.float64) for level in self.levels]
+
+
 def _standardised(name: str, values: Floats) -> list[tuple[str, Floats]]:
-    present = np.isfinite(values)
-    if not present.any():
-        return []
-    center, spread = values[present].mean(), values[present].std()
-    found: list[tuple[str, Floats]] = []
-    if spread > 0:
-        found.append((name, np.where(present, (values - center) / spread, 0.0)))
-    if not present.all():
-        found.append((f"{name} is missing", (~present).astype(np.float64)))
-    return found
+    center, spread = mean_and_sd(values)
+    entry = AsPredictor(name, center, spread, gaps=not np.isfinite(values).all())
+    return list(zip(entry.names, entry.columns(values), strict=True))
 
 
 def _bent(name: str, values: Floats, knots: int) -> list[tuple[str, Floats]]:
@@ -161,12 +217,8 @@ def _bent(name: str, values: Floats, knots: int) -> list[tuple[str, Floats]]:
 
 def _indicators(name: str, codes: Codes) -> list[tuple[str, Floats]]:
     """Return an indicator per level but the most frequent; rare levels beyond the limit join that one."""
-    levels, counts = np.unique(codes, return_counts=True)
-    by_size = levels[np.argsort(-counts, kind="stable")]
-    return [
-        (f"{name} is missing" if level == MISSING else f"{name}[{level}]", (codes == level).astype(np.float64))
-        for level in by_size[1 : MOST_LEVELS + 1]
-    ]
+    entry = AsLevels.of(name, *np.unique(codes, return_counts=True))
+    return list(zip(entry.names, entry.columns(codes), strict=True))
 
 
 class Encoding(Protocol):

@@ -4,7 +4,7 @@ Risk groups may carry masks of their own.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -154,7 +154,7 @@ class ColumnMask:
 
     def draw(self, x: Floats, *, rng: np.random.Generator, residuals: Residuals | None = None) -> Evidence:
         """Draw W for every record and return what it says about X; arguments as in :meth:`noisy`."""
-        return self._evidence(self.noisy(x, rng=rng, residuals=residuals))
+        return self.about(self.noisy(x, rng=rng, residuals=residuals))
 
     def noisy(self, x: Floats, *, rng: np.random.Generator, residuals: Residuals | None = None) -> Floats:
         """Draw W for every record.
@@ -178,6 +178,18 @@ class ColumnMask:
             else:
                 w[part.rows] = _draw_known(part.mask, here, rng=rng)
         return w
+
+    def of(self, rows: slice) -> Self:
+        """Return the mask of a block of records."""
+        parts = []
+        for part in self.parts:
+            first, last = np.searchsorted(part.rows, [rows.start, rows.stop])
+            here = part.rows[first:last]
+            if len(here):
+                target = replace(self.target, neighbours=self.target.neighbours[here])
+                mask = part.settings.bind(target) if part.settings is not None else None
+                parts.append(replace(part, rows=here - rows.start, mask=mask))
+        return replace(self, target=replace(self.target, neighbours=self.target.neighbours[rows]), parts=tuple(parts))
 
     def grouped(self) -> bool:
         """Return whether risk groups have masks of their own."""
@@ -225,7 +237,8 @@ class ColumnMask:
                 noise[part.rows] = part.mask.noise_sd(len(part.rows)) * rng.standard_normal(len(part.rows))
         return residuals(noise)
 
-    def _evidence(self, w: Floats) -> Evidence:
+    def about(self, w: Floats) -> Evidence:
+        """Return what W says about X."""
         levels = len(self.target.column.levels)
         if self.target.column.kind.categorical:
             weights = np.zeros((len(w), levels))

@@ -229,9 +229,9 @@ def _check_same(
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the config without the data's path, which depends on where one stands; its checksum is compared."""
+    """Return the config without what may change: the data's path, whose checksum is compared, and the engine."""
     data = {key: value for key, value in config.get("data", {}).items() if key != "path"}
-    return {**config, "data": data}
+    return {**{key: value for key, value in config.items() if key != "engine"}, "data": data}
 
 
 def _manifest(contents: Mapping[str, Any]) -> Manifest:

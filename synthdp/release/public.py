@@ -250,7 +250,7 @@ def publish(
         leaks = list(inspect(hidden)) if inspect is not None else []
         if leaks:
             raise GateRefused("\n".join(["The files hold what must not be public; nothing was published.", *leaks]))
-        _replace(hidden, out / PUBLIC)
+        appear(hidden, out / PUBLIC)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
         raise
@@ -274,7 +274,7 @@ def _check(folder: Path, copies: Mapping[str, pd.DataFrame]) -> None:
         raise Unfinished(f"{folder.parent / PUBLIC}: {len(problems)} files could not be read back; nothing published.")
 
 
-def _replace(hidden: Path, public: Path) -> None:
+def appear(hidden: Path, public: Path) -> None:
     """Give the checked folder its name; a release that a killed run left complete makes way for it."""
     if public.exists():
         old = public.with_name(f"{HIDDEN_PUBLIC}{secrets.token_hex(8)}")

@@ -71,7 +71,7 @@ def _check(one: Line) -> Check:
 def verdict_of(gate: Line | None) -> str:
     """Return ``passed``, ``amber``, ``refused``, or ``open`` where nothing was judged."""
     said, passed = find(gate, "verdict"), find(gate, "passed")
-    if said in ("passed", "amber", "refused"):
+    if said in ("passed", "amber", "refused", "open"):
         return str(said)
     return {True: "passed", False: "refused"}.get(passed, "open") if isinstance(passed, bool) else "open"
 

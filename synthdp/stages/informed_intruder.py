@@ -265,12 +265,12 @@ def teach(plan: Plan, again: Sequence[Sequence[pd.DataFrame]], *, rng: np.random
     else:
         groups, members = _groups(plan)
         places, records, teachers = None, some, [here[some] for here in members]
-    by_group = [_laws(keys, shown, records, here, folds, parts, rng) for here in teachers]
+    by_group = [laws_of(keys, shown, records, here, folds, parts, rng) for here in teachers]
     laws = tuple(tuple(tuple(law[fold] for law in learnt) for learnt in by_group) for fold in range(parts))
     return Learnt(keys, kept, folds, groups, laws, places)
 
 
-def _laws(
+def laws_of(
     keys: Sequence[Key],
     again: Sequence[Floats],
     records: Codes,

@@ -20,6 +20,7 @@ from synthdp.report import MaskLine, ReportContent, dossier, page
 from synthdp.report.dossier import Dossier
 from synthdp.seeding import Streams
 from synthdp.stages.gating import Judged
+from synthdp.stages.shuffling import row_order
 from synthdp.stages.trail import Trail
 from synthdp.synthesis.plan import Release
 from synthdp.table import io
@@ -93,7 +94,7 @@ def row_orders(config: Config, made: Release, streams: Streams) -> list[npt.NDAr
     rows = len(made.copies[0])
     if not config.synthesis.shuffle:
         return [np.arange(rows) for _ in made.copies]
-    return [streams.generator("shuffle", m).permutation(rows) for m in range(1, len(made.copies) + 1)]
+    return [row_order(streams, m, rows) for m in range(1, len(made.copies) + 1)]
 
 
 def inspection(config: Config, data: Microdata, manifest: Manifest) -> Inspect:
@@ -133,7 +134,7 @@ def publish(
         design=made.design,
         privacy=made.privacy,
         records=len(data),
-        masks=_mask_methods(config) if made.mask_draw != "none" else {},
+        masks=mask_methods(config) if made.mask_draw != "none" else {},
         format=format,
         escaped_formulas=config.release.escape_formulas and io.FORMATS[format].text,
         documents=release.DOCUMENTS,
@@ -174,7 +175,7 @@ def _labelled(
     return copies, io.published(given, copies, kept=kept, declared=declared)
 
 
-def _mask_methods(config: Config) -> dict[str, str]:
+def mask_methods(config: Config) -> dict[str, str]:
     """Return the mask's method by column, also where only the risk groups have masks."""
     found: dict[str, list[str]] = {}
     for block in (config.masks, *config.masks_by_group.values()):

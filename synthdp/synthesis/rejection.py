@@ -176,12 +176,19 @@ def believed(draw: Callable[[], Theta], reject: Callable[[Theta], Tried]) -> tup
     raise AssertionError("unreachable")
 
 
-def mended(frame: pd.DataFrame, draw: Draw, constraints: Sequence[str]) -> pd.DataFrame:
-    """Return a table whose records all keep the constraints: those that break one are drawn until they do not."""
+def mended(
+    frame: pd.DataFrame, draw: Draw, constraints: Sequence[str], *, blocks: Sequence[slice] = (slice(None),)
+) -> pd.DataFrame:
+    """Return a table whose records all keep the constraints: those that break one are drawn until they do not.
+
+    Records of a block are drawn together, and never with those of another.
+    """
     broken = violated(frame, constraints)
     if not broken.any():
         return frame
-    last = tries(np.flatnonzero(broken), draw, breaking(constraints)).last()
+    rows = np.arange(len(frame))
+    some = [rows[block][broken[block]] for block in blocks]
+    last = Tried.together([tries(few, draw, breaking(constraints)).last() for few in some if len(few)])
     places = np.argsort(np.concatenate([np.flatnonzero(~broken), last.rows]))
     return pd.concat([frame[~broken], last.table()]).take(places).set_axis(frame.index)
 

@@ -7,21 +7,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 
 from synthdp.imputation import predictors
 from synthdp.imputation.cells import completed, flat, released
-from synthdp.imputation.model import Association, Chained, Movable, Parameters, Posterior, Task
+from synthdp.imputation.model import Association, Movable, Posterior, Task
 from synthdp.imputation.predictors import Predictors
 from synthdp.imputation.regression.gibbs import drift
-from synthdp.imputation.regression.grouped import Groupable, Grouped
-from synthdp.masking.evidence import Evidence
 from synthdp.masking.mask import ColumnMask, MaskDraw, MaskSettings, Residuals, Target, residual_maker
 from synthdp.parallel import Advance, each
 from synthdp.seeding import Streams
+from synthdp.synthesis.blockwise import About, Piece, draw_all, known_of, noisy, pieces, some
+from synthdp.synthesis.blockwise import drawn as draw_some
 from synthdp.synthesis.constraints import binding, constrained, quick_check
 from synthdp.synthesis.plan import Method, Plan
 from synthdp.synthesis.rejection import Tried, mended
@@ -96,10 +96,6 @@ def _column_mask(plan: Plan, column: Column, link: Link | None) -> ColumnMask:
     return ColumnMask.plan(target, plan.masks.get(column.name), by_group, plan.tags.labels.to_numpy(dtype=object))
 
 
-# what W says about the replaced columns
-About = Mapping[str, Evidence] | Grouped
-
-
 class Imputing(Method):
     """What the sampler needs to know of a method."""
 
@@ -146,12 +142,13 @@ def draw_copies(
     impute = settings.missing == "impute"
     # what has no value is masked as if it had one, so that whether there is a W tells nothing
     unfilled = bool(task.applies) or settings.model.keeps_gaps
+    by_block = settings.model.by_block
     shared: About | None = None
     if mask_draw in ("once", "once_orthogonal"):
         known = task.working
         if unfilled:
             parameters = posterior.draw(rng=streams.generator("parameters", "all copies"))
-            known = parameters.complete(task, rng=streams.generator("latent", "all copies"))
+            known = known_of(task, parameters, streams, "all copies", by_block=by_block)
         residuals = _residuals(task, known) if mask_draw == "once_orthogonal" else None
         shared = _draw_masks(masks, known, streams, "all copies", residuals, ruling)
 
@@ -163,10 +160,10 @@ def draw_copies(
         elif shared is not None:
             evidence = shared
         else:
-            latent = streams.generator("latent", m)
-            known = parameters.complete(task, rng=latent) if unfilled else task.working
+            known = known_of(task, parameters, streams, m, by_block=by_block) if unfilled else task.working
             evidence = _draw_masks(masks, known, streams, m, None, ruling)
-        frame, trace = _draw_copy(task, parameters, evidence, streams, m, plan.constraints, impute=impute)
+        parts = pieces(task, parameters, evidence, streams, m, by_block=by_block)
+        frame, trace = _draw_copy(task, parts, m, plan.constraints, impute=impute)
         if m == 1 and trace is not None:
             chain.extend({str(k): v for k, v in row.items()} for row in drift(trace).to_dict("records"))
         return frame
@@ -183,14 +180,12 @@ def _draw_masks(
     residuals: Residuals | None,
     ruling: Ruling | None,
 ) -> About:
-    def rng(name: str) -> np.random.Generator:
-        return streams.generator("mask", name, copy)
+    def w(name: str) -> Floats:
+        return noisy(masks[name], working[name], lambda number: streams.block(number, "mask", name, copy), residuals)
 
     if ruling is None:
-        return {name: mask.draw(working[name], rng=rng(name), residuals=residuals) for name, mask in masks.items()}
-    return ruling.about(
-        {name: mask.noisy(working[name], rng=rng(name), residuals=residuals) for name, mask in masks.items()}
-    )
+        return {name: mask.about(w(name)) for name, mask in masks.items()}
+    return ruling.about({name: w(name) for name in masks})
 
 
 def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
@@ -198,20 +193,12 @@ def _residuals(task: Task, known: Mapping[str, Floats]) -> Residuals:
 
 
 def _draw_copy(
-    task: Task,
-    parameters: Parameters,
-    evidence: About,
-    streams: Streams,
-    m: int,
-    constraints: tuple[str, ...],
-    *,
-    impute: bool = False,
+    task: Task, parts: Sequence[Piece], m: int, constraints: tuple[str, ...], *, impute: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    rng = streams.generator("values", m)
     traces: list[pd.DataFrame] = []
 
     def draw() -> pd.DataFrame:
-        drawn, trace = _drawn(parameters, evidence, rng=rng)
+        drawn, trace = draw_all(parts)
         traces.extend([] if trace is None else [trace])
         original = task.data.frame
         # copies share the columns that are kept, and what these are coded as (``table.coded``)
@@ -225,33 +212,18 @@ def _draw_copy(
                 frame[name] = completed(drawn[name], task.data.schema[name], frame)
         return blanked(frame, task.data.schema)
 
-    if isinstance(parameters, Movable):
-        theta, write = parameters, writer(task)
+    if isinstance(parts[0].parameters, Movable):
+        write, starts = writer(task), [piece.rows.start or 0 for piece in parts]
 
         def again(rows: Codes) -> Tried:
-            drawn = _drawn(theta.of(rows), _some(evidence, rows), rng=rng)[0]
+            # records of one block only: see ``mended``
+            number = int(np.searchsorted(starts, rows[0], side="right")) - 1
+            theta, about = cast(Movable, parts[number].parameters), parts[number].about
+            within = rows - starts[number]
+            drawn = draw_some(theta.of(within), some(about, within), rng=parts[number].rng)[0]
             return Tried(rows, drawn, write(rows, drawn))
 
-        frame = mended(draw(), again, constraints)
+        frame = mended(draw(), again, constraints, blocks=[piece.rows for piece in parts])
     else:
         frame = constrained(draw, constraints, copy=m)
     return frame, traces[0] if traces else None
-
-
-def _drawn(
-    parameters: Parameters, evidence: About, *, rng: np.random.Generator
-) -> tuple[dict[str, Floats], pd.DataFrame | None]:
-    """Draw the replaced columns; return the chain's trace where there is one."""
-    if isinstance(evidence, Grouped):
-        if not isinstance(parameters, Groupable):
-            raise TypeError(f"{type(parameters).__name__} cannot draw under masks that differ by a rule on the values")
-        return parameters.draw_grouped(evidence, rng=rng)
-    if isinstance(parameters, Chained):
-        return parameters.chain(evidence, rng=rng)
-    return parameters.draw(evidence, rng=rng), None
-
-
-def _some(evidence: About, rows: Codes) -> About:
-    if isinstance(evidence, Grouped):
-        return evidence[rows]
-    return {name: about[rows] for name, about in evidence.items()}

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from synthdp.arrays import mean_and_sd
 from synthdp.table.coded import Coded
 from synthdp.table.microdata import Floats, Microdata
 from synthdp.table.schema import Column, Transform
@@ -31,8 +32,7 @@ class Link:
         column = data.schema[name]
         plain = cls(0.0, 1.0, column.transform, column.bounds)
         values = plain.forward(data.numbers(name))
-        present = values[np.isfinite(values)]
-        return cls(float(present.mean()), float(present.std()), column.transform, column.bounds)
+        return cls(*mean_and_sd(values), column.transform, column.bounds)
 
     def __repr__(self) -> str:
         return f"Link({self.transform})"

@@ -113,7 +113,7 @@ class Tags:
 
     def again(self, data: Microdata) -> Self:
         """Return the tags with the rules read again, of records whose missing values were filled in."""
-        return replace(self, labels=_by_rules(data, self.rules)) if self.rules else self
+        return replace(self, labels=by_rules(data, self.rules)) if self.rules else self
 
 
 def tag(data: Microdata, settings: Neighbours | Rules | None) -> Tags:
@@ -141,7 +141,7 @@ def tag(data: Microdata, settings: Neighbours | Rules | None) -> Tags:
     (within,) = encode_keys([data.frame], keys)
     neighbours = count_neighbours(within, within)
     if isinstance(settings, Rules):
-        return Tags(_by_rules(data, settings.rules), neighbours, settings.public, settings.rules)
+        return Tags(by_rules(data, settings.rules), neighbours, settings.public, settings.rules)
     everyone = np.zeros(len(data), dtype=np.int64)
     if settings is None or not keys:
         # the same for every conceivable file, hence no secret
@@ -163,7 +163,8 @@ def decided(rules: Mapping[str, str], holds: Sequence[Booleans]) -> Codes:
     return np.select(list(holds), [names.index(name) for name in rules], 0).astype(np.int64)
 
 
-def _by_rules(data: Microdata, rules: Mapping[str, str]) -> pd.Series:
+def by_rules(data: Microdata, rules: Mapping[str, str]) -> pd.Series:
+    """Return the group of each record: that of the first rule that holds, or low."""
     found = []
     for name, text in rules.items():
         try:

@@ -150,7 +150,7 @@ def encode_keys(frames: Sequence[pd.DataFrame], columns: Sequence[Column]) -> tu
     numeric: list[Floats] = []
     tolerances: list[float] = []
     for column in columns:
-        parts = [_encode(coded(frame), column) for frame in frames]
+        parts = [encode_column(coded(frame), column) for frame in frames]
         labels = np.concatenate([label for label, _ in parts])
         if labels.any():
             cells = merge(cells, labels)
@@ -256,7 +256,7 @@ def match(targets: Keys, copies: Sequence[Keys], *, sample: Codes | None = None)
     return Matches(individual[back], unconditional[back], top[back], best[back], hit[back], named[back], alone[back])
 
 
-def _encode(file: Coded, column: Column) -> tuple[Codes, Floats]:
+def encode_column(file: Coded, column: Column) -> tuple[Codes, Floats]:
     """Return what must be equal (numbers: 0, or 1 for missing, 2 for foreign) and, for numeric keys, be close."""
     if column.kind.categorical:
         return file.codes(column, foreign=len(column.levels)) + 1, np.empty(0)

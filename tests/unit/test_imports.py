@@ -14,7 +14,19 @@ PACKAGE = ROOT / "synthdp"
 
 # A module may import from the layers above its own, and inside its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("budget", "errors", "seeding", "progress", "files", "arrays", "newton", "parallel", "plugins", "showing"),
+    (
+        "budget",
+        "errors",
+        "seeding",
+        "progress",
+        "files",
+        "arrays",
+        "newton",
+        "parallel",
+        "plugins",
+        "showing",
+        "engine",
+    ),
     ("table",),
     ("datasets",),
     ("privacy",),

@@ -1,10 +1,13 @@
 """The one parallel map: the same results in the same order, however many work on them."""
 
+import os
+import signal
 import threading
 import time
 
 import pytest
 
+from synthdp.errors import Unfinished
 from synthdp.parallel import THREADS, each, one_thread
 
 
@@ -37,3 +40,12 @@ def test_libraries_use_one_thread_unless_told_otherwise(monkeypatch):
     monkeypatch.setattr("os.environ", environment)
     one_thread()
     assert environment == dict.fromkeys(THREADS, "1") | {"OMP_NUM_THREADS": "3"}
+
+
+def end_itself(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_is_one_sentence():
+    with pytest.raises(Unfinished, match=r"one of 2 processes was ended from outside, .* continue with --resume"):
+        list(each(end_itself, range(2), jobs=2, processes=True))

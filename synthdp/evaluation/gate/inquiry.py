@@ -111,7 +111,7 @@ class Inquiry:
             if person is not None:
                 findings |= {f"{name} by person": any_row(found, person) for name, found in findings.items()}
                 take("identity_persons")
-        return Drawn(findings, self._figures(files, streams, given, reasons) if means else {}, reasons)
+        return Drawn(findings, self.figures(files, streams, given, reasons) if means else {}, reasons)
 
     def _own(self, files: Comparison, streams: Streams, given: Mapping[str, Any]) -> dict[str, Identified]:
         if not files.aligned:
@@ -124,9 +124,10 @@ class Inquiry:
             for name, intruder in self.request.intruders.items()
         }
 
-    def _figures(
+    def figures(
         self, files: Comparison, streams: Streams, given: Mapping[str, Any], reasons: dict[str, str]
     ) -> dict[str, Mapping[str, float]]:
+        """Return what the limits on means are held against; why a measure could not be taken is added to reasons."""
         found: dict[str, Mapping[str, float]] = {}
         for one in (one for limit in (*MEANS, *own_limits()) if self.limits.judged(limit) for one in reading(limit)):
             rng = streams.generator("evaluate", one.name)
@@ -143,11 +144,13 @@ class Averages:
 
     Parameters
     ----------
-    typical
-        Whom rates are taken over; see :class:`~synthdp.evaluation.gate.tally.Tally`.
+    typical, size
+        Whom rates are taken over, and how many records the file has where they are a sample of it; see
+        :class:`~synthdp.evaluation.gate.tally.Tally`.
     """
 
     typical: Booleans | None = None
+    size: int | None = None
     draws: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
     excess: dict[str, list[float]] = field(default_factory=dict)
@@ -175,7 +178,7 @@ class Averages:
         """Take one draw."""
         self.draws += 1
         for name, finding in drawn.findings.items():
-            tally = self.tallies.setdefault(name, Tally(self.typical))
+            tally = self.tallies.setdefault(name, Tally(self.typical, self.size))
             whose = (finding.chance, finding.person) if isinstance(finding, PersonsRisk) else ()
             tally.add(finding.individual, finding.confidence, finding.right, *whose)
             section = finding.section()
@@ -194,7 +197,7 @@ class Averages:
             return float(section["true_match"])
         found, typical = finding.true_match_mask, self.typical
         loners = np.isfinite(finding.individual) & ~typical
-        rest = (len(typical) - int(loners.sum())) / int(typical.sum())
+        rest = ((self.size or len(typical)) - int(loners.sum())) / int(typical.sum())
         return float(found[loners].sum()) + float(found[typical].sum()) * rest
 
     def checks(self, limits: Thresholds, *, level: float = LEVEL) -> Iterator[Check]:

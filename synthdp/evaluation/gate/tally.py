@@ -1,7 +1,7 @@
 """What an intruder achieves on average over draws of the mechanism, record by record."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import stdtrit
@@ -11,6 +11,7 @@ from synthdp.arrays import Booleans, Codes, Floats
 LEVEL = 0.95
 # the claims of which the intruder is most confident: this share of all, but never fewer than this many
 SUREST, FEWEST_CLAIMS = 0.01, 10
+RULE_OF_THREE = 3.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Tally:
     ----------
     typical
         Which records rates are taken over: a simple random sample where not everybody is attacked, None for all.
+    records
+        How many records the file has, where arrays are of the people attacked only; None where they are of everybody.
+        Rates are then those of a sample, and their intervals hold its error too.
     persons
         How many persons records belong to, where figures are those of persons; None where a record is a person.
     draws, claimed, predicted, successes
@@ -55,6 +59,7 @@ class Tally:
     """
 
     typical: Booleans | None = None
+    records: int | None = None
     draws: int = 0
     claimed: int = 0
     predicted: float = 0.0
@@ -63,6 +68,7 @@ class Tally:
     _sum: Floats = field(default_factory=lambda: np.zeros(0))
     _squares: Floats = field(default_factory=lambda: np.zeros(0))
     _count: Floats = field(default_factory=lambda: np.zeros(0))
+    _right: Floats = field(default_factory=lambda: np.zeros(0))
     _rates: list[float] = field(default_factory=list)
     _chances: list[float] = field(default_factory=list)
     _claims: list[tuple[float, int]] = field(default_factory=list)
@@ -94,15 +100,17 @@ class Tally:
                 for p in (individual, right)
             )
         if self.draws == 0:
-            self._sum, self._squares, self._count = np.zeros(n), np.zeros(n), np.zeros(n)
+            self._sum, self._squares, self._count, self._right = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
         self.draws += 1
         seen = np.isfinite(individual)
         known = np.where(seen, individual, 0.0)
         self._sum += known
         self._squares += known**2
         self._count += seen
+        if self.records is not None:
+            self._right += np.where(seen, right, 0.0)
         whom = seen if self.typical is None else seen & self.typical
-        units = n
+        units = whole = self.records or n
         if person is not None:
             rows = np.flatnonzero(whom)
             whom = np.zeros(n, dtype=np.bool_)
@@ -112,7 +120,7 @@ class Tally:
             return
         claimed = whom & np.isfinite(confidence)
         # a pick at random among n rows is right once in n
-        blind = float(claimed.sum()) / float(whom.sum()) / n if chance is None else 0.0
+        blind = float(claimed.sum()) / float(whom.sum()) / whole if chance is None else 0.0
         self._rates.append(float(right[whom].mean()) - blind)
         self._means.append(float(individual[whom].mean()))
         self._chances.append(blind if chance is None else float(chance[whom].mean()))
@@ -150,11 +158,11 @@ class Tally:
 
     def expected(self, level: float = LEVEL) -> Bound:
         """Return the expected match rate, less what a pick at random gives."""
-        return self._interval(self._rates, level)
+        return self._sampled(self._interval(self._rates, level), self._right, level)
 
     def mean_individual(self, level: float = LEVEL) -> Bound:
         """Return the mean probability that a record is found."""
-        return self._interval(self._means, level)
+        return self._sampled(self._interval(self._means, level), self._sum, level)
 
     def claims(self, level: float = LEVEL) -> Bound:
         """Return the share right among the surest claims of all draws; 0 for an intruder who never claims anything.
@@ -172,6 +180,30 @@ class Tally:
         spread = float((right - value * size).std(ddof=1)) * np.sqrt(draws) / made
         half = float(stdtrit(draws - 1, (1 + level) / 2)) * spread
         return Bound(value, max(0.0, value - half), min(value + half, 1.0), chance)
+
+    def _sampled(self, found: Bound, sums: Floats, level: float) -> Bound:
+        """Return a mean with the error of the sample it rests on beside that of the draws; as it is for a whole file.
+
+        Of each record in the sample the mean over draws is known, so that how much these vary tells how far the mean
+        of the sample is from that of the file. Where hardly anybody was found it tells nothing of those who might have
+        been: if nobody in m records is, fewer than three in m of the file are, with 95% confidence.
+
+        References
+        ----------
+        Hanley and Lippman-Hand (1983), JAMA 249(13), 1743-1745, for the three.
+        """
+        whom = self._count > 0 if self.typical is None else (self._count > 0) & self.typical
+        size = int(whom.sum())
+        if self.records is None or size < 2 or found.low is None or found.high is None:
+            return found
+        mean = sums[whom] / self._count[whom]
+        half = stdtrit(size - 1, (1 + level) / 2) * float(mean.std(ddof=1)) / np.sqrt(size)
+        half = max(half, RULE_OF_THREE / size) * np.sqrt(max(1.0 - size / self.records, 0.0))
+        return replace(
+            found,
+            low=found.value - float(np.hypot(found.value - found.low, half)),
+            high=found.value + float(np.hypot(found.high - found.value, half)),
+        )
 
     def _interval(self, values: Sequence[float], level: float) -> Bound:
         return over_draws(values, chance=float(np.mean(self._chances)) if self._chances else None, level=level)

@@ -20,7 +20,7 @@ from synthdp.evaluation.leaks.verbatim import (
     lonely_values,
     value_line,
 )
-from synthdp.table.microdata import Codes
+from synthdp.table.microdata import Codes, Floats
 
 # the level is shared by four tests: rows and values, all together and one by one
 TESTS = 4
@@ -199,5 +199,9 @@ def individually(own: Codes, others: Codes, *, times: int, level: float) -> int:
     """
     if not len(own):
         return 0
-    tail = bdtrc(own - 1, own + others, LIKELIER / (LIKELIER + times))
-    return int(np.sum(tail <= level / len(own)))
+    return int(np.sum(tail_of(own, others, times=times) <= level / len(own)))
+
+
+def tail_of(own: Codes, others: Codes, *, times: int) -> Floats:
+    """Return how probable so many matches of a record are, or more, given those of its stand-ins."""
+    return np.asarray(bdtrc(own - 1, own + others, LIKELIER / (LIKELIER + times)), dtype=np.float64)

@@ -109,7 +109,7 @@ def smallest_sets(
             counter.add(codes)
     known: list[frozenset[int]] = []
     for number in range(2, min(size, len(names)) + 1):
-        for chosen in _candidates(cells, number, fewest=share * n):
+        for chosen in candidates(cells, number, fewest=share * n):
             if any(part <= set(chosen) for part in known):
                 continue
             alone = counter.unique(chosen)
@@ -128,8 +128,11 @@ def unique_records(codes: Sequence[Codes]) -> tuple[int, bool]:
     return counter.unique(range(len(codes))), counter.parts == 1
 
 
-def _candidates(cells: Sequence[int], number: int, *, fewest: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets that can make so many records unique, those of most cells first."""
+def candidates(cells: Sequence[int], number: int, *, fewest: float) -> Iterator[tuple[int, ...]]:
+    """Yield the sets that can make so many records unique, those of most cells first.
+
+    ``cells`` says how many values each column has.
+    """
     positions: Sequence[int] = range(len(cells))
     if number > 2 and len(cells) > MOST_COLUMNS:
         positions = sorted(sorted(positions, key=lambda position: -cells[position])[:MOST_COLUMNS])

@@ -99,7 +99,7 @@ def evaluate_public(
     block = unchanged(files)
     n = len(block)
     folds = rng.permutation(n) % FOLDS
-    rows = _Rows.of(posterior_of(public, _chosen(public, block, rng), rng=rng), block, folds)
+    rows = _Rows.of(posterior_of(public, chosen_channel(public, block, rng), rng=rng), block, folds)
     if targets is None:
         most = n if rows.work <= most_work else max(FEWEST_TARGETS, int(n * most_work / rows.work))
         targets = some(n, most, rng=rng)
@@ -158,7 +158,7 @@ class _Rows:
         return share, np.where(winner >= 0, self.order[winner], -1), mine, top
 
 
-def _chosen(public: Public, block: Codes, rng: np.random.Generator) -> Channel:
+def chosen_channel(public: Public, block: Codes, rng: np.random.Generator) -> Channel:
     """Return the channel under which own rows are most probable among a few thousand, where there is a choice."""
     if len(public.channels) == 1:
         return public.channels[0]
@@ -182,4 +182,4 @@ def learn_public(
     refuse_without_keys(comparison, NAME)
     files = comparison if comparison.aligned else line_up(comparison, rng=rng)
     public = study(files, mask_draw=mask_draw, rng=rng)
-    return posterior_of(public, _chosen(public, unchanged(files), rng), rng=rng)
+    return posterior_of(public, chosen_channel(public, unchanged(files), rng), rng=rng)

@@ -82,7 +82,7 @@ def posterior_of(
     count = (linked[:, rows] >= 0).sum(axis=0)
     sizes, kind = np.unique(count, return_inverse=True)
     places = np.asarray([at for key in keys for at in range(key.first, key.stop)], dtype=np.int64)
-    chains = [_Chain.of(channel.variance(int(k))[np.ix_(places, places)], keys) for k in sizes]
+    chains = [Chain.of(channel.variance(int(k))[np.ix_(places, places)], keys) for k in sizes]
     gains = [channel.gain(int(k))[places] for k in sizes]
     number = [j for j, key in enumerate(keys) if not key.levels]
     levels = [key for key in keys if key.levels]
@@ -128,7 +128,7 @@ def posterior_of(
 
 
 @dataclass(frozen=True, repr=False)
-class _Chain:
+class Chain:
     """Keys one after another: what the ones before predict of each, and what is then left.
 
     ``before`` is lower triangular by keys: row j predicts coordinate j from the coordinates of the keys before it.
@@ -140,7 +140,8 @@ class _Chain:
     alone: Floats
 
     @classmethod
-    def of(cls, variance: Floats, keys: Sequence[Place]) -> "_Chain":
+    def of(cls, variance: Floats, keys: Sequence[Place]) -> "Chain":
+        """Return the chain of keys with this covariance."""
         alone = np.sqrt(np.maximum(np.diag(variance), 0.0))
         scale = np.where(alone > 0, alone, 1.0)
         like = variance / np.outer(scale, scale)

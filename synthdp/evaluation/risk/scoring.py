@@ -163,6 +163,59 @@ def score_rows(
     return made
 
 
+@part
+def _write_scores(
+    i: int,
+    fold: int,
+    first: int,
+    size: int,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    scores: Floats,
+    said: Floats,
+) -> None:
+    """Write the scores of the ``size`` rows from ``first`` for target i; ``said`` is overwritten."""
+    q, p = centre.shape[1], level.shape[1]
+    copies, of_levels = value.shape[1], shown.shape[2]
+    for k in range(size):
+        scores[k] = -marginal[first + k]
+    for key in range(p):
+        law, rows = transition[key, fold, level[i, key]], pattern[key, first : first + size]
+        if kinds[key] <= size:
+            for kind in range(kinds[key]):
+                total = 0.0
+                for m in range(of_levels):
+                    total += law[shown[key, kind, m]]
+                said[kind] = total
+            for k in range(size):
+                scores[k] += said[rows[k]]
+        else:
+            for k in range(size):
+                for m in range(of_levels):
+                    scores[k] += law[shown[key, rows[k], m]]
+    for begin in range(0, size, BLOCK):
+        end = min(begin + BLOCK, size)
+        for key in range(q):
+            origin, last, table = centre[i, key], float(bins[key]), density[key, fold]
+            if np.isnan(origin):
+                continue
+            for m in range(copies):
+                released = value[key, m, first + begin : first + end]
+                part = scores[begin:end]
+                for k in range(end - begin):
+                    step = released[k] - origin
+                    if not np.isnan(step):
+                        part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
+
+
 @compiled
 def _score_rows(
     targets: Codes,
@@ -191,45 +244,173 @@ def _score_rows(
     top: Floats,
 ) -> None:
     """Write what :func:`score_rows` returns; ``scores``, ``said`` and ``work`` are overwritten."""
-    q, p = centre.shape[1], level.shape[1]
-    copies, of_levels = value.shape[1], shown.shape[2]
     for place in range(len(targets)):
         i = targets[place]
         fold, first, size = folds[i], start[i], stop[i] - start[i]
         if size == 0:
             continue
-        for k in range(size):
-            scores[k] = -marginal[first + k]
-        for key in range(p):
-            law, rows = transition[key, fold, level[i, key]], pattern[key, first : first + size]
-            if kinds[key] <= size:
-                for kind in range(kinds[key]):
-                    total = 0.0
-                    for m in range(of_levels):
-                        total += law[shown[key, kind, m]]
-                    said[kind] = total
-                for k in range(size):
-                    scores[k] += said[rows[k]]
-            else:
-                for k in range(size):
-                    for m in range(of_levels):
-                        scores[k] += law[shown[key, rows[k], m]]
-        for begin in range(0, size, BLOCK):
-            end = min(begin + BLOCK, size)
-            for key in range(q):
-                origin, last, table = centre[i, key], float(bins[key]), density[key, fold]
-                if np.isnan(origin):
-                    continue
-                for m in range(copies):
-                    released = value[key, m, first + begin : first + end]
-                    part = scores[begin:end]
-                    for k in range(end - begin):
-                        step = released[k] - origin
-                        if not np.isnan(step):
-                            part[k] += table[int(np.floor(min(max(step, -1.0), last))) + 1]
+        _write_scores(
+            i,
+            fold,
+            first,
+            size,
+            centre,
+            value,
+            bins,
+            density,
+            level,
+            pattern,
+            shown,
+            kinds,
+            transition,
+            marginal,
+            scores,
+            said,
+        )
         share[place], winner[place] = decide(
             scores, size, first, own[i], pick[place], temperatures[fold], work[0], work[1], mine[place], top[place]
         )
+
+
+class Summed(NamedTuple):
+    """What candidates weigh for each target, so that parts of a file can be added up.
+
+    Parameters
+    ----------
+    total
+        log Σ exp(t · score), shape (targets, temperatures).
+    largest, ties
+        The largest score, and how many rows have it.
+    mine
+        The score of the own row; −inf where it is no candidate.
+    """
+
+    total: Floats
+    largest: Floats
+    ties: Codes
+    mine: Floats
+
+    @classmethod
+    def of(cls, count: int, steps: int) -> Self:
+        """Return room for some targets and temperatures."""
+        nothing = np.full((2, count), -np.inf)
+        return cls(np.full((count, steps), -np.inf), nothing[0], np.zeros(count, dtype=np.int64), nothing[1])
+
+
+def sum_rows(
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    temperatures: Floats,
+) -> Summed:
+    """Return what the candidates weigh for each target; arguments as :func:`score_rows`, all records being targets.
+
+    ``own`` is −1 where the own row is not among the rows.
+    """
+    everyone = np.arange(len(start))
+    made = Summed.of(len(start), len(temperatures))
+    _sum_rows(
+        *(folds, start, stop, own, centre, value, bins, density, level, pattern, shown, kinds, transition, marginal),
+        *(temperatures, np.empty(_longest(everyone, start, stop)), np.empty(shown.shape[1])),
+        *(np.empty((2, len(temperatures))), made.total, made.largest),
+        made.ties,
+        made.mine,
+    )
+    return made
+
+
+@compiled
+def _sum_rows(
+    folds: Codes,
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    centre: Floats,
+    value: Floats,
+    bins: Codes,
+    density: Floats,
+    level: Codes,
+    pattern: Codes,
+    shown: Codes,
+    kinds: Codes,
+    transition: Floats,
+    marginal: Floats,
+    temperatures: Floats,
+    scores: Floats,
+    said: Floats,
+    work: Floats,
+    total: Floats,
+    largest: Floats,
+    ties: Codes,
+    mine: Floats,
+) -> None:
+    """Write what :func:`sum_rows` returns; ``scores``, ``said`` and ``work`` are overwritten."""
+    for i in range(len(start)):
+        fold, first, size = folds[i], start[i], stop[i] - start[i]
+        if size == 0:
+            continue
+        _write_scores(
+            i,
+            fold,
+            first,
+            size,
+            centre,
+            value,
+            bins,
+            density,
+            level,
+            pattern,
+            shown,
+            kinds,
+            transition,
+            marginal,
+            scores,
+            said,
+        )
+        largest[i], ties[i] = add_up(scores, size, temperatures, work[0], work[1], total[i])
+        if first <= own[i] < first + size:
+            mine[i] = scores[own[i] - first]
+
+
+@part
+def add_up(
+    scores: Floats, size: int, temperatures: Floats, powers: Floats, totals: Floats, total: Floats
+) -> tuple[float, int]:
+    """Return the largest of some scores and how many have it; write log Σ exp(t · score) to ``total``."""
+    largest = -np.inf
+    for k in range(size):
+        largest = max(largest, scores[k])
+    ties, coldest = 0, temperatures[0]
+    for t in range(len(temperatures)):
+        coldest = min(coldest, temperatures[t])
+        totals[t] = 0.0
+    for k in range(size):
+        gap = scores[k] - largest
+        if gap >= -TIE:
+            ties += 1
+        if coldest * gap <= -NEGLIGIBLE:
+            continue
+        for t in range(len(temperatures)):
+            # where the grid doubles every second step, a square does for an exponential
+            if t >= 2 and temperatures[t] == 2.0 * temperatures[t - 2]:
+                powers[t] = powers[t - 2] * powers[t - 2]
+            else:
+                powers[t] = np.exp(temperatures[t] * gap)
+            totals[t] += powers[t]
+    for t in range(len(temperatures)):
+        total[t] = np.log(totals[t]) + temperatures[t] * largest
+    return largest, ties
 
 
 def windows(cells: Codes, lead: Floats, target_cells: Codes, values: Floats, tolerance: float) -> tuple[Codes, Codes]:
@@ -291,6 +472,51 @@ def score_chain(
     return made
 
 
+@part
+def _write_chain(
+    i: int,
+    first: int,
+    size: int,
+    coldest: float,
+    kind: Codes,
+    offset: Floats,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    scores: Floats,
+) -> None:
+    """Write the scores of the ``size`` rows from ``first`` for target i, as :func:`score_chain` has them."""
+    q, c = there.shape[1], column.shape[1]
+    cut = NEGLIGIBLE / coldest
+    largest = -np.inf
+    for k in range(size):
+        row = first + k
+        of = kind[row]
+        score = offset[of]
+        least = largest - cut
+        for key in range(q):
+            gap = here[of, i, key] - there[row, key]
+            if not np.isnan(gap):
+                score -= 0.5 * gap * gap
+                if score < least:
+                    break
+        if score >= least:
+            product = 1.0
+            for key in range(c):
+                if column[i, key] >= 0:
+                    chance = share_here[of, i, key] + share_there[row, column[i, key]]
+                    product *= floor + (1.0 - floor) * min(max(chance, 0.0), 1.0)
+                    if key % FACTORS == FACTORS - 1:
+                        score += np.log(product)
+                        product = 1.0
+            score += np.log(product)
+        scores[k] = score
+        largest = max(largest, score)
+
+
 @compiled
 def _score_chain(
     targets: Codes,
@@ -316,7 +542,6 @@ def _score_chain(
     top: Floats,
 ) -> None:
     """Write what :func:`score_chain` returns; ``scores`` and ``work`` are overwritten."""
-    q, c = there.shape[1], column.shape[1]
     for place in range(len(targets)):
         i = targets[place]
         fold, size = folds[i], stop[i] - start[i]
@@ -325,31 +550,69 @@ def _score_chain(
         coldest = temperatures[fold, 0]
         for t in range(1, temperatures.shape[1]):
             coldest = min(coldest, temperatures[fold, t])
-        cut = NEGLIGIBLE / coldest
-        largest = -np.inf
-        for k in range(size):
-            row = start[i] + k
-            of = kind[row]
-            score = offset[of]
-            least = largest - cut
-            for key in range(q):
-                gap = here[of, i, key] - there[row, key]
-                if not np.isnan(gap):
-                    score -= 0.5 * gap * gap
-                    if score < least:
-                        break
-            if score >= least:
-                product = 1.0
-                for key in range(c):
-                    if column[i, key] >= 0:
-                        chance = share_here[of, i, key] + share_there[row, column[i, key]]
-                        product *= floor + (1.0 - floor) * min(max(chance, 0.0), 1.0)
-                        if key % FACTORS == FACTORS - 1:
-                            score += np.log(product)
-                            product = 1.0
-                score += np.log(product)
-            scores[k] = score
-            largest = max(largest, score)
+        _write_chain(
+            i, start[i], size, coldest, kind, offset, here, there, share_here, share_there, column, floor, scores
+        )
         share[place], winner[place] = decide(
             scores, size, start[i], own[i], pick[place], temperatures[fold], work[0], work[1], mine[place], top[place]
         )
+
+
+def sum_chain(
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    temperatures: Floats,
+) -> Summed:
+    """Return what candidates weigh for each target; arguments as :func:`score_chain`, for rows of one kind.
+
+    ``own`` is −1 where the own row is not among the rows.
+    """
+    made = Summed.of(len(start), len(temperatures))
+    _sum_chain(
+        *(start, stop, own, np.zeros(len(there), dtype=np.int64), np.zeros(1), here[None], there, share_here[None]),
+        *(share_there, column, floor, temperatures, np.empty(_longest(np.arange(len(start)), start, stop))),
+        *(np.empty((2, len(temperatures))), *made),
+    )
+    return made
+
+
+@compiled
+def _sum_chain(
+    start: Codes,
+    stop: Codes,
+    own: Codes,
+    kind: Codes,
+    offset: Floats,
+    here: Floats,
+    there: Floats,
+    share_here: Floats,
+    share_there: npt.NDArray[np.float32],
+    column: Codes,
+    floor: float,
+    temperatures: Floats,
+    scores: Floats,
+    work: Floats,
+    total: Floats,
+    largest: Floats,
+    ties: Codes,
+    mine: Floats,
+) -> None:
+    """Write what :func:`sum_chain` returns; ``scores`` and ``work`` are overwritten."""
+    coldest = temperatures[0]
+    for t in range(1, len(temperatures)):
+        coldest = min(coldest, temperatures[t])
+    for i in range(len(start)):
+        first, size = start[i], stop[i] - start[i]
+        if size == 0:
+            continue
+        _write_chain(i, first, size, coldest, kind, offset, here, there, share_here, share_there, column, floor, scores)
+        largest[i], ties[i] = add_up(scores, size, temperatures, work[0], work[1], total[i])
+        if first <= own[i] < first + size:
+            mine[i] = scores[own[i] - first]

@@ -7,7 +7,8 @@ import numpy as np
 from synthdp.evaluation.comparison import Comparison, summarise
 from synthdp.evaluation.risk.uniqueness import SMALL
 from synthdp.table.coded import coded
-from synthdp.table.microdata import DEFAULT_TOLERANCE_SD, Codes, Floats
+from synthdp.table.facts import DEFAULT_TOLERANCE_SD
+from synthdp.table.microdata import Codes, Floats
 from synthdp.table.schema import Column
 
 

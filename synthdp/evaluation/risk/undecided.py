@@ -136,10 +136,14 @@ def undecided(data: Microdata) -> tuple[Undecided, ...]:
 
     Cost: that of :func:`smallest_sets`.
     """
-    sets = smallest_sets(data.frame, data.schema)
-    open_ = {column.name for column in data.schema.kept() if not column.key_decided}
+    return undecided_in(smallest_sets(data.frame, data.schema), data.schema)
+
+
+def undecided_in(sets: Sequence[KeptSet], schema: Schema) -> tuple[Undecided, ...]:
+    """Return the columns to decide on, given the sets of kept columns that make many records unique."""
+    open_ = {column.name for column in schema.kept() if not column.key_decided}
     left = [one for one in sets if open_ & set(one.columns)]
-    names = [name for name in data.schema.names() if any(name in one.columns for one in left) and name in open_]
+    names = [name for name in schema.names() if any(name in one.columns for one in left) and name in open_]
     found: list[Undecided] = []
     mine = {name: sorted((one for one in left if name in one.columns), key=lambda one: -one.unique) for name in names}
     while names:

@@ -48,7 +48,7 @@ class AutoParameters:
     def __repr__(self) -> str:
         return f"AutoParameters({len(self.branches)} columns)"
 
-    def of(self, rows: Codes) -> "AutoParameters":
+    def of(self, rows: Codes | slice) -> "AutoParameters":
         """Return the same θ for some of the records."""
         return replace(self, codes=self.codes[:, rows], rows=self.rows[rows], matching=None)
 

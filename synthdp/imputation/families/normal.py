@@ -22,6 +22,7 @@ Duan, Manning, Morris, Newhouse (1983), Journal of Business & Economic Statistic
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -32,9 +33,30 @@ from synthdp.imputation.families.links import LinkName, add_probit, log_probabil
 from synthdp.imputation.families.sampling import IndependenceSampler
 from synthdp.imputation.families.unordered import binary_sampler
 from synthdp.masking.evidence import Evidence, GaussianEvidence, about_numbers
+from synthdp.seeding import in_blocks
 from synthdp.table.microdata import Floats
 
 SMALLEST_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True, repr=False)
+class LinearSums:
+    """What a normal regression needs to know of some records: D'D, D'y, y'y and how many they are."""
+
+    gram: Floats
+    moment: Floats
+    square: float
+    count: int
+
+    @classmethod
+    def of(cls, design: Floats, y: Floats) -> Self:
+        """Return the sums of a block of records."""
+        return cls(design.T @ design, design.T @ y, float(y @ y), len(y))
+
+    def __add__(self, other: "LinearSums") -> "LinearSums":
+        return LinearSums(
+            self.gram + other.gram, self.moment + other.moment, self.square + other.square, self.count + other.count
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +80,13 @@ class LinearPosterior:
 
     @classmethod
     def fit(cls, design: Floats, y: Floats, prior_sd: Floats, *, prior: tuple[float, float] | None = None) -> Self:
-        """Return the posterior. Cost O(n·d² + d³).
+        """Return the posterior; arguments as in :meth:`known`. Cost O(n·d² + d³)."""
+        parts = (LinearSums.of(design[rows], y[rows]) for _, rows in in_blocks(len(y)))
+        return cls.known(reduce(LinearSums.__add__, parts), prior_sd, prior=prior)
+
+    @classmethod
+    def known(cls, sums: LinearSums, prior_sd: Floats, *, prior: tuple[float, float] | None = None) -> Self:
+        """Return the posterior given the sums of all blocks, added in their order.
 
         Parameters
         ----------
@@ -69,12 +97,11 @@ class LinearPosterior:
             is the choice that makes the posterior of σ² the classical scaled inverse χ² with n - d degrees of freedom
             when τ is infinite; with a = 0 the n·p weak priors would count as data and σ² come out too small.
         """
-        n = len(y)
-        gram = design.T @ design
+        n, gram = sums.count, sums.gram
         precision = gram + np.diag(prior_sd**-2.0)
         lower = np.tril(cho_factor(precision, lower=True)[0])
-        mean = cho_solve((lower, True), design.T @ y)
-        quadratic = max(float(y @ y - mean @ precision @ mean), 0.0)
+        mean = cho_solve((lower, True), sums.moment)
+        quadratic = max(float(sums.square - mean @ precision @ mean), 0.0)
         if prior is None:
             effective = float(np.trace(cho_solve((lower, True), gram)))
             shape, rate = max(n - effective, 1.0) / 2, quadratic / 2

@@ -13,7 +13,10 @@ McFadden (1974), in Zarembka (ed.), Frontiers in Econometrics, equation 12.
 Gelman, Jakulin, Pittau, Su (2008), Annals of Applied Statistics 2(4) (weakly informative priors and separation).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
 
 import numpy as np
 
@@ -22,9 +25,9 @@ from synthdp.imputation.families.family import LOCATION_SD, Enumerated, blocks, 
 from synthdp.imputation.families.links import LinkName, add_probit, derivatives, log_probability
 from synthdp.imputation.families.sampling import IndependenceSampler, Sampled, sampler
 from synthdp.newton import maximise
+from synthdp.seeding import in_blocks
 from synthdp.table.microdata import Floats
 
-ROWS_AT_ONCE = 65_536
 # exp(t) of all coefficients, and sums of their products with numbers up to 1, stay far from overflow and from zero
 LARGEST_COEFFICIENT = 300.0
 
@@ -37,38 +40,100 @@ def binary_sampler(
     The mode is found by Newton's method, O(n·d²) per iteration; a draw costs O(n·d) per step of its chain.
     """
     # each row of the design with the sign of the record's outcome
-    signed = design * (2 * y - 1)[:, None]
-    mode, curvature = _mode(signed, prior_sd, link)
+    return binary_sampler_of(Signed(design * (2 * y - 1)[:, None], link), prior_sd, rng=rng)
+
+
+class BinaryRecords(Protocol):
+    """Records of a binary regression, wherever they are; what is asked is added up block by block, in their order."""
+
+    def height(self, beta: Floats) -> float:
+        """Return the log likelihood."""
+        ...
+
+    def slope(self, beta: Floats) -> tuple[Floats, Floats]:
+        """Return its gradient, and minus the matrix of its second derivatives."""
+        ...
+
+    def gain(self, betas: Floats) -> Floats:
+        """Return the log likelihood of each row but the first, less that of the first."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class Signed:
+    """Records in memory: each row of the design with the sign of the record's outcome."""
+
+    rows: Floats
+    link: LinkName
+
+    def height(self, beta: Floats) -> float:
+        """Return the log likelihood."""
+        return sum(height_of(self.rows[some], beta, self.link) for _, some in in_blocks(len(self.rows)))
+
+    def slope(self, beta: Floats) -> tuple[Floats, Floats]:
+        """Return its gradient, and minus the matrix of its second derivatives."""
+        parts = [slope_of(self.rows[some], beta, self.link) for _, some in in_blocks(len(self.rows))]
+        return together([slope for slope, _ in parts]), together([curvature for _, curvature in parts])
+
+    def gain(self, betas: Floats) -> Floats:
+        """Return the log likelihood of each row but the first, less that of the first."""
+        return together([gain_of(self.rows[some], betas, self.link) for _, some in in_blocks(len(self.rows))])
+
+
+def together(parts: Sequence[Floats]) -> Floats:
+    """Return what blocks add up to, in their order."""
+    return reduce(np.add, parts)
+
+
+def height_of(signed: Floats, beta: Floats, link: LinkName) -> float:
+    """Return the log likelihood of a block of records."""
+    return float(log_probability(signed @ beta, link).sum())
+
+
+def slope_of(signed: Floats, beta: Floats, link: LinkName) -> tuple[Floats, Floats]:
+    """Return its gradient, and minus the matrix of its second derivatives."""
+    gradient, weights = derivatives(signed @ beta, link)
+    return signed.T @ gradient, (signed * weights[:, None]).T @ signed
+
+
+def gain_of(signed: Floats, betas: Floats, link: LinkName) -> Floats:
+    """Return the log likelihood of each row but the first, less that of the first."""
+    contributions = log_probability(signed @ betas.T, link)
+    # differences from the mode keep the sums small, so that no digits are lost at large n
+    return np.asarray((contributions[:, 1:] - contributions[:, :1]).sum(axis=0))
+
+
+def with_prior(gain: Floats, betas: Floats, mode: Floats, prior_sd: Floats) -> Floats:
+    """Return the log posterior of each row less that of the mode, given what the likelihoods differ by."""
+    return np.asarray(gain - 0.5 * ((betas / prior_sd) ** 2).sum(axis=1) + 0.5 * ((mode / prior_sd) ** 2).sum())
+
+
+def binary_sampler_of(records: BinaryRecords, prior_sd: Floats, *, rng: np.random.Generator) -> IndependenceSampler:
+    """Return draws of the coefficients of one binary regression, given what answers for its records."""
+    mode, curvature = _mode(records, prior_sd)
 
     def log_posterior(betas: Floats) -> Floats:
-        total = np.zeros(len(betas))
-        for start in range(0, len(signed), ROWS_AT_ONCE):
-            eta = signed[start : start + ROWS_AT_ONCE] @ np.vstack([mode, betas]).T
-            contributions = log_probability(eta, link)
-            # differences from the mode keep the sums small, so that no digits are lost at large n
-            total += (contributions[:, 1:] - contributions[:, :1]).sum(axis=0)
-        return np.asarray(total - 0.5 * ((betas / prior_sd) ** 2).sum(axis=1) + 0.5 * ((mode / prior_sd) ** 2).sum())
+        return with_prior(records.gain(np.vstack([mode, betas])), betas, mode, prior_sd)
 
     factor = np.asarray(np.linalg.cholesky(curvature), dtype=np.float64)
     return IndependenceSampler.pilot(mode, factor, log_posterior, rng=rng)
 
 
-def _mode(signed: Floats, prior_sd: Floats, link: LinkName) -> tuple[Floats, Floats]:
+def _mode(records: BinaryRecords, prior_sd: Floats) -> tuple[Floats, Floats]:
     """Return the posterior mode and the curvature there; the log posterior is concave, so steps are only halved."""
     prior_precision = prior_sd**-2.0
 
-    def at(beta: Floats) -> tuple[float, Floats]:
-        eta = signed @ beta
-        return float(log_probability(eta, link).sum() - 0.5 * (prior_precision * beta**2).sum()), eta
+    def at(beta: Floats) -> tuple[float, None]:
+        return records.height(beta) - float(0.5 * (prior_precision * beta**2).sum()), None
 
-    def newton(beta: Floats, eta: Floats) -> tuple[Floats, float, Floats]:
-        gradient, weights = derivatives(eta, link)
-        slope = signed.T @ gradient - prior_precision * beta
-        curvature = (signed * weights[:, None]).T @ signed + np.diag(prior_precision)
+    def newton(beta: Floats, _: None) -> tuple[Floats, float, Floats]:
+        rise, bend = records.slope(beta)
+        slope = rise - prior_precision * beta
+        curvature = bend + np.diag(prior_precision)
         step = np.asarray(np.linalg.solve(curvature, slope), dtype=np.float64)
         return step, float(slope @ step), curvature
 
-    start = np.zeros(signed.shape[1])
+    start = np.zeros(len(prior_sd))
     found = maximise(at, newton, start, steps=100, near=1e-10, rounding=0.0, last=True)
     if found.reached:
         return found.theta, found.curved

@@ -6,7 +6,7 @@ kept columns and the replaced columns before it. The posterior factorises the sa
 X is drawn jointly, exactly where that is possible (see ``joint``), by a chain otherwise (see ``gibbs``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -35,8 +35,9 @@ from synthdp.imputation.regression.joint import ROWS_AT_ONCE, JointLaw, JointMod
 from synthdp.imputation.regression.sequence import SequencePosterior, steps_of
 from synthdp.masking.evidence import Evidence, about_levels, about_numbers
 from synthdp.table.applies import visits
+from synthdp.table.links import Link
 from synthdp.table.microdata import Codes, Floats, Microdata
-from synthdp.table.schema import Column, Kind
+from synthdp.table.schema import Column, Kind, Schema
 
 MOST_BINARY = 12
 MOST_LEVELS = 50
@@ -81,6 +82,7 @@ class Regression(RegressionSettings):
     splines: int = Field(default=0, ge=0, le=20)
     completes: ClassVar[Completes | None] = "chained"
     groups_by_rule: ClassVar[bool] = True
+    by_block: ClassVar[bool] = True
 
     def problems(self, data: Microdata) -> list[str]:
         """Return why this model cannot replace the columns the schema asks for."""
@@ -97,19 +99,12 @@ class Regression(RegressionSettings):
 
         Binary columns followed by continuous ones are drawn exactly; anything else by a chain.
         """
-        schema = task.data.schema
-        order = self.order or tuple(column.name for column in schema.replaced())
-        if self.order is None:
-            # numbers last: what can be integrated out exactly is
-            by_kind = sorted(schema.replaced(), key=lambda column: column.kind is Kind.CONTINUOUS)
-            order = visits(sorted(by_kind, key=lambda column: column.applies_when is not None))
-        kinds = [schema[name].kind for name in order]
-        count = sum(kind is Kind.BINARY for kind in kinds)
-        exact = set(kinds) <= {Kind.BINARY, Kind.CONTINUOUS} and Kind.BINARY not in kinds[count:]
-        if not exact or count > MOST_BINARY:
+        order = self.arranged(task.data.schema)
+        parts = exact_parts(task.data.schema, order)
+        if parts is None:
             steps = steps_of(task, order, self.link, self.prior_sd, self.linear_prior_sd)
             return SequencePosterior.fit(task, steps, rng=rng)
-        binary, numbers = order[:count], order[count:]
+        binary, numbers = parts
         design = task.predictors.matrix
         binary_fits: list[IndependenceSampler] = []
         for j, name in enumerate(binary):
@@ -121,8 +116,29 @@ class Regression(RegressionSettings):
             before = [(earlier, task.working[earlier][:, None]) for earlier in binary + numbers[:j]]
             full, rows, prior = learnt(task, name, self.linear_prior_sd, before)
             number_fits.append(LinearPosterior.fit(full, task.working[name][rows], prior))
-        limits = np.asarray([task.links[name].limits() for name in numbers], dtype=np.float64).reshape(-1, 2).T
+        limits = limits_of(task.links, numbers)
         return RegressionPosterior(design, binary, numbers, tuple(binary_fits), tuple(number_fits), limits, self.link)
+
+    def arranged(self, schema: Schema) -> tuple[str, ...]:
+        """Return the replaced columns in the order of their regressions."""
+        if self.order is not None:
+            return self.order
+        # numbers last: what can be integrated out exactly is
+        by_kind = sorted(schema.replaced(), key=lambda column: column.kind is Kind.CONTINUOUS)
+        return visits(sorted(by_kind, key=lambda column: column.applies_when is not None))
+
+
+def exact_parts(schema: Schema, order: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the binary columns and the numbers after them; None where the joint draw is not exact."""
+    kinds = [schema[name].kind for name in order]
+    count = sum(kind is Kind.BINARY for kind in kinds)
+    exact = set(kinds) <= {Kind.BINARY, Kind.CONTINUOUS} and Kind.BINARY not in kinds[count:]
+    return (order[:count], order[count:]) if exact and count <= MOST_BINARY else None
+
+
+def limits_of(links: Mapping[str, Link], numbers: Sequence[str]) -> Floats:
+    """Return the smallest and the largest working value of each number, 2 × q."""
+    return np.asarray([links[name].limits() for name in numbers], dtype=np.float64).reshape(-1, 2).T
 
 
 def size_problems(column: Column, data: Microdata, who: str, otherwise: str) -> list[str]:

@@ -104,7 +104,7 @@ class SequenceParameters:
     steps: tuple[Step, ...]
     bounded: bool = True
 
-    def of(self, rows: Codes) -> "SequenceParameters":
+    def of(self, rows: Codes | slice) -> "SequenceParameters":
         """Return the same θ for some of the records."""
         return replace(self, gibbs=replace(self.gibbs, design=self.gibbs.design[rows]))
 

@@ -104,7 +104,7 @@ class TreeParameters:
     def __repr__(self) -> str:
         return f"TreeParameters({len(self.branches)} trees)"
 
-    def of(self, rows: Codes) -> "TreeParameters":
+    def of(self, rows: Codes | slice) -> "TreeParameters":
         """Return the same θ for some of the records."""
         return replace(self, codes=self.codes[:, rows])
 

@@ -38,6 +38,8 @@ class Contents:
         The type of each column as the schema has it.
     escape_formulas
         For text files: a quotation mark before text that a spreadsheet would take for a formula.
+    quoted
+        For text files that are written piece by piece: whether some text of another piece needs quotation marks.
     """
 
     table: Any
@@ -45,6 +47,7 @@ class Contents:
     letters: Mapping[str, pd.Series]
     stored: Mapping[str, Stored]
     escape_formulas: bool = False
+    quoted: bool = False
 
 
 @dataclass(frozen=True)

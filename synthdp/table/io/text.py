@@ -84,7 +84,7 @@ def write_text(contents: Contents, *, separator: str) -> bytes:
         names = escaped(pa.array(names)).to_pylist()
     sink = io.BytesIO()
     sink.write(_csv_line(names, separator))
-    quoting = "needed" if _quotes(columns, stored, separator) else "none"
+    quoting = "needed" if contents.quoted or needs_quotes(columns, stored, separator) else "none"
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style=quoting, delimiter=separator)
     pyarrow.csv.write_csv(pa.table(columns, names=names), sink, options)
     return sink.getvalue()
@@ -111,7 +111,7 @@ def _is_text(column: Any) -> bool:
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
-def _quotes(columns: Sequence[Any], stored: Mapping[str, Stored], separator: str) -> bool:
+def needs_quotes(columns: Sequence[Any], stored: Mapping[str, Stored], separator: str) -> bool:
     """Whether some text, or a declared level, holds the separator, a quotation mark or a line end."""
     declared = [str(v) for one in stored.values() if one.column.levels_public for v in one.column.levels]
     texts = [c for c in columns if _is_text(c)] + [pa.array(declared, pa.string())]

@@ -200,6 +200,9 @@ def test_check_shows_its_messages(config, monkeypatch):
     )
     assert invoke("check", config, "--set", "synthesis.copies=7").stdout == "copies 7\n"
     assert invoke("check", config, "--quiet").stdout == ""
+    assert invoke("check", config, "--cost", "--quiet").stdout == ""
+    monkeypatch.setattr("synthdp.stages.expecting.expected", lambda settings: ("needs a lot", "indeed"))
+    assert invoke("check", config, "--cost").stdout == "needs a lot\nindeed\ncopies 5\n"
 
 
 def test_schema_is_json():

@@ -69,7 +69,7 @@ def test_log_posterior_is_relative_to_the_mode_in_every_chunk(monkeypatch):
     y = (rng.random(500) < 0.4).astype(float)
     fitted = binary_sampler(design, y, np.array([10.0, 2.5]), link="logit", rng=rng)
     whole = fitted.log_posterior(np.array([fitted.mode, fitted.mode + 0.1]))
-    monkeypatch.setattr("synthdp.imputation.families.unordered.ROWS_AT_ONCE", 77)
+    monkeypatch.setattr("synthdp.seeding.BLOCK", 77)
     np.testing.assert_allclose(fitted.log_posterior(np.array([fitted.mode, fitted.mode + 0.1])), whole, atol=1e-9)
     assert whole[0] == pytest.approx(0, abs=1e-9)
 

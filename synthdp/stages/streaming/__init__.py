@@ -1,0 +1,1 @@
+"""A run whose table need not fit into memory: shards on disk, passes over them, sums in the order of the blocks."""
