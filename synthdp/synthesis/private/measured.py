@@ -18,7 +18,7 @@ Kaski, Honkela (2023), AISTATS (noise-aware copies).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -27,12 +27,15 @@ from pydantic import Field, model_validator
 
 from synthdp.privacy.events import Event
 from synthdp.privacy.mechanisms import Gaussian, Sensitivity, Source
+from synthdp.privacy.mechanisms.mechanism import says_nothing
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private.domain import Domain, random_generator, thin
+from synthdp.synthesis.private.encoding import ordered
 from synthdp.synthesis.private.fitting import Noisy, nearest
 from synthdp.synthesis.private.junction import Columns, blocks_of, cells_of, table_of
 from synthdp.synthesis.private.posterior import ByBlocks, draws, posterior_of
+from synthdp.synthesis.private.scores import FEWEST_GROUPS, MARGINS, MOST_GROUPS, Release, groups_within
 from synthdp.synthesis.private.synthesizer import Draw, Each, Private
 from synthdp.table import expressions
 from synthdp.table.microdata import Codes, Floats
@@ -162,6 +165,14 @@ def _behind(plan: Plan, names: Sequence[str]) -> tuple[str, ...]:
 class DpTables(Workloads):
     """Every table of a workload with noise, at once, and copies whose intervals know of it.
 
+    Parameters
+    ----------
+    associations
+        ``tables``: pairs (or more columns) by their noisy tables. ``scores``: pairs by sums of products of scores
+        (`scores`), for columns of many cells, most of which are empty together.
+    others
+        With ``scores``: how much pairs outside the workload count, between 0 (not measured) and 1.
+
     Examples
     --------
     >>> DpTables(delta=1e-6).copies
@@ -170,6 +181,13 @@ class DpTables(Workloads):
 
     method: Literal["dp_tables"] = "dp_tables"
     inference: Inference = "noise_aware"
+    associations: Literal["tables", "scores"] = "tables"
+    others: float = Field(default=0.0, ge=0, le=1)
+
+    @property
+    def scored(self) -> bool:
+        """Whether pairs are known by products of scores."""
+        return self.associations == "scores"
 
     def tables(self, plan: Plan, domain: Domain) -> tuple[Columns, ...]:
         """Return what is measured: the workload, less what is part of another table, and columns that are in none."""
@@ -181,9 +199,15 @@ class DpTables(Workloads):
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
         found = super().problems(plan)
+        if self.others and not self.scored:
+            found.append(
+                "synthesis.others: weighs pairs outside the workload, which associations: tables does not measure."
+            )
         if found:
             return found
         domain = self.domain(plan)
+        if self.scored:
+            return self._unscored(plan, domain)
         sizes, tables = [axis.size for axis in domain.axes], self.tables(plan, domain)
         held = cells_of(sizes, blocks_of(sizes, tables))
         if held > self.model_cells:
@@ -199,9 +223,51 @@ class DpTables(Workloads):
             )
         return found
 
+    def weights(self, plan: Plan, domain: Domain) -> dict[Columns, float]:
+        """Return the pairs whose products are measured, and how much each counts."""
+        wanted = [table for table in self.wanted(plan, domain) if len(table) == 2]
+        rest = combinations(range(len(domain.axes)), 2) if self.others else ()
+        return dict.fromkeys(rest, self.others) | dict.fromkeys(wanted, 1.0)
+
+    def release(self, plan: Plan, domain: Domain) -> Release:
+        """Return what is measured where pairs are known by scores."""
+        weights = self.weights(plan, domain)
+        axes = [domain.axes[v] for v in sorted({v for pair in weights for v in pair})]
+        most = groups_within(axes, self.model_cells) or MOST_GROUPS
+        return Release(domain.axes, weights, most, self.epsilon, self.delta)
+
+    def shares(self, plan: Plan) -> Mapping[str, float]:
+        """Return what margins and products are given, where there are both."""
+        return {"margins": MARGINS, "products": 1 - MARGINS} if self.scored else {}
+
+    def _unscored(self, plan: Plan, domain: Domain) -> list[str]:
+        wide = [table for table in self.wanted(plan, domain) if len(table) > 2]
+        weights = self.weights(plan, domain)
+        if wide or not weights:
+            return ["synthesis.workload: associations: scores takes pairs of columns, and needs one at least."]
+        axes = [domain.axes[v] for v in sorted({v for pair in weights for v in pair})]
+        if groups_within(axes, self.model_cells):
+            return []
+        levels = math.prod(axis.size for axis in axes if not ordered(axis))
+        return [
+            f"synthesis.workload: its columns have more than {self.model_cells:,} cells together (model_cells), even "
+            f"with ordered ones in {FEWEST_GROUPS} groups; those without an order have {levels:,}. Use fewer columns, "
+            "or group levels."
+        ]
+
     def notes(self, plan: Plan) -> list[str]:
         """Return a sentence when the noise leaves nothing of the data."""
         domain = self.domain(plan)
+        if self.scored:
+            release, fewest = self.release(plan, domain), min(axis.size for axis in domain.axes)
+            found = thin(release.margins.sd, len(plan.data), fewest, "of the smallest margin")
+            sd = release.products.sd / max(len(plan.data), 1)
+            if not found and says_nothing(sd, 2.0):
+                found.append(
+                    f"synthesis.epsilon: the noise of a mean product of scores is {sd:.3g}, and scores lie between "
+                    "−1 and 1: how columns hang together is mostly noise. Raise epsilon, or use fewer columns."
+                )
+            return found
         tables, sizes = self.tables(plan, domain), [axis.size for axis in domain.axes]
         fewest = min(cells_of(sizes, [table]) for table in tables)
         sd, n = self.noise_of(len(tables)).sd, len(plan.data)
@@ -225,6 +291,11 @@ class DpTables(Workloads):
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
         """Measure all tables in one release. Cost O(n · tables), and that of the posterior."""
         cells = domain.encode(plan.data)
+        if self.scored:
+            release = self.release(plan, domain)
+            measured = release.measured(cells, source)
+            rng = random_generator(source)
+            return measured.drawn(self.copies, noise_aware=self.noise_aware, rng=rng), release.event()
         sizes, tables = tuple(axis.size for axis in domain.axes), self.tables(plan, domain)
         noise = self.noise_of(len(tables))
         noisy = looked(cells, tables, sizes, noise, source)
