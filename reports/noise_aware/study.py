@@ -8,7 +8,8 @@ statistics that spend the whole budget on one question (a mean by ``dp.mean``, t
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from reports.cells import Cell, Line, apart
 from reports.covering import monte_carlo_error
 from reports.estimators import design, least_squares, logistic
 from reports.markdown import table
+from reports.noise_aware import sparse as design_of_sparse
+from reports.noise_aware.files import CASES, EPSILON, one_file, summary
+from reports.noise_aware.files import RUNS as FILE_RUNS
+from reports.noise_aware.sparse import SPARSE, sparse
 from reports.study import Results, Study
 from synthdp import dp
 from synthdp.config.settings import METHODS
@@ -77,7 +82,14 @@ TERMS = {
         *("ols c: 1", "ols c: a", "ols c: b"),
     ),
     "numbers": ("mean x1", "mean x2", "mean y", "ols y: 1", "ols y: x1", "ols y: x2", "ols x1: y"),
+    "sparse": design_of_sparse.TERMS,
 }
+MADE: dict[str, tuple[Callable[[np.random.Generator], pd.DataFrame], dict[str, Variable], str, dict[str, Any]]] = {
+    "levels": (levels, LEVELS, "dp_tables", {}),
+    "numbers": (numbers, NUMBERS, "dp_normal", {}),
+    "sparse": (lambda rng: sparse(rng, RECORDS), SPARSE, "dp_tables", {"associations": "scores", "bins": 9}),
+}
+"""By part: its records, what is declared of them, and the method with its settings."""
 
 
 def estimates(part: str, frame: pd.DataFrame) -> Estimates:
@@ -86,6 +98,12 @@ def estimates(part: str, frame: pd.DataFrame) -> Estimates:
         a, b, c, y = (frame[name].to_numpy(np.float64) for name in "abcy")
         found = [_mean(y), _mean(c), logistic(y, _dummies(a, b, c), ("",) * 5)]
         found.append(least_squares(c, design(frame, "a", "b"), ("",) * 3))
+        values, variances = _joined(found)
+    elif part == "sparse":
+        age, kids, area, yes = (frame[name].to_numpy(np.float64) for name in ("age", "kids", "area", "yes"))
+        found = [_mean(yes), _mean(kids), logistic(yes, design_of_sparse.matrix(age, kids, area), ("",) * 6)]
+        years = frame["years"].to_numpy(np.float64)
+        found.append(least_squares(years, design(frame, "age", "kids"), ("",) * 3))
         values, variances = _joined(found)
     else:
         found = [_mean(frame[name].to_numpy()) for name in BOUNDS]
@@ -105,6 +123,8 @@ def _joined(found: Sequence[Estimates]) -> tuple[Floats, Floats]:
 
 def truth(part: str) -> Floats:
     """Return what the estimates estimate, from the law itself."""
+    if part == "sparse":
+        return design_of_sparse.truth()
     if part == "numbers":
         variance_y = 0.7**2 + 2 * 0.7 * -0.4 * 0.5 + 0.4**2 * 1.25 + 1.2**2
         return np.array([0.0, 0.0, 1.0, 1.0, 0.7, -0.4, (0.7 - 0.4 * 0.5) / variance_y])
@@ -119,21 +139,30 @@ def truth(part: str) -> Floats:
     return np.concatenate([[weights @ yes, weights @ c], LOGIT, slopes])
 
 
-def once(part: str, epsilon: float, number: int) -> dict[str, Any]:
-    """Return which intervals of one file held the truth, and half their widths."""
+def once(part: str, epsilon: float, number: int, *, data: Path | None = None) -> dict[str, Any]:
+    """Return which intervals of one file held the truth, and half their widths; of a real file what copies keep."""
+    if part in CASES:
+        return one_file(part, number, seed=SEED, data=data or Path())
     streams = apart(SEED, part, f"{epsilon:g}", number)
-    frame = {"levels": levels, "numbers": numbers}[part](streams.generator("data"))
-    data = resolve(frame, LEVELS if part == "levels" else NUMBERS)
-    plan = Plan(data, tag(data, Neighbours()))
-    known, found = truth(part), {}
-    method: Any = METHODS["dp_tables" if part == "levels" else "dp_normal"]
+    draw, declared, name, settings = MADE[part]
+    frame = draw(streams.generator("data"))
+    resolved = resolve(frame, declared)
+    plan = Plan(resolved, tag(resolved, Neighbours()))
+    known = truth(part)
+    found: dict[str, Any] = {}
+    method: Any = METHODS[name]
     for scheme in SCHEMES[:2]:
-        made = method(epsilon=epsilon, delta=DELTA, source="simulated", inference=scheme)
+        made = method(epsilon=epsilon, delta=DELTA, source="simulated", inference=scheme, **settings)
         release = made.synthesize(plan, streams=streams)
-        found[scheme] = combine([estimates(part, copy) for copy in release], release.rule)
+        try:
+            found[scheme] = combine([estimates(part, copy) for copy in release], release.rule)
+        except np.linalg.LinAlgError:
+            # a level is in no record of a copy, or always answers the same
+            found[scheme] = None
     found["original"] = combine([estimates(part, frame)], "mean_se")
     line: dict[str, Any] = {
-        name: {
+        name: one
+        and {
             "held": "".join("01"[bool(held)] for held in (one.low <= known) & (known <= one.high)),
             "half": [float(f"{half:.3g}") for half in (one.high - one.low) / 2],
         }
@@ -146,7 +175,7 @@ def _alone(part: str, frame: pd.DataFrame, epsilon: float, rng: np.random.Genera
     """Return half the widths of DP statistics that spend everything on the mean of y, or on the regression."""
     price: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "source": Simulated(rng)}
     bounds = BOUNDS["y"] if part == "numbers" else (0, 1)
-    one: Any = dp.mean(frame["y"], bounds=bounds, **price)
+    one: Any = dp.mean(frame["yes" if part == "sparse" else "y"], bounds=bounds, **price)
     halves = [(one.high - one.low) / 2]
     if part == "numbers":
         both = [BOUNDS[name] for name in ("x1", "x2")]
@@ -157,7 +186,12 @@ def _alone(part: str, frame: pd.DataFrame, epsilon: float, rng: np.random.Genera
 
 def cells(asked: int | None) -> list[Cell]:
     """Return all cells, so that a stopped run tells as much of every part."""
-    return [
+    real = [
+        {"part": part, "epsilon": EPSILON, "number": number}
+        for number in range(min(asked or FILE_RUNS, FILE_RUNS))
+        for part in CASES
+    ]
+    return real + [
         {"part": part, "epsilon": epsilon, "number": number}
         for number in range(asked or REPLICATIONS)
         for part in TERMS
@@ -173,16 +207,19 @@ def results(lines: Sequence[Line]) -> Results:
         if not mine:
             continue
         alone = np.median([line["alone"] for line in mine], axis=0)
-        beside = {"mean y": alone[0]} | {
+        beside = {"mean yes" if part == "sparse" else "mean y": alone[0]} | {
             f"ols y: {name}": x for name, x in zip(("1", "x1", "x2"), alone[1:], strict=False)
         }
         for t, term in enumerate(TERMS[part]):
             row: dict[str, Any] = {"part": part, "epsilon": epsilon, "term": term, "runs": len(mine)}
             for scheme in SCHEMES:
-                row[scheme] = round(float(np.mean([line[scheme]["held"][t] == "1" for line in mine])), 4)
-                row[f"{scheme}_half"] = float(f"{np.median([line[scheme]['half'][t] for line in mine]):.3g}")
+                told = [line[scheme] for line in mine if line[scheme]]
+                row[scheme] = round(float(np.mean([one["held"][t] == "1" for one in told])), 4)
+                row[f"{scheme}_half"] = float(f"{np.median([one['half'][t] for one in told]):.3g}")
+                if len(told) < len(mine):
+                    row[f"{scheme}_not_estimable"] = len(mine) - len(told)
             rows.append(row | {"alone_half": float(f"{beside[term]:.3g}") if term in beside else None})
-    return {"rows": rows}
+    return {"rows": rows, "files": summary(lines)}
 
 
 def counts(lines: Sequence[Line]) -> Results:
@@ -272,4 +309,5 @@ STUDY = Study(
     settings={"records": RECORDS, "delta": DELTA, "epsilons": list(EPSILONS), "seed": SEED, "copies": [20, 5]},
     counts=counts,
     committed="runs.jsonl",
+    reads_data=True,
 )

@@ -4,8 +4,9 @@ A level of a nominal column of L levels is a corner of a regular simplex: vector
 product −1/(L − 1). An ordered column (ordinal, or numbers) is one score in [−1, 1], in the units of its values; what is
 no value of it (the heap at 0, missing) has a direction of its own.
 
-Ordered columns of many cells are cut into groups of about as many records each, as a noisy margin has it. A score is
-the mean of its group by that margin. So cells may be fine, as single years, without a table of them.
+Ordered columns of many cells are cut into groups of about as many records each, as a noisy margin has it, and cells
+in which it finds little beside its noise join a neighbour. A score is the mean of its group by that margin. So cells
+may be fine, as single years, without a table of them.
 
 A replaced record moves Σ w_ab u_a ⊗ u_b, with Σ g_a u_a beside it, in ℓ2 by at most
 
@@ -34,7 +35,9 @@ from synthdp.table.schema import Kind
 
 MOST_CORNERS = 14
 """Columns up to which all corners are tried; beyond, every pair is bounded by itself, which is a little more."""
-LARGE = 1e-9
+NEXT_TO_NOTHING = 1e-9
+SURE = 3.0
+"""In sd of the noise: what a group of cells holds at least."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,7 @@ def ordered(axis: Axis) -> bool:
 
 def lowest(axis: Axis) -> float:
     """Return the least product of two of a column's vectors; fixed by what was declared."""
-    if ordered(axis):
-        return -1.0
-    return 1.0 if axis.size == 1 else -1.0 / (axis.size - 1)
+    return -1.0 if ordered(axis) else -1.0 / (axis.size - 1)
 
 
 def values_of(axis: Axis) -> Floats:
@@ -93,20 +94,37 @@ def grouped(counts: Floats, most: int) -> Codes:
     """
     if len(counts) <= most:
         return np.arange(len(counts))
-    total = max(float(counts.sum()), LARGE)
+    total = max(float(counts.sum()), NEXT_TO_NOTHING)
     middle = (np.cumsum(counts) - counts / 2) / total
     return np.asarray(np.unique(np.minimum(middle * most, most - 1).astype(np.int64), return_inverse=True)[1])
 
 
-def encoded(axis: Axis, margin: Floats, total: int, most: int) -> Encoded:
-    """Return a column's vectors, given its noisy margin."""
+def joined(group: Codes, counts: Floats, least: float) -> Codes:
+    """Return groups of which each holds at least so much, where all together do: the smallest joins a neighbour.
+
+    Examples
+    --------
+    >>> joined(np.arange(5), np.array([9.0, 5.0, 1.0, 1.0, 0.0]), 2.0)
+    array([0, 1, 2, 2, 2])
+    """
+    while (held := np.bincount(group, counts)).size > 1 and held.min() < least:
+        # of equal ones the last, so that a tail is drawn together from its end
+        at = len(held) - 1 - int(held[::-1].argmin())
+        beside = [v for v in (at - 1, at + 1) if 0 <= v < len(held)]
+        other = min(beside, key=held.__getitem__)
+        group = np.where(group >= max(at, other), group - 1, group)
+    return group
+
+
+def encoded(axis: Axis, margin: Floats, total: int, most: int, sd: float) -> Encoded:
+    """Return a column's vectors, given its noisy margin and the sd of its noise."""
     if not ordered(axis):
         return Encoded(np.arange(axis.size), _corners(axis.size), False)
     counts = projected(margin, float(total))[: axis.plain]
-    group, extra = grouped(counts, most), axis.size - axis.plain
+    group, extra = joined(grouped(counts, most), counts, SURE * sd), axis.size - axis.plain
     size = int(group.max()) + 1
     # an even share of next to nothing, for groups that are empty
-    weights = counts + LARGE
+    weights = counts + NEXT_TO_NOTHING
     means = np.bincount(group, weights * values_of(axis)) / np.bincount(group, weights)
     low, high = float(means.min()), float(means.max())
     vectors = np.zeros((size + extra, 1 + extra))
@@ -117,8 +135,6 @@ def encoded(axis: Axis, margin: Floats, total: int, most: int) -> Encoded:
 
 def _corners(levels: int) -> Floats:
     """Return the corners of a regular simplex around 0, in one dimension less than there are."""
-    if levels == 1:
-        return np.zeros((1, 1))
     centred = (np.eye(levels) - 1 / levels) * math.sqrt(levels / (levels - 1))
     # Helmert's contrasts: rows that are orthogonal to each other and to what is the same for all levels
     turned = np.tril(np.ones((levels - 1, levels)), 0)

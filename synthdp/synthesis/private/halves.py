@@ -93,12 +93,12 @@ class Halves:
         found = np.full((self._one.vectors.shape[1], self._two.vectors.shape[1]), -1, dtype=np.int64)
         for (a, b), span in self.products.items():
             shape = self.vectors[a].shape[1], self.vectors[b].shape[1]
-            places = np.arange(span.start, span.stop).reshape(shape)
+            places: Codes = np.arange(span.start, span.stop).reshape(shape)
             if b in self._one.starts:
                 a, b, places = b, a, places.T
             if a in self._one.starts and b in self._two.starts:
-                low, left = self._one.starts[a], self._two.starts[b]
-                found[low : low + places.shape[0], left : left + places.shape[1]] = places
+                rows, columns = (np.arange(size) for size in places.shape)
+                found[np.ix_(self._one.starts[a] + rows, self._two.starts[b] + columns)] = places
         return found, found >= 0
 
     def heights(self, theta: Floats) -> Floats:

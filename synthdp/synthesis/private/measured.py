@@ -18,7 +18,7 @@ Kaski, Honkela (2023), AISTATS (noise-aware copies).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -27,15 +27,13 @@ from pydantic import Field, model_validator
 
 from synthdp.privacy.events import Event
 from synthdp.privacy.mechanisms import Gaussian, Sensitivity, Source
-from synthdp.privacy.mechanisms.mechanism import says_nothing
 from synthdp.synthesis.design import Design
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private.domain import Domain, random_generator, thin
-from synthdp.synthesis.private.encoding import ordered
 from synthdp.synthesis.private.fitting import Noisy, nearest
 from synthdp.synthesis.private.junction import Columns, blocks_of, cells_of, table_of
 from synthdp.synthesis.private.posterior import ByBlocks, draws, posterior_of
-from synthdp.synthesis.private.scores import FEWEST_GROUPS, MARGINS, MOST_GROUPS, Release, groups_within
+from synthdp.synthesis.private.scores import MARGINS, Release, impossible
 from synthdp.synthesis.private.synthesizer import Draw, Each, Private
 from synthdp.table import expressions
 from synthdp.table.microdata import Codes, Floats
@@ -207,7 +205,7 @@ class DpTables(Workloads):
             return found
         domain = self.domain(plan)
         if self.scored:
-            return self._unscored(plan, domain)
+            return impossible(domain.axes, self.wanted(plan, domain), self.weights(plan, domain), self.model_cells)
         sizes, tables = [axis.size for axis in domain.axes], self.tables(plan, domain)
         held = cells_of(sizes, blocks_of(sizes, tables))
         if held > self.model_cells:
@@ -226,48 +224,23 @@ class DpTables(Workloads):
     def weights(self, plan: Plan, domain: Domain) -> dict[Columns, float]:
         """Return the pairs whose products are measured, and how much each counts."""
         wanted = [table for table in self.wanted(plan, domain) if len(table) == 2]
-        rest = combinations(range(len(domain.axes)), 2) if self.others else ()
+        rest: Iterable[Columns] = combinations(range(len(domain.axes)), 2) if self.others else ()
         return dict.fromkeys(rest, self.others) | dict.fromkeys(wanted, 1.0)
 
     def release(self, plan: Plan, domain: Domain) -> Release:
         """Return what is measured where pairs are known by scores."""
         weights = self.weights(plan, domain)
-        axes = [domain.axes[v] for v in sorted({v for pair in weights for v in pair})]
-        most = groups_within(axes, self.model_cells) or MOST_GROUPS
-        return Release(domain.axes, weights, most, self.epsilon, self.delta)
+        return Release.of(domain.axes, weights, self.model_cells, epsilon=self.epsilon, delta=self.delta)
 
     def shares(self, plan: Plan) -> Mapping[str, float]:
         """Return what margins and products are given, where there are both."""
         return {"margins": MARGINS, "products": 1 - MARGINS} if self.scored else {}
 
-    def _unscored(self, plan: Plan, domain: Domain) -> list[str]:
-        wide = [table for table in self.wanted(plan, domain) if len(table) > 2]
-        weights = self.weights(plan, domain)
-        if wide or not weights:
-            return ["synthesis.workload: associations: scores takes pairs of columns, and needs one at least."]
-        axes = [domain.axes[v] for v in sorted({v for pair in weights for v in pair})]
-        if groups_within(axes, self.model_cells):
-            return []
-        levels = math.prod(axis.size for axis in axes if not ordered(axis))
-        return [
-            f"synthesis.workload: its columns have more than {self.model_cells:,} cells together (model_cells), even "
-            f"with ordered ones in {FEWEST_GROUPS} groups; those without an order have {levels:,}. Use fewer columns, "
-            "or group levels."
-        ]
-
     def notes(self, plan: Plan) -> list[str]:
         """Return a sentence when the noise leaves nothing of the data."""
         domain = self.domain(plan)
         if self.scored:
-            release, fewest = self.release(plan, domain), min(axis.size for axis in domain.axes)
-            found = thin(release.margins.sd, len(plan.data), fewest, "of the smallest margin")
-            sd = release.products.sd / max(len(plan.data), 1)
-            if not found and says_nothing(sd, 2.0):
-                found.append(
-                    f"synthesis.epsilon: the noise of a mean product of scores is {sd:.3g}, and scores lie between "
-                    "−1 and 1: how columns hang together is mostly noise. Raise epsilon, or use fewer columns."
-                )
-            return found
+            return self.release(plan, domain).notes(len(plan.data))
         tables, sizes = self.tables(plan, domain), [axis.size for axis in domain.axes]
         fewest = min(cells_of(sizes, [table]) for table in tables)
         sd, n = self.noise_of(len(tables)).sd, len(plan.data)

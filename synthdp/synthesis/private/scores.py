@@ -11,9 +11,7 @@ The model has a parameter for each of these numbers (`halves`), so a linear regr
 columns is a function of what was measured, and a logistic one is part of the model. Cells within a group follow the
 margin.
 
-Before anything is known, cells of a margin are N(0, 1.5²) on the log scale, and what a pair adds is a multivariate t
-with 4 degrees of freedom and scale √(s_a s_b), s = 2 for a score and 0.5 for other coordinates: pairs that the noise
-hides stay near independence, where a flat prior would let a rare level take any odds; strong ones are hardly held back.
+What is assumed of these parameters beforehand: `shrinking`.
 
 Notes
 -----
@@ -31,20 +29,20 @@ import numpy as np
 from synthdp.dp.noise import projected
 from synthdp.privacy.events import Composed, Event
 from synthdp.privacy.mechanisms import Gaussian, Sensitivity, Source
-from synthdp.synthesis.private.domain import Axis
+from synthdp.synthesis.private.domain import Axis, thin
 from synthdp.synthesis.private.encoding import Encoded, encoded, lowest, moved, ordered
 from synthdp.synthesis.private.halves import Halves
 from synthdp.synthesis.private.junction import Columns
 from synthdp.synthesis.private.posterior import Known, Posterior, draws, found_from
+from synthdp.synthesis.private.shrinking import Shrunk, spread_of
 from synthdp.synthesis.private.synthesizer import Draw, Each
 from synthdp.synthesis.private.tree import picked
 from synthdp.table.microdata import Codes, Floats
 
 MARGINS = 0.4
 MOST_GROUPS, FEWEST_GROUPS = 10, 3
-MAIN_SD = 1.5
-DEGREES = 4.0
-SCORE, CORNER = 2.0, 0.5
+DROWNED = 0.1
+"""Noise of a mean product: with scores of sd .55, as even ones have, it is a correlation within a third."""
 LEAST_SHARE = 0.002
 """Of the records, that a cell has where the search for the mode begins."""
 
@@ -58,6 +56,26 @@ def groups_within(axes: Sequence[Axis], limit: int) -> int:
         ):
             return most
     return 0
+
+
+def impossible(
+    axes: Sequence[Axis], workload: Sequence[Columns], weights: Mapping[Columns, float], limit: int
+) -> list[str]:
+    """Return why a workload cannot be measured by scores."""
+    if not weights or any(len(table) > 2 for table in workload):
+        return ["synthesis.workload: associations: scores takes pairs of columns, and needs one at least."]
+    used = _used(axes, weights)
+    if groups_within(used, limit):
+        return []
+    levels = math.prod(axis.size for axis in used if not ordered(axis))
+    return [
+        f"synthesis.workload: its columns have more than {limit:,} cells together (model_cells), even with ordered "
+        f"ones in {FEWEST_GROUPS} groups; those without an order have {levels:,}. Use fewer columns, or group levels."
+    ]
+
+
+def _used(axes: Sequence[Axis], weights: Mapping[Columns, float]) -> list[Axis]:
+    return [axes[v] for v in sorted({v for pair in weights for v in pair})]
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,24 @@ class Release:
     most: int
     epsilon: float
     delta: float
+
+    @classmethod
+    def of(
+        cls, axes: tuple[Axis, ...], weights: Mapping[Columns, float], limit: int, *, epsilon: float, delta: float
+    ) -> "Release":
+        """Return what is measured by a model within a limit of cells."""
+        return cls(axes, weights, groups_within(_used(axes, weights), limit), epsilon, delta)
+
+    def notes(self, n: int) -> list[str]:
+        """Return a sentence where the noise leaves nothing of n records; from public numbers alone."""
+        found = thin(self.margins.sd, n, min(axis.size for axis in self.axes), "of the smallest margin")
+        sd = self.products.sd / max(n, 1)
+        if found or sd <= DROWNED:
+            return found
+        return [
+            f"synthesis.epsilon: the noise of a mean product of scores is {sd:.3g}, and scores lie between −1 and 1: "
+            "how columns hang together is mostly noise. Raise epsilon, or use fewer columns."
+        ]
 
     @property
     def looks(self) -> list[float]:
@@ -113,7 +149,8 @@ class Release:
         flat = self.margins.release(np.concatenate(counts).astype(np.float64), source=source)
         margins = np.split(flat, np.cumsum([axis.size for axis in self.axes])[:-1])
         columns = tuple(
-            encoded(axis, margin, len(cells), self.most) for axis, margin in zip(self.axes, margins, strict=True)
+            encoded(axis, margin, len(cells), self.most, self.margins.sd)
+            for axis, margin in zip(self.axes, margins, strict=True)
         )
         said = [column.vectors[column.group[cells[:, v]]] for v, column in enumerate(columns)]
         sums = [w * (said[a].T @ said[b]).ravel() for (a, b), w in self.weights.items()]
@@ -152,7 +189,7 @@ class Measured:
         sd, other = self.release.margins.sd, self.release.products.sd
         for span, v in zip(model.mains, self.used, strict=True):
             column = self.columns[v]
-            counts = np.bincount(column.group, self.margins[v])
+            counts: Floats = np.bincount(column.group, self.margins[v])
             spread = np.diag(sd**2 * np.bincount(column.group))
             if v in again:
                 crossed = spread @ column.vectors
@@ -175,7 +212,11 @@ class Measured:
         for span in model.mains:
             start[span] = np.log(np.maximum(known.y[span], LEAST_SHARE * self.total))
             start[span] -= start[span].mean()
-        return found_from(start, known, model, Shrunk.of(model, [column.ordered for column in columns]), rng=rng)
+        spreads = [
+            spread_of(column.vectors[:, 0], known.y[span]) if column.ordered else None
+            for column, span in zip(columns, model.mains, strict=True)
+        ]
+        return found_from(start, known, model, Shrunk.of(model, spreads), rng=rng)
 
     def drawn(self, copies: int, *, noise_aware: bool, rng: np.random.Generator) -> Draw | Each:
         """Return how records are drawn: from the mode for all copies, or from a draw of everything for each."""
@@ -206,51 +247,3 @@ class Measured:
             shares[column.group, np.arange(len(column.group))] = counts + 1e-9
             cells[:, v] = picked(shares, groups[:, place[v]], rng)
         return cells
-
-
-@dataclass(frozen=True)
-class Shrunk:
-    """The prior: normal for margins, multivariate t for each block of what a pair adds.
-
-    Parameters
-    ----------
-    block, scales, sizes
-        The block of each parameter (−1 for margins), and by block its scale and how many parameters it has.
-    """
-
-    block: Codes
-    scales: Floats
-    sizes: Floats
-
-    @classmethod
-    def of(cls, model: Halves, ordered: Sequence[bool]) -> "Shrunk":
-        """Return the prior of a model; a score has blocks of its own."""
-        block, scales = np.full(model.parameters, -1, dtype=np.int64), []
-        for (a, b), span in model.products.items():
-            shape = model.vectors[a].shape[1], model.vectors[b].shape[1]
-            parts = [
-                [slice(0, 1), slice(1, size)] if has else [slice(0, size)]
-                for has, size in zip((ordered[a], ordered[b]), shape, strict=True)
-            ]
-            places = np.arange(span.start, span.stop).reshape(shape)
-            for i, rows in enumerate(parts[0]):
-                for j, columns in enumerate(parts[1]):
-                    held = places[rows, columns].ravel()
-                    if not held.size:
-                        continue
-                    own = SCORE if ordered[a] and i == 0 else CORNER
-                    other = SCORE if ordered[b] and j == 0 else CORNER
-                    block[held] = len(scales)
-                    scales.append(math.sqrt(own * other))
-        return cls(block, np.array(scales), np.bincount(block[block >= 0], minlength=len(scales)).astype(np.float64))
-
-    def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Return −log density, its gradient, and the precision of a normal with the same gradient."""
-        inside = self.block >= 0
-        squares = np.bincount(self.block[inside], theta[inside] ** 2, minlength=len(self.scales))
-        width = DEGREES * self.scales**2
-        precision = np.full(len(theta), 1 / MAIN_SD**2)
-        precision[inside] = ((DEGREES + self.sizes) / (width + squares))[self.block[inside]]
-        value = 0.5 * float(((DEGREES + self.sizes) * np.log1p(squares / width)).sum())
-        value += 0.5 * float((theta[~inside] ** 2).sum()) / MAIN_SD**2
-        return value, precision * theta, precision
