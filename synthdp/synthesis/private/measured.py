@@ -253,7 +253,8 @@ class DpTables(Workloads):
         return [
             f"synthesis.epsilon: the noise has sd {sd:.3g} in each cell of {names}, of which a mean one holds "
             f"{n / cells:.3g} records. Cells that nobody is in take records from the others then, and intervals may "
-            "miss, above all for columns that hang together closely. Raise epsilon, or use fewer tables or bins."
+            "miss, above all for columns that hang together closely. Use associations: scores, raise epsilon, or use "
+            "fewer tables or bins."
         ]
 
     def noise_of(self, tables: int) -> Gaussian:

@@ -189,7 +189,7 @@ class Measured:
         sd, other = self.release.margins.sd, self.release.products.sd
         for span, v in zip(model.mains, self.used, strict=True):
             column = self.columns[v]
-            counts: Floats = np.bincount(column.group, self.margins[v])
+            counts = np.asarray(np.bincount(column.group, self.margins[v]), dtype=np.float64)
             spread = np.diag(sd**2 * np.bincount(column.group))
             if v in again:
                 crossed = spread @ column.vectors
