@@ -18,7 +18,7 @@ Kaski, Honkela (2023), AISTATS (noise-aware copies).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -33,6 +33,7 @@ from synthdp.synthesis.private.domain import Domain, random_generator, thin
 from synthdp.synthesis.private.fitting import Noisy, nearest
 from synthdp.synthesis.private.junction import Columns, blocks_of, cells_of, table_of
 from synthdp.synthesis.private.posterior import ByBlocks, draws, posterior_of
+from synthdp.synthesis.private.scores import MARGINS, Release, impossible
 from synthdp.synthesis.private.synthesizer import Draw, Each, Private
 from synthdp.table import expressions
 from synthdp.table.microdata import Codes, Floats
@@ -162,6 +163,14 @@ def _behind(plan: Plan, names: Sequence[str]) -> tuple[str, ...]:
 class DpTables(Workloads):
     """Every table of a workload with noise, at once, and copies whose intervals know of it.
 
+    Parameters
+    ----------
+    associations
+        ``tables``: pairs (or more columns) by their noisy tables. ``scores``: pairs by sums of products of scores
+        (`scores`), for columns of many cells, most of which are empty together.
+    others
+        With ``scores``: how much pairs outside the workload count, between 0 (not measured) and 1.
+
     Examples
     --------
     >>> DpTables(delta=1e-6).copies
@@ -170,6 +179,13 @@ class DpTables(Workloads):
 
     method: Literal["dp_tables"] = "dp_tables"
     inference: Inference = "noise_aware"
+    associations: Literal["tables", "scores"] = "tables"
+    others: float = Field(default=0.0, ge=0, le=1)
+
+    @property
+    def scored(self) -> bool:
+        """Whether pairs are known by products of scores."""
+        return self.associations == "scores"
 
     def tables(self, plan: Plan, domain: Domain) -> tuple[Columns, ...]:
         """Return what is measured: the workload, less what is part of another table, and columns that are in none."""
@@ -181,9 +197,15 @@ class DpTables(Workloads):
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
         found = super().problems(plan)
+        if self.others and not self.scored:
+            found.append(
+                "synthesis.others: weighs pairs outside the workload, which associations: tables does not measure."
+            )
         if found:
             return found
         domain = self.domain(plan)
+        if self.scored:
+            return impossible(domain.axes, self.wanted(plan, domain), self.weights(plan, domain), self.model_cells)
         sizes, tables = [axis.size for axis in domain.axes], self.tables(plan, domain)
         held = cells_of(sizes, blocks_of(sizes, tables))
         if held > self.model_cells:
@@ -199,9 +221,26 @@ class DpTables(Workloads):
             )
         return found
 
+    def weights(self, plan: Plan, domain: Domain) -> dict[Columns, float]:
+        """Return the pairs whose products are measured, and how much each counts."""
+        wanted = [table for table in self.wanted(plan, domain) if len(table) == 2]
+        rest: Iterable[Columns] = combinations(range(len(domain.axes)), 2) if self.others else ()
+        return dict.fromkeys(rest, self.others) | dict.fromkeys(wanted, 1.0)
+
+    def release(self, plan: Plan, domain: Domain) -> Release:
+        """Return what is measured where pairs are known by scores."""
+        weights = self.weights(plan, domain)
+        return Release.of(domain.axes, weights, self.model_cells, epsilon=self.epsilon, delta=self.delta)
+
+    def shares(self, plan: Plan) -> Mapping[str, float]:
+        """Return what margins and products are given, where there are both."""
+        return {"margins": MARGINS, "products": 1 - MARGINS} if self.scored else {}
+
     def notes(self, plan: Plan) -> list[str]:
         """Return a sentence when the noise leaves nothing of the data."""
         domain = self.domain(plan)
+        if self.scored:
+            return self.release(plan, domain).notes(len(plan.data))
         tables, sizes = self.tables(plan, domain), [axis.size for axis in domain.axes]
         fewest = min(cells_of(sizes, [table]) for table in tables)
         sd, n = self.noise_of(len(tables)).sd, len(plan.data)
@@ -214,7 +253,8 @@ class DpTables(Workloads):
         return [
             f"synthesis.epsilon: the noise has sd {sd:.3g} in each cell of {names}, of which a mean one holds "
             f"{n / cells:.3g} records. Cells that nobody is in take records from the others then, and intervals may "
-            "miss, above all for columns that hang together closely. Raise epsilon, or use fewer tables or bins."
+            "miss, above all for columns that hang together closely. Use associations: scores, raise epsilon, or use "
+            "fewer tables or bins."
         ]
 
     def noise_of(self, tables: int) -> Gaussian:
@@ -225,6 +265,11 @@ class DpTables(Workloads):
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
         """Measure all tables in one release. Cost O(n · tables), and that of the posterior."""
         cells = domain.encode(plan.data)
+        if self.scored:
+            release = self.release(plan, domain)
+            measured = release.measured(cells, source)
+            rng = random_generator(source)
+            return measured.drawn(self.copies, noise_aware=self.noise_aware, rng=rng), release.event()
         sizes, tables = tuple(axis.size for axis in domain.axes), self.tables(plan, domain)
         noise = self.noise_of(len(tables))
         noisy = looked(cells, tables, sizes, noise, source)

@@ -160,6 +160,15 @@ class ByBlocks:
         return np.asarray((rows.T @ rows).toarray() / n - np.outer(mu, mu))
 
 
+Prior = Callable[[Floats], tuple[float, Floats, Floats]]
+"""−log density of θ, its gradient, and how much it is curved in each direction (or a bound that is no less)."""
+
+
+def normal(theta: Floats) -> tuple[float, Floats, Floats]:
+    """Return the prior N(0, 6²) of every parameter."""
+    return 0.5 * float(theta @ theta) / PRIOR_SD**2, theta / PRIOR_SD**2, np.full(len(theta), 1 / PRIOR_SD**2)
+
+
 @dataclass(frozen=True)
 class Posterior:
     """The posterior density of θ, and Laplace's approximation to it: mode and Cholesky factor of H.
@@ -174,6 +183,8 @@ class Posterior:
         C⁻¹.
     mode, shape
         θ̂, and a factor S of H⁻¹ = SSᵀ.
+    prior
+        Of θ.
     """
 
     means: Map
@@ -182,6 +193,7 @@ class Posterior:
     precision: Floats
     mode: Floats
     shape: Floats
+    prior: Prior = normal
 
     def at(self, z: Floats) -> Floats:
         """Return θ at whitened coordinates z, in which the approximation is standard normal."""
@@ -196,8 +208,9 @@ class Posterior:
 
         mu, pulled = self.means.pushed(theta, weighed)
         gap = self.y - self.total * mu
-        value = 0.5 * float(gap @ self.precision @ gap) + 0.5 * float(theta @ theta) / PRIOR_SD**2
-        return value, np.asarray((theta / PRIOR_SD**2 - self.total * pulled) @ self.shape)
+        before, slope, _ = self.prior(theta)
+        value = 0.5 * float(gap @ self.precision @ gap) + before
+        return value, np.asarray((slope - self.total * pulled) @ self.shape)
 
 
 def map_of(noisy: Noisy) -> Map:
@@ -208,27 +221,40 @@ def map_of(noisy: Noisy) -> Map:
 
 def posterior_of(noisy: Noisy, *, rng: np.random.Generator, means: Map | None = None) -> Posterior:
     """Return the posterior given noisy tables. Cost O(d³) for d cells of all tables, and that of Σ, a few times."""
-    from scipy.optimize import minimize
-
-    means = means or map_of(noisy)
-    y, noise, n = noisy.flat(), noisy.variances(), float(noisy.total)
     theta = np.concatenate([one.ravel() for one in nearest(noisy, turns=50).theta])
     # steps of mirror descent push empty cells far out; the prior would have to bring them back
     theta = np.clip(theta, -2 * PRIOR_SD, 2 * PRIOR_SD)
+    known = Known(noisy.flat(), np.diag(noisy.variances()), float(noisy.total))
+    return found_from(theta, known, means or map_of(noisy), normal, rng=rng)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Noisy sums over all records, the covariance of their noise, and the number of records."""
+
+    y: Floats
+    noise: Floats
+    total: float
+
+
+def found_from(theta: Floats, known: Known, means: Map, prior: Prior, *, rng: np.random.Generator) -> Posterior:
+    """Return the posterior, its mode looked for from θ on; C and H are taken anew where a search has led."""
+    from scipy.optimize import minimize
+
     for _ in range(REFRESHED):
-        sigma = n * means.covariance(theta, rng=rng)
-        precision = _inverse(sigma + np.diag(noise))
+        sigma = known.total * means.covariance(theta, rng=rng)
+        precision = _inverse(sigma + known.noise)
         curved = sigma @ precision @ sigma
-        curved[np.diag_indices_from(curved)] += 1 / PRIOR_SD**2
+        curved[np.diag_indices_from(curved)] += prior(theta)[2]
         root = np.linalg.cholesky((curved + curved.T) / 2)
         shape = np.asarray(solve_triangular(root, np.eye(len(theta)), lower=True).T)
-        found = Posterior(means, y, n, precision, theta, shape)
+        found = Posterior(means, known.y, known.total, precision, theta, shape, prior)
         best = minimize(found.energy, np.zeros(len(theta)), jac=True, method="L-BFGS-B", options={"maxiter": 60})
         moved = float(np.linalg.norm(best.x))
         theta = found.at(best.x)
         if moved < 0.1:
             break
-    return Posterior(means, y, n, precision, theta, shape)
+    return Posterior(means, known.y, known.total, precision, theta, shape, prior)
 
 
 def _inverse(covariance: Floats) -> Floats:
