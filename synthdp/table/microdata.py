@@ -107,6 +107,7 @@ def _resolve_column(series: pd.Series, name: str, variable: Variable, problems: 
         role=Role.DERIVED if variable.derived is not None else variable.role,
         key=bool(variable.key),
         key_decided=variable.key is not None,
+        kind_public=variable.kind is not None,
         derived=variable.derived,
         coarsened=tuple(_step(variable, name) for name in COARSENINGS if getattr(variable, name) is not None),
         period=variable.period,
