@@ -146,7 +146,11 @@ class Axis:
     def labels(self, cells: Codes, like: pd.Series) -> pd.Series:
         """Return cells of a categorical column as its levels."""
         positions = np.where(cells == self.plain, MISSING, cells) if self.missing else cells
-        return decode(positions, self.column, self.like(like))
+        if self.column.levels:
+            return decode(positions, self.column, self.like(like))
+        # where none was found, as a column of text that nobody has a value in
+        unnamed = replace(self, column=self.column.model_copy(update={"levels": ("",)}))
+        return decode(positions, unnamed.column, unnamed.like(like))
 
     def _grid(self) -> tuple[float, float]:
         low, high = self.column.bounds or (0.0, 1.0)

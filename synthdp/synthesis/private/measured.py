@@ -166,7 +166,7 @@ class Workloads(Tabulated, Prepared):
             found.append(f"synthesis.by: no column named {self.by!r}.")
         if self.noise_aware and self.dealing == "systematic":
             found.append("synthesis.dealing: noise_aware intervals count independent draws; leave dealing out.")
-        if self.noise_aware and declarations(plan, self.zeros):
+        if not found and self.noise_aware and declarations(plan, self.zeros):
             found.append("synthesis.inference: noise_aware keeps no zeros, constraints or applies_when; use plug_in.")
         if self.workload == "analyses" and not plan.analyses:
             found.append("synthesis.workload: analyses, but the config has none; name columns, or use pairs.")

@@ -46,19 +46,24 @@ class Declaration:
 
 
 def declarations(plan: Plan, zeros: Sequence[str]) -> tuple[Declaration, ...]:
-    """Return everything that was declared to be impossible."""
+    """Return everything that was declared to be impossible, as far as it can be read."""
     found = [
-        Declaration(f"synthesis.zeros, number {number}", frozenset(expressions.names(text)), _there(text))
-        for number, text in enumerate(zeros, start=1)
-    ]
-    found += [
-        Declaration(f"constraints, number {number}", frozenset(expressions.names(text)), _against(text))
-        for number, text in enumerate(plan.constraints, start=1)
+        Declaration(f"{where}, number {number}", names, broken(text))
+        for where, texts, broken in (("synthesis.zeros", zeros, _there), ("constraints", plan.constraints, _against))
+        for number, text in enumerate(texts, start=1)
+        if (names := _names(text)) is not None
     ]
     for column in applies.conditional(plan.data.schema):
         names = frozenset(applies.needs(column) | {column.name})
         found.append(Declaration(f"variables.{column.name}.applies_when", names, _beside(column.name, plan)))
     return tuple(found)
+
+
+def _names(text: str) -> frozenset[str] | None:
+    try:
+        return frozenset(expressions.names(text))
+    except InputError:
+        return None
 
 
 def _there(text: str) -> Callable[[pd.DataFrame], Booleans]:
