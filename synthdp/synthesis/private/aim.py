@@ -19,9 +19,9 @@ stop when the next one would cost more than is left, which a filter of zCDP allo
 Notes
 -----
 Ours beside the authors' program: neighbours replace a record, so n is public and used; copies are independent draws
-from the model, which the combining rule needs, not rounded counts; model size is a number of cells. Our own inference,
-as for MST: noise-aware copies need the covariance of the model's cells, so it is here anyway, and no extra has to be
-installed.
+from the model, which the combining rule needs, not rounded counts (``dealing: systematic`` comes near to that); model
+size is a number of cells. Our own inference, as for MST: noise-aware copies need the covariance of the model's cells,
+so it is here anyway, and no extra has to be installed.
 
 ``inference: noise_aware`` is offered here too, but tables that were not chosen are taken to follow from those that
 were: what such a table would have shown is not in the intervals. Use ``dp_tables`` with the tables of your analyses
