@@ -24,8 +24,8 @@ step does not need goes to the others.
 Where pairs count alike the score decides, and ``corrected`` is the better one: it does not spend tables on noise. On
 the census extract of reports/nist by area it seemed the worse one, 837 against 858 at ε = 10, for one edge: the noise
 of 39 more cells was enough to take MSP–OWN_RENT before PUMA–OWN_RENT, which makes no odds for pairs, and there every
-table that counts holds PUMA. Weights by that workload take both scores to 864. So the rule is to say what is asked, which
-needs no look.
+table that counts holds PUMA. Weights by that workload take it to 864. So the rule is to say what is asked, which
+needs no look at the data; what was not asked is then worse.
 
 Notes
 -----
