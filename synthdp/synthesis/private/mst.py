@@ -62,6 +62,7 @@ from synthdp.synthesis.private.dealing import dealt_tree
 from synthdp.synthesis.private.domain import Domain, random_generator, rows
 from synthdp.synthesis.private.fitting import Noisy
 from synthdp.synthesis.private.measured import MOST_MEASURED, Workloads
+from synthdp.synthesis.private.prepared import SHY
 from synthdp.synthesis.private.synthesizer import Draw, Each
 from synthdp.synthesis.private.tree import (
     Edge,
@@ -79,8 +80,6 @@ from synthdp.table.microdata import Codes, Floats
 MOST_PAIR = 10**6
 MERGED_BELOW = 3.0
 TURNS = 1000
-SHY = 1 - 1e-12
-"""Budgets are divided and added again; this keeps the sum of what rounding did below the claim."""
 
 
 class DpMst(Workloads):
