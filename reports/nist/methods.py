@@ -57,6 +57,18 @@ ORDER = (
 NESTED = {"INDP": "INDP_CAT", "PINCP": "PINCP_DECILE"}
 
 
+def _dp(method: str, epsilon: float, sets: tuple[str, ...] = ("industry",), **settings: Any) -> Entry:
+    known = {"method": method, "epsilon": float(epsilon), "delta": 1e-6, "source": "simulated"}
+    return Entry({**known, **settings}, sets, seeds=5 if method == "dp_mst" else 3, declared=True)
+
+
+DEALT = {"dealing": "systematic"}
+# who is asked at all, by the data dictionary
+ZEROS = [
+    *(f"AGEP < 15 and {name} != 'N'" for name in ("MSP", "PINCP_DECILE")),
+    *(f"AGEP >= 15 and {name} == 'N'" for name in ("MSP", "PINCP_DECILE")),
+    *("AGEP < 3 and EDU != 'N'", "AGEP >= 3 and EDU == 'N'", "AGEP < 17 and DVET != 'N'"),
+]
 TREES = {"method": "cart", "min_leaf": 200}
 # leaf and runs
 FRONT = ((50, 3), (100, 5), (200, 3))
@@ -107,6 +119,17 @@ METHODS: Mapping[str, Entry] = {
     "dp_mst, epsilon 10": Entry(
         {"method": "dp_mst", "epsilon": 10.0, "delta": 1e-6, "source": "simulated"}, TWO, declared=True
     ),
+    **{f"dp_mst, epsilon {e}, by PUMA": _dp("dp_mst", e, by="PUMA") for e in (1, 10)},
+    **{f"dp_mst, epsilon {e}, plain": _dp("dp_mst", e, score="plain") for e in (1, 10)},
+    "dp_aim, epsilon 1": _dp("dp_aim", 1, DEMOGRAPHIC),
+    "dp_aim, epsilon 1, dealt": _dp("dp_aim", 1, DEMOGRAPHIC, **DEALT),
+    "dp_aim, epsilon 1, 20 bins of age, dealt": _dp("dp_aim", 1, DEMOGRAPHIC, bins_by={"AGEP": 20}, **DEALT),
+    "dp_aim, epsilon 1, quantiles of age, dealt": _dp(
+        "dp_aim", 1, DEMOGRAPHIC, bins_by={"AGEP": "dp_quantiles"}, **DEALT
+    ),
+    "dp_aim, epsilon 1, 20 bins of age, zeros, dealt": _dp(
+        "dp_aim", 1, DEMOGRAPHIC, bins_by={"AGEP": 20}, zeros=ZEROS, **DEALT
+    ),
 }
 
 
@@ -128,7 +151,7 @@ def settings_of(name: str, columns: str, levels: Mapping[str, list[str]]) -> dic
         variables[column] = {**kind, **listed, "role": role, "key": False}
     synthesis = {**entry.synthesis, "copies": 1}
     if entry.declared and "AGEP" in SETS[columns]:
-        synthesis["bins_by"] = {"AGEP": 100}
+        synthesis = {"bins_by": {"AGEP": 100}} | synthesis
     if entry.crossed and "PUMA" in SETS[columns]:
         within = {"by": "PUMA"} | ({"order": list(ORDER), "nested": NESTED} if entry.sorted else {})
         trees = "model" in synthesis

@@ -103,6 +103,7 @@ def declared(name: str, variable: Variable, kind: Kind) -> Column:
         role=Role.DERIVED if variable.derived is not None else variable.role,
         key=bool(variable.key),
         key_decided=variable.key is not None,
+        kind_public=variable.kind is not None,
         derived=variable.derived,
         coarsened=tuple(_step(variable, name) for name in COARSENINGS if getattr(variable, name) is not None),
         period=variable.period,

@@ -35,6 +35,9 @@ AWARE = (
     "dp_normal_plain",
     "dp_mst_aware",
     "dp_da_mi",
+    "dp_aim_found",
+    "dp_mst_found",
+    "dp_tables_found",
 )
 CURVES = ("dp_kde", "dp_kde_gaussian", "dp_kde_sobolev")
 TABLES = ("ipf", "ipf_dealt", "catall")

@@ -24,6 +24,10 @@ UNTOUCHED = {
         for name in ("rubin2003", "reiter2003_nested")
     },
     "adjacency=add_remove": "refused by every method; dp statistics take it",
+    **{
+        f"{name}=dp_quantiles": "refused by methods that find no bins; those of tables take it, in dp_*_found"
+        for name in ("bins", "bins_by")
+    },
     "source=secure": "noise that cannot be repeated; the commands of the case ledger draw it, numbers aside",
     "separator=,": "the default of .csv",
     "separator=\t": "the default of .tsv, in the case reading",

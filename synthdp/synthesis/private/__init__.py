@@ -17,4 +17,6 @@
 ========================  =====================================================================
 
 The domain (levels, bounds, decimals) must be declared: what is read off the data is not private, and is refused.
+Methods of tables may pay for bins and levels instead (`preprocessing`), and give no mass to what was declared
+impossible (`zeros`).
 """

@@ -6,7 +6,8 @@ r"""AIM: tables chosen one after the other, where the model is furthest from the
 
        q_r = w_r (‖M_r − n p̂_r‖₁ − √(2/π)·σ·cells_r),       w_r = Σ_{s in the workload} |r ∩ s|:
 
-   how far the model's table is from the data's, less what the noise of measuring it would put in its place. Then it is
+   how far the model's table is from the data's, less what the noise of measuring it would put in its place: into the
+   cells that were not ruled out, which is how many cells_r counts. Then it is
    measured with noise σ, and the model is fitted to all tables so far (`fitting`).
 3. Where a measured table moved the model by less than noise alone would, σ is halved and the next choices get double ε:
    early rounds are cheap, later ones as precise as the data ask for. The last round takes all that is left.
@@ -18,9 +19,9 @@ stop when the next one would cost more than is left, which a filter of zCDP allo
 Notes
 -----
 Ours beside the authors' program: neighbours replace a record, so n is public and used; copies are independent draws
-from the model, which the combining rule needs, not rounded counts; model size is a number of cells. Our own inference,
-as for MST: noise-aware copies need the covariance of the model's cells, so it is here anyway, and no extra has to be
-installed.
+from the model, which the combining rule needs, not rounded counts (``dealing: systematic`` comes near to that); model
+size is a number of cells. Our own inference, as for MST: noise-aware copies need the covariance of the model's cells,
+so it is here anyway, and no extra has to be installed.
 
 ``inference: noise_aware`` is offered here too, but tables that were not chosen are taken to follow from those that
 were: what such a table would have shown is not in the intervals. Use ``dp_tables`` with the tables of your analyses
@@ -35,14 +36,12 @@ differential privacy", ICML (a zCDP filter). Cesar, Rogers (2021), ALT (the expo
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from synthdp.privacy.accounting.closed_forms import rho_of_epsilon
 from synthdp.privacy.events import Event, ZeroConcentrated
 from synthdp.privacy.mechanisms import Exponential, Gaussian, Sensitivity, Source
 from synthdp.synthesis.plan import Plan
@@ -51,12 +50,11 @@ from synthdp.synthesis.private.fitting import Fit, Noisy, nearest
 from synthdp.synthesis.private.junction import Columns, blocks_of, cells_of, table_of
 from synthdp.synthesis.private.measured import MOST_MEASURED, Workloads, looked
 from synthdp.synthesis.private.synthesizer import Draw, Each
+from synthdp.synthesis.private.zeros import open_cells
 from synthdp.table.microdata import Codes
 
 MEASURING = 0.9
 ROUNDS_PER_COLUMN = 16
-SHY = 1 - 1e-12
-"""Budgets are divided and added again; this keeps the sum of what rounding did below the claim."""
 TURNS, LAST_TURNS = 50, 1000
 NOTHING = 1e-9
 """Of the budget: less than this is left by rounding."""
@@ -90,26 +88,21 @@ class DpAim(Workloads):
         return found
 
     def notes(self, plan: Plan) -> list[str]:
-        """Return a sentence when the noise leaves nothing of the data."""
+        """Return sentences when records are dealt, and when the noise leaves nothing of the data."""
         axes = self.domain(plan).axes
         sd = 1 / math.sqrt(_first(self.rho, len(axes)).measuring)
-        return thin(sd, len(plan.data), min(axis.size for axis in axes), "of the smallest margin")
+        return super().notes(plan) + thin(sd, len(plan.data), min(axis.size for axis in axes), "of the smallest margin")
 
     def shares(self, plan: Plan) -> Mapping[str, float]:
-        """Return what margins, choices and tables are given; nothing is preprocessed but by what was declared."""
-        margins = MEASURING / ROUNDS_PER_COLUMN
-        left = 1 - margins
+        """Return what finding bins and levels, margins, choices and tables are given."""
+        margins = (1 - self.preparing) * MEASURING / ROUNDS_PER_COLUMN
+        left = 1 - self.preparing - margins
         return {
-            "preprocessing": 0.0,
+            "preprocessing": self.preparing,
             "margins": margins,
             "choosing": (1 - MEASURING) * left,
             "tables": MEASURING * left,
         }
-
-    @property
-    def rho(self) -> float:
-        """The zCDP of the whole budget."""
-        return rho_of_epsilon(self.epsilon, self.delta, method="tight") * SHY
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
         """Measure margins, then choose and measure in rounds. Cost O(rounds · (candidates + fit))."""
@@ -153,9 +146,8 @@ class Choosing:
     def __init__(self, settings: DpAim, plan: Plan, domain: Domain) -> None:
         self._settings, self._rho = settings, settings.rho
         self._sizes = tuple(axis.size for axis in domain.axes)
-        workload = settings.wanted(plan, domain)
-        parts = {part for table in workload for size in range(1, len(table) + 1) for part in combinations(table, size)}
-        self._weights = {part: float(sum(len(set(part) & set(one)) for one in workload)) for part in sorted(parts)}
+        self._weights, self._ruled = settings.weights(plan, domain), settings.ruled(plan, domain)
+        self._open = {part: open_cells(part, self._sizes, self._ruled) for part in self._weights}
 
     def run(self, cells: Codes, source: Source) -> tuple[Noisy, Event]:
         """Return the noisy tables, and what they cost."""
@@ -166,6 +158,7 @@ class Choosing:
         noisy = looked(
             cells, margins, self._sizes, Gaussian(Sensitivity(math.sqrt(2 * k), "l2", "replace"), now.noise.sd), source
         )
+        noisy = replace(noisy, ruled_out=self._ruled)
         spent = Round(k * now.measuring, 0.0)
         fit = nearest(noisy, turns=TURNS)
         truth: dict[Columns, Codes] = {}
@@ -180,10 +173,10 @@ class Choosing:
             before = n * fit.margin(picked)
             counts = now.noise.release(truth[picked].astype(np.float64), source=source)
             noisy = noisy.joined(picked, counts, now.noise.sd**2)
-            fit = nearest(noisy, start=dict(zip(fit.model.tables, fit.theta, strict=True)), turns=TURNS)
+            fit = nearest(noisy, start=fit.by_table(), turns=TURNS)
             spent = Round(spent.measuring + now.measuring, spent.choosing + now.choosing)
             moved = float(np.abs(n * fit.margin(picked) - before).sum())
-            if moved <= math.sqrt(2 / math.pi) * now.noise.sd * counts.size:
+            if moved <= math.sqrt(2 / math.pi) * now.noise.sd * self._open[picked]:
                 now = Round(4 * now.measuring, 4 * now.choosing)
         # the whole, also where no candidate was left: how much was spent is not public before it is said here
         return noisy, ZeroConcentrated(self._rho)
@@ -192,11 +185,13 @@ class Choosing:
         """Return whether the model stays small enough with a table, as far as the budget is used up."""
         if part in noisy.tables:
             return True
-        tables = (*noisy.tables, part)
+        tables = (*noisy.tables, *self._ruled, part)
         held = cells_of(self._sizes, blocks_of(self._sizes, tables))
-        if self._settings.noise_aware and cells_of(self._sizes, tables) > MOST_MEASURED:
+        if self._settings.noise_aware and cells_of(self._sizes, (*noisy.tables, part)) > MOST_MEASURED:
             return False
-        return held <= max(within, 1 / ROUNDS_PER_COLUMN) * self._settings.model_cells
+        # what was ruled out is in the model from the start, whatever it takes
+        least = cells_of(self._sizes, blocks_of(self._sizes, self._ruled)) if self._ruled else 0
+        return held - least <= max(within, 1 / ROUNDS_PER_COLUMN) * self._settings.model_cells
 
     def _chosen(
         self, offered: list[Columns], cells: Codes, truth: dict[Columns, Codes], fit: Fit, now: Round, source: Source
@@ -206,6 +201,6 @@ class Choosing:
             if part not in truth:
                 truth[part] = table_of(cells, part, self._sizes)
             far = float(np.abs(truth[part] - len(cells) * fit.margin(part)).sum())
-            scores[at] = self._weights[part] * (far - math.sqrt(2 / math.pi) * now.noise.sd * truth[part].size)
+            scores[at] = self._weights[part] * (far - math.sqrt(2 / math.pi) * now.noise.sd * self._open[part])
         heaviest = max(self._weights[part] for part in offered)
         return offered[now.choice(heaviest).release(scores, source=source)]

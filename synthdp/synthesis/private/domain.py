@@ -6,8 +6,8 @@ such a cell for missing.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,10 @@ class Axis:
         How many different values the bins hold together (numeric columns).
     spike, missing
         Whether there is a cell for 0, and one for missing.
+    starts
+        Where bins are not equally wide: the place among the steps at which each begins.
+    foreign
+        Whether levels that are not the column's count as missing: some were not found.
     """
 
     column: Column
@@ -43,6 +47,8 @@ class Axis:
     steps: int = 0
     spike: bool = False
     missing: bool = False
+    starts: tuple[int, ...] = ()
+    foreign: bool = False
 
     @property
     def size(self) -> int:
@@ -52,22 +58,55 @@ class Axis:
     def encode(self, data: Microdata) -> Codes:
         """Return the cell of every record. O(n)."""
         if self.column.kind.categorical:
-            return data.coded.codes(data.schema[self.column.name], missing=self.plain, foreign=self.plain)
+            column = self.column if self.foreign else data.schema[self.column.name]
+            return data.coded.codes(column, missing=self.plain, foreign=self.plain)
         values = data.numbers(self.column.name)
         low, step = self._grid()
         absent = np.isnan(values)
         with np.errstate(invalid="ignore"):
             place = np.clip(np.rint((values - low) / step), 0, self.steps - 1)
-        found = (np.where(absent, 0, place).astype(np.int64) * self.plain) // self.steps
+        found = self.bin_of(np.where(absent, 0, place).astype(np.int64))
         if self.spike:
             found = np.where(values == 0, self.plain, found)
         return np.where(absent, self.size - 1, found)
 
+    def bin_of(self, steps: Codes) -> Codes:
+        """Return the bin of each step."""
+        if self.starts:
+            return np.asarray(np.searchsorted(self.starts, steps, side="right") - 1, dtype=np.int64)
+        return np.asarray((steps * self.plain) // self.steps, dtype=np.int64)
+
+    def first_of(self, bins: Codes) -> Codes:
+        """Return the first step of each bin; of one past the last, how many steps there are."""
+        if self.starts:
+            return np.asarray([*self.starts, self.steps], dtype=np.int64)[bins]
+        return np.asarray(-((-bins * self.steps) // self.plain), dtype=np.int64)
+
+    def begun(self, edges: Iterable[int]) -> "Axis":
+        """Return the axis with a bin begun at further steps."""
+        starts = tuple(sorted({*map(int, self.first_of(np.arange(self.plain))), *edges}))
+        return replace(self, plain=len(starts), starts=starts)
+
+    def ends(self) -> tuple[float, float]:
+        """Return the least and the largest number of the bins."""
+        low, step = self._grid()
+        return low, low + step * max(self.steps - 1, 0)
+
+    def listed(self) -> tuple[Floats, Codes]:
+        """Return all numbers that a numeric column can have, and the cell of each; NaN for missing. O(steps)."""
+        low, step = self._grid()
+        places = np.arange(self.steps)
+        values, cells = low + step * places, self.bin_of(places)
+        if self.spike:
+            values, cells = np.append(values[values != 0], 0.0), np.append(cells[values != 0], self.plain)
+        if self.missing:
+            values, cells = np.append(values, np.nan), np.append(cells, self.size - 1)
+        return np.asarray(values, dtype=np.float64), np.asarray(cells, dtype=np.int64)
+
     def values(self, cells: Codes, *, rng: np.random.Generator) -> Floats:
         """Return a number from each cell, evenly among those it holds; NaN for missing."""
         bins = np.minimum(cells, self.plain - 1)
-        first = -((-bins * self.steps) // self.plain)
-        after = -((-(bins + 1) * self.steps) // self.plain)
+        first, after = self.first_of(bins), self.first_of(bins + 1)
         low, step = self._grid()
         found = np.asarray(low + step * rng.integers(first, after), dtype=np.float64)
         if self.spike:
@@ -81,8 +120,7 @@ class Axis:
     def centres(self) -> Floats:
         """Return the mean of the values that each bin of a numeric column holds."""
         bins = np.arange(self.plain)
-        first = -((-bins * self.steps) // self.plain)
-        last = -((-(bins + 1) * self.steps) // self.plain) - 1
+        first, last = self.first_of(bins), self.first_of(bins + 1) - 1
         low, step = self._grid()
         return np.asarray(low + step * (first + last) / 2, dtype=np.float64)
 
@@ -99,12 +137,20 @@ class Axis:
         """Return cells as values of the domain's dtype; of ``like`` only index and name count."""
         if self.column.kind.categorical:
             return self.labels(cells, like)
-        return write(self.values(cells, rng=rng), self.column, self.like(like))
+        return self.written(self.values(cells, rng=rng), like)
+
+    def written(self, values: Floats, like: pd.Series) -> pd.Series:
+        """Return numbers as values of the domain's dtype."""
+        return write(values, self.column, self.like(like))
 
     def labels(self, cells: Codes, like: pd.Series) -> pd.Series:
         """Return cells of a categorical column as its levels."""
         positions = np.where(cells == self.plain, MISSING, cells) if self.missing else cells
-        return decode(positions, self.column, self.like(like))
+        if self.column.levels:
+            return decode(positions, self.column, self.like(like))
+        # where none was found, as a column of text that nobody has a value in
+        unnamed = replace(self, column=self.column.model_copy(update={"levels": ("",)}))
+        return decode(positions, unnamed.column, unnamed.like(like))
 
     def _grid(self) -> tuple[float, float]:
         low, high = self.column.bounds or (0.0, 1.0)

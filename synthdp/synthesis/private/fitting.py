@@ -15,10 +15,11 @@ Algorithm 1. Beck, Teboulle (2003), Operations Research Letters 31(3) (mirror de
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from synthdp.arrays import Booleans
 from synthdp.synthesis.private.junction import Columns, Junction
 from synthdp.table.microdata import Floats
 
@@ -38,11 +39,14 @@ class Noisy:
         By columns, in rising order: the noisy counts, and the variance of each.
     total
         How many records there are.
+    ruled_out
+        By columns, in rising order: the cells that hold nobody, as was declared.
     """
 
     sizes: tuple[int, ...]
     tables: Mapping[Columns, tuple[Floats, float]]
     total: int
+    ruled_out: Mapping[Columns, Booleans] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[Columns, ...]:
@@ -62,7 +66,7 @@ class Noisy:
             share = known / (known + variance)
             counts, variance = (1 - share) * before + share * counts, 1 / (1 / known + 1 / variance)
         tables[columns] = counts, variance
-        return Noisy(self.sizes, tables, self.total)
+        return Noisy(self.sizes, tables, self.total, self.ruled_out)
 
     def flat(self) -> Floats:
         """Return all counts as one vector."""
@@ -75,20 +79,24 @@ class Noisy:
 
 @dataclass(frozen=True)
 class Fit:
-    """A log-linear model: θ by table, and what it says of every block."""
+    """A log-linear model: θ by table, and what it says of every block; last come tables of what cannot be."""
 
     model: Junction
     theta: tuple[Floats, ...]
     beliefs: tuple[Floats, ...]
 
     @classmethod
-    def at(cls, model: Junction, theta: Sequence[Floats]) -> "Fit":
-        """Return the model at θ."""
-        return cls(model, tuple(theta), tuple(model.beliefs(theta)))
+    def at(cls, model: Junction, theta: Sequence[Floats], never: Sequence[Floats] = ()) -> "Fit":
+        """Return the model at θ; of tables of what cannot be, ``never`` has −∞ in the cells that hold nobody."""
+        return cls(model, tuple(theta), tuple(model.beliefs([*theta, *never])))
+
+    def by_table(self) -> dict[Columns, Floats]:
+        """Return θ by the columns of its table, for another fit to start from."""
+        return dict(zip(self.model.tables[: len(self.theta)], self.theta, strict=True))
 
     def margins(self) -> list[Floats]:
-        """Return the distribution in every table's columns."""
-        return self.model.margins(self.beliefs)
+        """Return the distribution in the columns of every table with a θ."""
+        return self.model.margins(self.beliefs)[: len(self.theta)]
 
     def margin(self, columns: Columns) -> Floats:
         """Return the distribution in any columns."""
@@ -105,7 +113,8 @@ def nearest(noisy: Noisy, *, start: Mapping[Columns, Floats] | None = None, turn
     turns
         The most steps; what is left undone costs no privacy. Cost O(cells of the blocks) each.
     """
-    model = Junction.of(noisy.sizes, noisy.columns)
+    model = Junction.of(noisy.sizes, (*noisy.columns, *noisy.ruled_out))
+    never = [np.where(out, -np.inf, 0.0) for out in noisy.ruled_out.values()]
     n, known = float(noisy.total), list(noisy.tables.values())
     theta = [np.zeros(counts.shape) if start is None else start.get(c, np.zeros(counts.shape))
              for c, (counts, _) in noisy.tables.items()]  # fmt: skip
@@ -115,14 +124,14 @@ def nearest(noisy: Noisy, *, start: Mapping[Columns, Floats] | None = None, turn
         value = sum(float((gap**2).sum()) / (2 * v) for gap, (_, v) in zip(gaps, known, strict=True))
         return value, [n * gap / v for gap, (_, v) in zip(gaps, known, strict=True)]
 
-    fit = Fit.at(model, theta)
+    fit = Fit.at(model, theta, never)
     margins = fit.margins()
     value, slope = loss(margins)
     alpha = 1 / (n * max(n / v for _, v in known))
     for _ in range(turns):
         alpha *= 2
         for _ in range(HALVINGS):
-            moved = Fit.at(model, [one - alpha * g for one, g in zip(fit.theta, slope, strict=True)])
+            moved = Fit.at(model, [one - alpha * g for one, g in zip(fit.theta, slope, strict=True)], never)
             now = moved.margins()
             new, new_slope = loss(now)
             fell = sum(float((g * (a - b)).sum()) for g, a, b in zip(slope, margins, now, strict=True))

@@ -19,6 +19,7 @@ Kaski, Honkela (2023), AISTATS (noise-aware copies).
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -33,8 +34,10 @@ from synthdp.synthesis.private.domain import Domain, random_generator, thin
 from synthdp.synthesis.private.fitting import Noisy, nearest
 from synthdp.synthesis.private.junction import Columns, blocks_of, cells_of, table_of
 from synthdp.synthesis.private.posterior import ByBlocks, draws, posterior_of
+from synthdp.synthesis.private.prepared import Prepared
 from synthdp.synthesis.private.scores import MARGINS, Release, impossible
 from synthdp.synthesis.private.synthesizer import Draw, Each, Private
+from synthdp.synthesis.private.zeros import Ruled, declarations, ruled_out
 from synthdp.table import expressions
 from synthdp.table.microdata import Codes, Floats
 
@@ -103,7 +106,7 @@ class Tabulated(Private):
         return Each(tuple(at(theta) for theta in thetas))
 
 
-class Workloads(Tabulated):
+class Workloads(Tabulated, Prepared):
     """The settings of methods with a workload.
 
     Parameters
@@ -111,17 +114,42 @@ class Workloads(Tabulated):
     workload
         ``pairs`` or ``triples`` of all columns, ``analyses`` (all pairs of columns within an analysis of the config),
         or lists of columns. Chosen without looking at the data.
+    by
+        A column with which every table of the workload is crossed: whatever is asked is asked by it.
     model_cells
         How many cells the model may hold: those of the blocks in which tables hang together.
     """
 
     workload: Workload = "pairs"
+    by: str | None = None
     model_cells: int = Field(default=200_000, ge=2)
+    gaussian: ClassVar[bool] = True
+    """Whether its noise needs a δ."""
 
     def wanted(self, plan: Plan, domain: Domain) -> tuple[Columns, ...]:
         """Return the tables of the workload, as places of columns in rising order."""
         place = {axis.column.name: at for at, axis in enumerate(domain.axes)}
-        return tuple(dict.fromkeys(tuple(sorted(place[name] for name in names)) for names in self._named(plan, place)))
+        crossed = () if self.by is None else (place[self.by],)
+        tables = [{*(place[name] for name in names), *crossed} for names in self._named(plan, place)]
+        found = dict.fromkeys(tuple(sorted(table)) for table in tables)
+        # by itself it is no table, but part of all others
+        return tuple(table for table in found if table != crossed or len(found) == 1)
+
+    def weights(self, plan: Plan, domain: Domain) -> dict[Columns, float]:
+        """Return how much every table that is part of the workload counts: Σ_s |r ∩ s| over the tables s asked for."""
+        wanted = self.wanted(plan, domain)
+        parts = {part for table in wanted for size in range(1, len(table) + 1) for part in combinations(table, size)}
+        return {part: float(sum(len(set(part) & set(one)) for one in wanted)) for part in sorted(parts)}
+
+    def ruled(self, plan: Plan, domain: Domain) -> Ruled:
+        """Return the cells that were declared to hold nobody."""
+        return ruled_out(plan, domain, self.zeros)
+
+    def drawn(self, noisy: Noisy, *, turns: int, rng: np.random.Generator) -> Draw | Each:
+        """Return how records are drawn from noisy tables."""
+        if self.noise_aware:
+            return super().drawn(noisy, turns=turns, rng=rng)
+        return self.deal(nearest(noisy, turns=turns), noisy.total)
 
     def _named(self, plan: Plan, place: dict[str, int]) -> Iterator[tuple[str, ...]]:
         if not isinstance(self.workload, str):
@@ -135,6 +163,12 @@ class Workloads(Tabulated):
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
         found = super().problems(plan)
+        if self.by is not None and self.by not in plan.data.schema:
+            found.append(f"synthesis.by: no column named {self.by!r}.")
+        if self.noise_aware and self.dealing == "systematic":
+            found.append("synthesis.dealing: noise_aware intervals count independent draws; leave dealing out.")
+        if not found and self.noise_aware and declarations(plan, self.zeros):
+            found.append("synthesis.inference: noise_aware keeps no zeros, constraints or applies_when; use plug_in.")
         if self.workload == "analyses" and not plan.analyses:
             found.append("synthesis.workload: analyses, but the config has none; name columns, or use pairs.")
         if not isinstance(self.workload, str):
@@ -146,7 +180,7 @@ class Workloads(Tabulated):
             ]
             if not all(self.workload) or not self.workload:
                 found.append("synthesis.workload: every table needs a column at least.")
-        if not self.delta and not self.noise_aware:
+        if not self.delta and not self.noise_aware and self.gaussian:
             found.append(f"synthesis.delta: {self.method} adds Gaussian noise, which needs one above 0, such as 1e-6.")
         return found
 
@@ -207,7 +241,7 @@ class DpTables(Workloads):
         if self.scored:
             return impossible(domain.axes, self.wanted(plan, domain), self.weights(plan, domain), self.model_cells)
         sizes, tables = [axis.size for axis in domain.axes], self.tables(plan, domain)
-        held = cells_of(sizes, blocks_of(sizes, tables))
+        held = cells_of(sizes, blocks_of(sizes, (*tables, *self.ruled(plan, domain))))
         if held > self.model_cells:
             found.append(
                 f"synthesis.workload: its tables hang together in a model of {held:,} cells, and model_cells is "
@@ -232,10 +266,6 @@ class DpTables(Workloads):
         weights = self.weights(plan, domain)
         return Release.of(domain.axes, weights, self.model_cells, epsilon=self.epsilon, delta=self.delta)
 
-    def shares(self, plan: Plan) -> Mapping[str, float]:
-        """Return what margins and products are given, where there are both."""
-        return {"margins": MARGINS, "products": 1 - MARGINS} if self.scored else {}
-
     def notes(self, plan: Plan) -> list[str]:
         """Return a sentence when the noise leaves nothing of the data."""
         domain = self.domain(plan)
@@ -244,7 +274,7 @@ class DpTables(Workloads):
         tables, sizes = self.tables(plan, domain), [axis.size for axis in domain.axes]
         fewest = min(cells_of(sizes, [table]) for table in tables)
         sd, n = self.noise_of(len(tables)).sd, len(plan.data)
-        found = thin(sd, n, fewest, "of the smallest table")
+        found = super().notes(plan) + thin(sd, n, fewest, "of the smallest table")
         widest = max(tables, key=lambda table: cells_of(sizes, [table]))
         cells = cells_of(sizes, [widest])
         if found or not self.noise_aware or sd * cells <= SPARSE * n:
@@ -257,9 +287,17 @@ class DpTables(Workloads):
             "fewer tables or bins."
         ]
 
+    def shares(self, plan: Plan) -> Mapping[str, float]:
+        """Return what each step is given, where there is more than one."""
+        if self.scored:
+            return {"margins": MARGINS, "products": 1 - MARGINS}
+        return {"preprocessing": self.preparing, "tables": 1 - self.preparing} if self.finds else {}
+
     def noise_of(self, tables: int) -> Gaussian:
         """Return the noise of every count of so many tables."""
         moved = Sensitivity(math.sqrt(2 * tables), "l2", "replace")
+        if self.finds:
+            return Gaussian.concentrated(moved, rho=self.rho)
         return Gaussian.calibrated(moved, epsilon=self.epsilon, delta=self.delta)
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
@@ -272,7 +310,7 @@ class DpTables(Workloads):
             return measured.drawn(self.copies, noise_aware=self.noise_aware, rng=rng), release.event()
         sizes, tables = tuple(axis.size for axis in domain.axes), self.tables(plan, domain)
         noise = self.noise_of(len(tables))
-        noisy = looked(cells, tables, sizes, noise, source)
+        noisy = replace(looked(cells, tables, sizes, noise, source), ruled_out=self.ruled(plan, domain))
         return self.drawn(noisy, turns=1000, rng=random_generator(source)), noise.event()
 
 

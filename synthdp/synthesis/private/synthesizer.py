@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from pydantic import Field, FiniteFloat
 
 from synthdp.errors import InputError
 from synthdp.parallel import Advance, each
-from synthdp.privacy.events import Event
+from synthdp.privacy.events import Composed, Event
 from synthdp.privacy.guarantees import Adjacency, Guarantee
 from synthdp.privacy.ledger import Entry, Ledger
 from synthdp.privacy.mechanisms import Secure, Simulated, Source
@@ -29,6 +29,7 @@ from synthdp.synthesis.private.domain import MOST_CELLS, Domain, declared, domai
 from synthdp.table.microdata import Codes
 
 Draw = Callable[[np.random.Generator], Codes]
+Bins = Annotated[int, Field(ge=1)] | Literal["dp_quantiles"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Private(Method):
     source
         ``secure`` noise, or ``simulated`` from the seed, which is for studies only.
     bins, bins_by
-        Into how many equally wide bins a numeric column's bounds are cut, and the exceptions by name.
+        Into how many equally wide bins a numeric column's bounds are cut, and the exceptions by name; some methods
+        also take ``dp_quantiles``.
     missing
         Columns that may be missing: each has a cell for it.
     copies
@@ -62,8 +64,8 @@ class Private(Method):
     delta: FiniteFloat = Field(default=0.0, ge=0, lt=1)
     adjacency: Adjacency = "replace"
     source: Literal["secure", "simulated"] = "secure"
-    bins: int = Field(default=10, ge=1)
-    bins_by: dict[str, int] = Field(default_factory=dict)
+    bins: Bins = 10
+    bins_by: dict[str, int | Literal["dp_quantiles"]] = Field(default_factory=dict)
     missing: tuple[str, ...] = ()
     copies: int = Field(default=5, ge=1)
     imputations: Literal[1] = 1
@@ -73,6 +75,8 @@ class Private(Method):
     pure_only: ClassVar[bool] = False
     most_cells: ClassVar[float] = MOST_CELLS
     """Of the whole domain; infinite for a method that looks at few columns at a time."""
+    keeps_rules: ClassVar[bool] = False
+    """Whether constraints and ``applies_when`` are kept, and bins and levels may be found out."""
 
     @property
     def budget(self) -> float | None:
@@ -90,13 +94,24 @@ class Private(Method):
         return self.source == "simulated"
 
     def domain(self, plan: Plan) -> Domain:
-        """Return the declared domain."""
-        return domain_of(plan.data, bins=self.bins, bins_by=self.bins_by, missing=self.missing)
+        """Return the declared domain; of bins that are yet to be found, as many as there may be."""
+        bins = {column.name: self.bins_of(column.name) for column in plan.data.schema.columns}
+        return domain_of(plan.data, bins=1, bins_by=bins, missing=self.missing)
+
+    def bins_of(self, name: str) -> int:
+        """Return into how many bins a column is cut at most."""
+        asked = self.bins_by.get(name, self.bins)
+        return asked if isinstance(asked, int) else 1
+
+    @property
+    def sought(self) -> frozenset[str]:
+        """The columns whose levels are found out, so that they need not be declared."""
+        return frozenset()
 
     def problems(self, plan: Plan) -> list[str]:
         """Return everything that keeps this method from working on this plan."""
         found = _setting_problems(self) + _column_problems(self, plan)
-        if plan.constraints:
+        if plan.constraints and not self.keeps_rules:
             found.append(f"constraints: method {self.method} does not keep them; use da_mi, mi or sequential.")
         if not found:
             cells = self.domain(plan).size
@@ -110,14 +125,16 @@ class Private(Method):
     def synthesize(self, plan: Plan, *, streams: Streams, jobs: int = 1, advance: Advance | None = None) -> Release:
         """Pay once, then draw the copies."""
         started = time.perf_counter()
-        domain = self.domain(plan)
-        draw, event = self.pay(plan, domain, self.noise(streams))
+        source = self.noise(streams)
+        domain, before = self.prepare(plan, source)
+        draw, event = self.pay(plan, domain, source)
+        event = event if before is None else Composed((before, event))
         paid = time.perf_counter()
 
         def copy(m: int) -> pd.DataFrame:
             rng = streams.generator("values", self.method, m)
             cells = draw.copies[m - 1](rng) if isinstance(draw, Each) else draw(rng)
-            return domain.frame(cells, plan.data.frame, rng=rng)
+            return self.settle(plan, lambda: domain.frame(cells, plan.data.frame, rng=rng))
 
         copies = tuple(each(copy, range(1, self.copies + 1), advance=advance))
         seconds = {"fit": paid - started, "draw": time.perf_counter() - paid}
@@ -126,6 +143,14 @@ class Private(Method):
     def noise(self, streams: Streams) -> Source:
         """Return where the noise comes from."""
         return Secure() if self.source == "secure" else Simulated(streams.generator("dp", self.method))
+
+    def prepare(self, plan: Plan, source: Source) -> tuple[Domain, Event | None]:
+        """Return the domain, and what it cost where something of it was found out."""
+        return self.domain(plan), None
+
+    def settle(self, plan: Plan, draw: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Return a copy, given how values are drawn for its cells."""
+        return draw()
 
     def pay(self, plan: Plan, domain: Domain, source: Source) -> tuple[Draw | Each, Event]:
         """Return how records are drawn from what the mechanism released, and what it cost."""
@@ -148,6 +173,10 @@ def _setting_problems(settings: Private) -> list[str]:
         found.append(
             "synthesis.adjacency: copies have as many records as the original, so their number is public; use replace."
         )
+    if not settings.keeps_rules and "dp_quantiles" in (settings.bins, *settings.bins_by.values()):
+        found.append(
+            f"synthesis.bins: {settings.method} does not find bins; write a number, or use dp_mst, dp_tables or dp_aim."
+        )
     if settings.pure_only and settings.delta:
         found.append(f"synthesis.delta: {settings.method} has δ = 0; leave delta out.")
     return found
@@ -168,15 +197,21 @@ def _column_problems(settings: Private, plan: Plan) -> list[str]:
     found += [
         f"synthesis.bins_by.{name}: must be at least 1, found {count}."
         for name, count in settings.bins_by.items()
-        if count < 1
+        if isinstance(count, int) and count < 1
     ]
     found += [why for column in schema.derived() if (why := undeclared_formula(column)) is not None]
     for column in plan.data.schema.replaced():
         series = plan.data.frame[column.name]
-        undeclared = declared(column, series)
+        undeclared = None if column.name in settings.sought else declared(column, series)
         if undeclared is not None:
             found.append(undeclared)
-        if column.applies_when is not None:
+        if column.applies_when is not None and settings.keeps_rules and column.name not in settings.missing:
+            found.append(
+                f"variables.{column.name}.applies_when: whoever it does not apply to needs a cell; name the column in "
+                "synthesis.missing."
+            )
+            continue
+        if column.applies_when is not None and not settings.keeps_rules:
             found.append(
                 f"variables.{column.name}.applies_when: method {settings.method} does not keep it; "
                 "use da_mi, mi or sequential."

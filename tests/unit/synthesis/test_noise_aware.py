@@ -29,6 +29,7 @@ from synthdp.synthesis.private.measured import DpTables, looked
 from synthdp.synthesis.private.mst import DpMst
 from synthdp.synthesis.private.normal import DpNormal, Sums, drawn, law_of, moments, place_of, places_of
 from synthdp.synthesis.private.posterior import ByBlocks, Enumerated, draws, posterior_of
+from synthdp.synthesis.private.prepared import SHY
 from synthdp.table.microdata import resolve
 from synthdp.table.schema import Variable
 from synthdp.tagging.groups import Neighbours, tag
@@ -328,7 +329,7 @@ class TestAudit:
         method, given = METHODS["dp_aim"](epsilon=1.0, delta=1e-6), plan()
         Choosing(method, given, method.domain(given)).run(method.domain(given).encode(given.data), Simulated(RNG(1)))
         assert len(spent) > 5
-        assert method.rho * (1 - 1e-6) < sum(spent) <= method.rho / aim.SHY
+        assert method.rho * (1 - 1e-6) < sum(spent) <= method.rho / SHY
 
     def test_scores_move_no_further_than_claimed(self):
         """By enumeration over pairs of files of three records; the weight of a pair is 2, so Δ = 4."""

@@ -374,13 +374,23 @@ class TestEveryPrivateMethod:
             ),
             (
                 {"income": ALL["income"].model_copy(update={"applies_when": "sex == 'F'"})},
-                f"variables.income.applies_when: method {name} does not keep it; use da_mi, mi or sequential.",
+                "variables.income.applies_when: whoever it does not apply to needs a cell; name the column in "
+                "synthesis.missing."
+                if method.keeps_rules
+                else f"variables.income.applies_when: method {name} does not keep it; use da_mi, mi or sequential.",
             ),
         ):
             assert problems({**ALL, **wrong}) == [sentence]
-        assert problems(ALL, constraints=("age > 17",)) == [
-            f"constraints: method {name} does not keep them; use da_mi, mi or sequential."
-        ]
+        if name == "dp_tables":
+            assert problems(ALL, constraints=("age > 17",)) == [
+                "synthesis.inference: noise_aware keeps no zeros, constraints or applies_when; use plug_in."
+            ]
+        elif method.keeps_rules:
+            assert problems(ALL, constraints=("age > 17",)) == []
+        else:
+            assert problems(ALL, constraints=("age > 17",)) == [
+                f"constraints: method {name} does not keep them; use da_mi, mi or sequential."
+            ]
 
     def test_settings_that_do_not_fit(self, name):
         given = plan()
