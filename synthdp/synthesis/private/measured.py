@@ -235,6 +235,12 @@ class DpTables(Workloads):
             found.append(
                 "synthesis.others: weighs pairs outside the workload, which associations: tables does not measure."
             )
+        even = self.dealing == "systematic"
+        if self.scored and (self.finds or even or self.by is not None or declarations(plan, self.zeros)):
+            found.append(
+                "synthesis.associations: scores know no by, dealing, zeros, constraints or applies_when, nor bins and "
+                "levels that are found; leave these out, or use tables."
+            )
         if found:
             return found
         domain = self.domain(plan)

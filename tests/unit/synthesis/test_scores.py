@@ -260,6 +260,12 @@ class TestCopies:
         assert DpTables(delta=1e-6, others=0.5).problems(given) == [
             "synthesis.others: weighs pairs outside the workload, which associations: tables does not measure."
         ]
+        unknown = ({"by": "c"}, {"bins": "dp_quantiles"}, {"zeros": ("a > 99",)}, {"dealing": "systematic"})
+        for more in unknown:
+            assert DpTables(**SCORED, epsilon=1.0, inference="plug_in", **more).problems(given) == [
+                "synthesis.associations: scores know no by, dealing, zeros, constraints or applies_when, nor bins and "
+                "levels that are found; leave these out, or use tables."
+            ]
         pairs_only = ["synthesis.workload: associations: scores takes pairs of columns, and needs one at least."]
         assert DpTables(**SCORED, workload="triples").problems(given) == pairs_only
         assert DpTables(**SCORED, workload=(("a",),)).problems(given) == pairs_only
