@@ -87,8 +87,9 @@ def tune(
             held.enter_context(prepare_out(out, resume=resume, known=HELD))
         journal = Journal(None if out is None else out / NAME)
         held.callback(journal.close)
-        aside = {"seed": True, "data": {"path"}, "tuned": True, "engine": True}
-        question = config.model_dump(mode="json", exclude=aside)
+        question = config.model_dump(
+            mode="json", exclude={"seed": True, "data": {"path"}, "tuned": True, "engine": True}
+        )
         seed = journal.begin(question | {"file": of_frame(table.frame)}, config.seed)
         streams = Streams(seed)
         rows = None
