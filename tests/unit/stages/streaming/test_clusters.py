@@ -20,7 +20,7 @@ from synthdp.config import parse
 from synthdp.engine import dask
 from synthdp.errors import Unfinished
 from synthdp.stages.streaming import drawing, engines
-from synthdp.stages.streaming.running import WORK
+from synthdp.stages.streaming.preparing import WORK
 
 pytest.importorskip("distributed")
 ROOT = Path(__file__).parents[4]
