@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def tune(
             held.enter_context(prepare_out(out, resume=resume, known=HELD))
         journal = Journal(None if out is None else out / NAME)
         held.callback(journal.close)
-        aside = {"seed": True, "data": {"path"}, "tuned": True, "engine": True}
+        aside: Any = {"seed": True, "data": {"path"}, "tuned": True, "engine": True}
         question = config.model_dump(mode="json", exclude=aside)
         seed = journal.begin(question | {"file": of_frame(table.frame)}, config.seed)
         streams = Streams(seed)

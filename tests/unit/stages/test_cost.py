@@ -70,7 +70,7 @@ def test_streaming_needs_no_more_memory_for_more_records():
     large = replace(WORK, records=10**8)
     assert cost.streamed(large).memory == pytest.approx(cost.streamed(replace(WORK, records=10**7)).memory)
     assert cost.streamed(large).memory < 4e9
-    assert cost.streamed(large, memory=1e9).memory <= 1e9
+    assert cost.streamed(replace(large, draws=0), memory=1e9).memory <= 1e9
     assert cost.in_memory(large).memory > 1e11
 
 
@@ -90,6 +90,22 @@ def test_the_estimates_are_within_the_factors_that_are_told():
         need = cost.in_memory(work)
         assert 1 / MEMORY_ERROR < need.memory / (row["peak_gb"] * 1e9) < MEMORY_ERROR, name
         assert 1 / TIME_ERROR < need.seconds / row["seconds"] < TIME_ERROR, name
+
+
+# docs/large.md: records, copies, draws; processor seconds and peak memory, one process
+STREAMED = [
+    (100_000, 3, 12, 58, None),
+    (1_000_000, 3, 12, 284, 2.0e9),
+    (1_000_000, 5, 0, 32, 1.4e9),
+    (10_000_000, 5, 0, 300, 1.6e9),
+]
+
+
+@pytest.mark.parametrize(("records", "copies", "draws", "seconds", "peak"), STREAMED)
+def test_so_are_those_of_streamed_runs(records, copies, draws, seconds, peak):
+    need = cost.streamed(Work(records, 20, 6, copies, draws, "regression"))
+    assert 1 / TIME_ERROR < need.seconds / seconds < TIME_ERROR
+    assert peak is None or 1 / MEMORY_ERROR < need.memory / peak < MEMORY_ERROR
 
 
 def there(monkeypatch, size):
