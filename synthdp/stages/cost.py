@@ -36,7 +36,7 @@ FITTED: Mapping[str, float] = {"regression": 1e-6, "auto": 1.7e-5, "copula": 2e-
 FITS, BY_CHANCE = 5, frozenset({"auto", "cart"})
 # streaming: for each value of the file that is read and released, for each that is drawn
 A_STREAMED, A_STORED = 3e-7, 8e-7
-# for each of those and each draw of the verdict; for the sample that is judged as a file of its own, in seconds and bytes
+# for each of those and each draw of the verdict; seconds and bytes for the sample that is judged as a file of its own
 A_ATTACKED, SAMPLED, A_SAMPLE = 1.06e-6, 30.0, 0.5e9
 # of the time on several workers, what does not get shorter with them, and what a piece of work costs besides
 ALONE, A_PIECE = 0.05, 0.01

@@ -121,7 +121,7 @@ def test_the_engine_is_chosen_by_what_fits(file, monkeypatch):
     choice = engines.choose(config(file))
     assert choice.streaming
     assert choice.sentence == (
-        "About 400 MB would be needed with the table in memory, and 90 MB are there: the table stays on disk and is "
+        "About 380 MB would be needed with the table in memory, and 90 MB are there: the table stays on disk and is "
         "worked on shard by shard."
     )
     choice = engines.choose(config(file, synthesis={"model": {"method": "cart"}}))
@@ -156,7 +156,7 @@ def test_what_will_be_needed_is_said_in_sentences(file, monkeypatch):
     there(monkeypatch, 8e9)
     size, memory_, streaming, cluster, choice, error, doubt = expected(config(file))
     assert size == "1,000 records (counted) x 2 columns, 1 replaced; 3 copies, a verdict from 20 draws."
-    assert memory_.startswith("In memory: 400 MB of memory, 10 MB of disk, ")
+    assert memory_.startswith("In memory: 380 MB of memory, 10 MB of disk, ")
     assert streaming.startswith("Streaming: ")
     assert cluster.startswith("On a cluster, for example 8 workers: ")
     assert " of memory each, " in cluster
@@ -175,7 +175,7 @@ def test_what_will_be_needed_is_said_in_sentences(file, monkeypatch):
         ({"engine": {"address": "tcp://h:1"}}, ["if it has 8 workers", "the config names (tcp://h:1)."]),
         ({"engine": {"streaming": True}}, ["run would stream: as the config says."]),
         ({"engine": {"streaming": False}}, ["run would keep the table in memory: as the config says."]),
-        ({"engine": {"memory": "1 MB"}}, ["run would stream: About 400 MB would be needed"]),
+        ({"engine": {"memory": "1 MB"}}, ["run would stream: About 380 MB would be needed"]),
         (
             {"synthesis": {"method": "dp_histogram", "epsilon": 1.0}},
             [
