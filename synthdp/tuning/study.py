@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -88,8 +87,9 @@ def tune(
             held.enter_context(prepare_out(out, resume=resume, known=HELD))
         journal = Journal(None if out is None else out / NAME)
         held.callback(journal.close)
-        aside: Any = {"seed": True, "data": {"path"}, "tuned": True, "engine": True}
-        question = config.model_dump(mode="json", exclude=aside)
+        question = config.model_dump(
+            mode="json", exclude={"seed": True, "data": {"path"}, "tuned": True, "engine": True}
+        )
         seed = journal.begin(question | {"file": of_frame(table.frame)}, config.seed)
         streams = Streams(seed)
         rows = None

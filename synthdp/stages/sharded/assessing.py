@@ -20,7 +20,8 @@ from synthdp.evaluation.sharded.verbatim import VerbatimOverShards
 from synthdp.parallel import one_blas_thread
 from synthdp.stages.assessing import EVALUATION, assess_comparison, making_of
 from synthdp.stages.sharded.attacking import gather, some_of
-from synthdp.stages.sharded.judging import ASKED, File, JudgedShards, attacked, few_of, findings_of, side_by_side
+from synthdp.stages.sharded.finding import ASKED, File, attacked, few_of, findings_of, side_by_side
+from synthdp.stages.sharded.judging import JudgedShards
 from synthdp.stages.sharded.sample import ALONE, ALONE_KEPT, ALONE_UNDECIDED, Sample, within
 from synthdp.table.microdata import Microdata
 from synthdp.table.schema import Schema

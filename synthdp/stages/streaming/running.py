@@ -24,7 +24,7 @@ from synthdp.stages.draws import count_of
 from synthdp.stages.planning import notes_of, raise_if
 from synthdp.stages.sharded import judging
 from synthdp.stages.sharded.assessing import assess_shards
-from synthdp.stages.sharded.judging import File
+from synthdp.stages.sharded.finding import File
 from synthdp.stages.sharded.telling import write_pages
 from synthdp.stages.streaming import drawing, mixing, publishing, reading, refusing, scanning
 from synthdp.stages.streaming.drawing import Stored, Written

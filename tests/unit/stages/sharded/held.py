@@ -11,7 +11,7 @@ from synthdp.engine import Local
 from synthdp.seeding import Streams
 from synthdp.stages.intake import prepare
 from synthdp.stages.planning import plan_of
-from synthdp.stages.sharded.judging import File
+from synthdp.stages.sharded.finding import File
 from synthdp.synthesis.making import finish, make
 from synthdp.synthesis.plan import Plan
 from synthdp.table.microdata import Microdata

@@ -11,7 +11,7 @@ import pytest
 from synthdp.config import Config, parse
 from synthdp.errors import InputError
 from synthdp.evaluation.gate import Thresholds
-from synthdp.stages.sharded import judging, sample
+from synthdp.stages.sharded import finding, judging, sample
 from synthdp.stages.sharded.assessing import assess_shards
 from synthdp.stages.sharded.judging import JudgedShards, judge
 from tests.unit.stages.sharded.held import file_of
@@ -28,7 +28,7 @@ def smaller(monkeypatch: pytest.MonkeyPatch) -> None:
         return inner(*given, **{"size": 1500, "typical": 150, "exposed": (20, 20)} | named)
 
     monkeypatch.setattr(judging, "sample_of", small)
-    monkeypatch.setattr(judging, "FEW", 500)
+    monkeypatch.setattr(finding, "FEW", 500)
 
 
 def people(n: int = N, seed: int = 1) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def test_a_harmless_file_passes_and_is_measured(tmp_path: Path) -> None:
     assert found.judged.verdict.reasons == ()
     assert found.judged.verdict.judgement == "passed"
     asked = {one.attack for one in found.judged.verdict.checks if one.name == "max_individual"}
-    assert asked == set(judging.ASKED)
+    assert asked == set(finding.ASKED)
     section = found.section()
     assert section["basis"] == "draws"
     assert section["draws"] == 12
