@@ -29,13 +29,15 @@ A_DRAW, A_JUDGED = 0.36, 1.65e-6
 # for each replaced value of the copies in report and release
 A_REPORTED = 2.4e-6
 # for each replaced value, drawn once; for each record and replaced column, fitted once
-DRAWN: Mapping[str, float] = {"regression": 1.6e-7, "auto": 6e-7, "copula": 1.2e-6, "cart": 3e-7}
-FITTED: Mapping[str, float] = {"regression": 1e-6, "auto": 1.7e-5, "copula": 8e-6, "cart": 1.2e-5}
+DRAWN: Mapping[str, float] = {"regression": 1.6e-7, "auto": 6e-7, "copula": 3.6e-6, "cart": 3e-7}
+FITTED: Mapping[str, float] = {"regression": 1e-6, "auto": 1.7e-5, "copula": 2e-5, "cart": 1.2e-5}
 # fits beside those that draws share: the copies', and those to halves of the file; where a fit rests on chance, draws
 # share one only in large files
 FITS, BY_CHANCE = 5, frozenset({"auto", "cart"})
 # streaming: for each value of the file that is read and released, for each that is drawn
 A_STREAMED, A_STORED = 3e-7, 8e-7
+# for each of those and each draw of the verdict; seconds and bytes for the sample that is judged as a file of its own
+A_ATTACKED, SAMPLED, A_SAMPLE = 1.06e-6, 30.0, 0.5e9
 # of the time on several workers, what does not get shorter with them, and what a piece of work costs besides
 ALONE, A_PIECE = 0.05, 0.01
 # disk: bytes of a value in a shard, and in a text file
@@ -141,16 +143,21 @@ def streamed(work: Work, workers: int = 1, memory: float = math.inf) -> Need:
     memory
         Bytes that a worker may take: shards are cut to fit.
     """
-    records = min(work.records, 16 * BLOCK, max(work.records / (4 * workers), BLOCK))
+    records = float(min(work.records, 16 * BLOCK))
+    if workers > 1:
+        records = min(records, max(work.records / (4 * workers), BLOCK))
     shard = A_SHARD_CELL * records * (work.columns + work.replaced)
     shards = max(1.0, work.records / records)
-    once = A_STREAMED * work.cells + A_STORED * work.values
-    # a pass to read, three to look, one for each replaced column and more to fit, one for each copy and draw
+    drawn = A_STREAMED * work.cells + (A_STORED + work.draws * A_ATTACKED) * work.values
+    # one to read, three to look, some for each replaced column to fit, one for each copy and draw
     passes = 4 + 3 * work.replaced + work.copies + work.draws
-    together = (_seconds(work) - START + once) / workers
-    seconds = START + ALONE * (together * workers) * (workers > 1) + together + A_PIECE * shards * passes / workers
+    alone = START + (SAMPLED if work.draws else 0.0)
+    seconds = alone + drawn / workers + A_PIECE * shards * passes / workers
+    if workers > 1:  # what is put together, or mixed, by one
+        seconds += ALONE * drawn
+    sample = A_SAMPLE if work.draws and workers == 1 else 0.0
     disk = _public(work) + ON_DISK * (3 * work.cells + work.values)
-    return Need(A_PROCESS + min(shard, max(memory - A_PROCESS, 0)), disk, seconds)
+    return Need(A_PROCESS + min(shard, max(memory - A_PROCESS, 0)) + sample, disk, seconds)
 
 
 def _seconds(work: Work) -> float:
