@@ -80,8 +80,8 @@ METHODS: Mapping[str, str] = {
         f"three columns or more to see are lost. {_NOISE_KNOWN}"
     ),
     "dp_tables": (
-        "Noise was added to tables of columns that were named beforehand, and copies were drawn from the log-linear "
-        f"model of these tables. {_NOISE_KNOWN}"
+        "Noise was added to tables of columns that were named beforehand, or to sums of products of scores of pairs of "
+        f"columns, and copies were drawn from the log-linear model of these. {_NOISE_KNOWN}"
     ),
     "dp_aim": (
         "Tables of columns were chosen one after the other where a model of the earlier ones was furthest from the "

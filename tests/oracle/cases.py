@@ -28,6 +28,7 @@ AWARE = (
     "dp_tables_pairs",
     "dp_tables_triples",
     "dp_tables_analyses",
+    "dp_tables_scores",
     "dp_aim",
     "dp_aim_triples",
     "dp_aim_analyses",
