@@ -8,7 +8,7 @@ from synthdp.errors import InputError
 from synthdp.stages.draws import SHARPENED, TOO_LARGE_TO_SHARPEN, count_of
 from synthdp.tuning import blame
 from synthdp.tuning.asking import Budget
-from synthdp.tuning.confirming import Confirmed, begin, beyond, confirm, level_for
+from synthdp.tuning.confirming import Confirmed, begin, confirm, level_for
 from synthdp.tuning.leaves import TREES, ladder
 from synthdp.tuning.rays import HIGHEST, LOWEST, Border, Seen, find_border
 from synthdp.tuning.shapes import Tried, propose
@@ -28,6 +28,8 @@ LAST_RESORT = 8
 # shapes that are refined on the whole file with more draws; beside them the best with masks equally strong, for the
 # best of many shapes on a few draws is in part the luckiest
 REFINED = 2
+# of these so many whatever is left of the budget
+ALWAYS = 2
 # a few draws' bounds beyond a limit by so much, under the strongest masks: whether many pass is then open
 NARROWLY = 0.15
 # usefulness that chance may hide: paired draws leave less than this between two candidates
@@ -189,36 +191,26 @@ class Search:
     def refine(self, points: Sequence[Point]) -> list[Point]:
         """Return points, the most useful first, once every limit is judged, on the whole file and more draws.
 
-        A point is the weakest masks of its shape that would be confirmed: those that pass narrowly are not what a shape
-        comes to, and are not what it is compared by. Where it has no others they come last.
+        The best two, masks and trees if both are far enough, are refined whatever is left of the budget: what is best
+        on a few draws may need so much more that the other is better.
         """
-        draws, holds = count_of(self.space.config, len(self.lab.data)), self.space.config.tuning.holds
-        final = draws * self._looks()
+        draws = count_of(self.space.config, len(self.lab.data))
         best: Point | None = None
         found: list[Point] = []
-        narrow: list[Point] = []
         # a few draws may refuse what many would not: that nothing passes is said only where all the gate's draws say so
         last_resort = [Point(self.nearest or self.space.shape(), min(LAST_RESORT, self.rungs[1]), -math.inf)]
         finalists = self._finalists(points) or last_resort
         for place, point in enumerate(finalists):
-            if place > REFINED or (best is not None and not self.left(REFINING)):
+            if place > REFINED or (best is not None and place >= ALWAYS and not self.left(REFINING)):
                 break
             if best is not None and point.use < best.use - HOPELESS:
                 continue
             uses: dict[int, float] = {}
-            passed: list[Point] = []
 
-            def look(
-                rung: int,
-                shape: Shape = point.shape,
-                uses: dict[int, float] = uses,
-                passed: list[Point] = passed,
-            ) -> Seen:
+            def look(rung: int, shape: Shape = point.shape, uses: dict[int, float] = uses) -> Seen:
                 trial = self.lab.try_out("refine", shape, rung, draws=draws, looks=self._looks())
                 uses[rung] = trial.use
-                if trial.passed:
-                    passed.append(Point(shape, rung, trial.use))
-                return Seen(trial.passed and not beyond(trial, holds, final=final), trial.use, trial.ratio)
+                return Seen(trial.passed, trial.use, trial.ratio)
 
             low, high = self.rungs_of(point.shape)
             border = find_border(
@@ -232,13 +224,12 @@ class Search:
                 more=lambda found=best: found is None or self.left(CONFIRMING),  # type: ignore[misc]
             )
             if border.rung is None:
-                narrow += [max(passed, key=lambda one: one.rung)] if passed else []
                 continue
             found.append(Point(point.shape, border.rung, uses[border.rung]))
             if best is None or uses[border.rung] > best.use:
                 best = found[-1]
                 self.tell(f"best so far: usefulness {best.use:.3f} ({told(self.space, best.shape)}), all limits judged")
-        return [*sorted(found, key=lambda one: -one.use), *sorted(narrow, key=lambda one: -one.use)]
+        return sorted(found, key=lambda one: -one.use)
 
     def _finalists(self, points: Sequence[Point]) -> list[Point]:
         """Return points in the order in which they are refined: the best, that of the other kind, the best plain one.
