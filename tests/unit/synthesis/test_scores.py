@@ -285,7 +285,7 @@ class TestCopies:
         assert any("how columns hang together is mostly noise" in one for said in found for one in said)
 
     def test_audit(self):
-        """Two files that differ in one record, told apart by the products alone."""
+        """Two files that differ in one record, told apart by margins and a product together."""
         files = []
         for last in ((6, 6, "z", 1), (0, 6, "x", 0)):
             frame = records(40)
@@ -299,7 +299,8 @@ class TestCopies:
 
             def told(one, rng):
                 found = release.measured(domain.encode(one.data), Simulated(rng))
-                return [float(found.margins[0][6] - found.margins[0][0] + found.margins[3][1] - found.margins[3][0])]
+                ends = found.margins[0][6] - found.margins[0][0] + found.margins[3][1] - found.margins[3][0]
+                return [float(ends + found.sums[0])]
 
             return epsilon_bound(repeated(told), *files, runs=250, delta=1e-3, rng=np.random.default_rng(5)).epsilon
 
