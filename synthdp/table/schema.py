@@ -225,10 +225,9 @@ class Variable(Settings):
 class Column(Settings):
     """A column with everything resolved: the kind is known, levels are listed, tolerance is a number.
 
-    ``key_decided`` and ``kind_public`` tell whether somebody has said that ``key`` and ``kind`` are so; ``period`` is
-    what dates were rounded to; ``form`` is how all texts of the file write dates, where that is not ISO 8601: a few of
-    them could be read in many ways. ``applies_through`` holds the derived columns that ``applies_when`` needs, in the
-    order they are computed.
+    ``key_decided`` tells whether somebody has said that ``key`` is so; ``period`` is what dates were rounded to;
+    ``form`` is how all texts of the file write dates, where that is not ISO 8601: a few of them could be read in many
+    ways. ``applies_through`` holds the derived columns that ``applies_when`` needs, in the order they are computed.
     """
 
     name: str
@@ -236,6 +235,7 @@ class Column(Settings):
     role: Role
     key: bool
     key_decided: bool = True
+    # whether somebody wrote the kind down, which is otherwise guessed from the values
     kind_public: bool = True
     bounds: tuple[float, float] | None = None
     bounds_public: bool = False

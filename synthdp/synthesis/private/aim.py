@@ -146,7 +146,7 @@ class Choosing:
     def __init__(self, settings: DpAim, plan: Plan, domain: Domain) -> None:
         self._settings, self._rho = settings, settings.rho
         self._sizes = tuple(axis.size for axis in domain.axes)
-        self._weights, self._ruled = settings.weights(plan, domain), settings.ruled(plan, domain)
+        self._weights, self._ruled = settings.asked_for(plan, domain), settings.ruled(plan, domain)
         self._open = {part: open_cells(part, self._sizes, self._ruled) for part in self._weights}
 
     def run(self, cells: Codes, source: Source) -> tuple[Noisy, Event]:

@@ -135,7 +135,11 @@ class Workloads(Tabulated, Prepared):
         # by itself it is no table, but part of all others
         return tuple(table for table in found if table != crossed or len(found) == 1)
 
-    def weights(self, plan: Plan, domain: Domain) -> dict[Columns, float]:
+    def shares(self, plan: Plan) -> Mapping[str, float]:
+        """Return what finding bins and levels is given, where anything is found."""
+        return {"preprocessing": self.preparing, "tables": 1 - self.preparing} if self.finds else {}
+
+    def asked_for(self, plan: Plan, domain: Domain) -> dict[Columns, float]:
         """Return how much every table that is part of the workload counts: Σ_s |r ∩ s| over the tables s asked for."""
         wanted = self.wanted(plan, domain)
         parts = {part for table in wanted for size in range(1, len(table) + 1) for part in combinations(table, size)}
@@ -297,7 +301,7 @@ class DpTables(Workloads):
         """Return what each step is given, where there is more than one."""
         if self.scored:
             return {"margins": MARGINS, "products": 1 - MARGINS}
-        return {"preprocessing": self.preparing, "tables": 1 - self.preparing} if self.finds else {}
+        return super().shares(plan)
 
     def noise_of(self, tables: int) -> Gaussian:
         """Return the noise of every count of so many tables."""

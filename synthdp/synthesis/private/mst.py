@@ -203,7 +203,7 @@ class DpMst(Workloads):
 
     def weighed(self, worth: Mapping[Edge, float], plan: Plan, domain: Domain) -> dict[Edge, float]:
         """Return scores times how much their pairs count in the workload, at most 1; by public numbers alone."""
-        weights = self.weights(plan, domain)
+        weights = self.asked_for(plan, domain)
         counted = {pair: weights.get(pair, 0.0) for pair in worth}
         heaviest = max(counted.values(), default=0.0)
         # of a workload without pairs nothing follows

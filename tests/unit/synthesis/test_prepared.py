@@ -356,7 +356,7 @@ class TestWorkloadOfTheTree:
         domain = method.domain(given)
         # pairs crossed with job: {0,1,2}, {0,2}, {1,2}
         assert method.wanted(given, domain) == ((0, 1, 2), (0, 2), (1, 2))
-        weights = method.weights(given, domain)
+        weights = method.asked_for(given, domain)
         assert {pair: weights[pair] for pair in ((0, 1), (0, 2), (1, 2))} == {(0, 1): 4, (0, 2): 5, (1, 2): 5}
         worth = {(0, 1): 10.0, (0, 2): 10.0, (1, 2): 10.0}
         assert method.weighed(worth, given, domain) == {(0, 1): 8.0, (0, 2): 10.0, (1, 2): 10.0}
