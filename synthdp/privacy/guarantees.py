@@ -101,8 +101,9 @@ NEIGHBOURS: Mapping[Adjacency, str] = {
     "replace": "neighbours have the same number of records and differ in one",
     "add_remove": "neighbours differ by one record more or less",
 }
+DECLARED = "levels, bounds, decimals and bins were declared from what is known without the data"
+FOUND = DECLARED + ", but for those that the share `preprocessing` was spent on"
 ASSUMED = (
-    "levels, bounds, decimals and bins were declared from what is known without the data",
     "the settings of the method were not chosen by looking at the data",
     "a person has one record: for k records of one person ε is k times as large, and a δ grows by more than k times",
 )
@@ -159,7 +160,7 @@ class Guarantee:
     def assumed(self) -> list[str]:
         """Return what must be true for the claim to hold, in phrases."""
         public = ["the number of records is public"] if self.adjacency == "replace" else []
-        return [*public, *ASSUMED]
+        return [*public, FOUND if self.shares.get("preprocessing") else DECLARED, *ASSUMED]
 
     def statement(self) -> str:
         """Return the claim as a sentence for a privacy officer."""

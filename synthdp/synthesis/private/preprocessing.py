@@ -5,12 +5,13 @@ each for ρ = ε²/8. The score moves by at most 1 when a record is replaced, al
 or is the 0 that has a cell of its own: quantiles are those of the others. Equal answers leave fewer bins.
 
 Levels. Every level that somebody has gets a noisy count, and is found when that passes a threshold τ: with δ above 0
-levels that nobody has never pass, so that nobody need list them. One record moves the counts by 2 in ℓ1, noise has
-scale 2/ε, and τ is such that a level with one record passes with at most δ (Korolova and others 2009; why that is
+levels that nobody has never pass, so that nobody need list them. One record moves the counts by √2 in ℓ2, noise is
+N(0, 1/ρ), and τ is such that a level with one record passes with at most δ (Korolova and others 2009; why that is
 enough: ``histograms``). Of those found, as many as were asked for are taken, the largest noisy counts first. Whoever
-has another level counts as missing from then on.
+has another level counts as missing from then on. At ε = 1 and δ = 10⁻⁶ a level needs about 200 records to be found
+with a tenth of the budget and three columns to look at; Laplace noise of the same ρ would ask for 800.
 
-An (ε, δ)-DP step is ε²/2-zCDP but for δ (Bun and Steinke 2016), so that everything adds up in ρ: half of δ goes to
+Finding levels is ρ-zCDP but for δ (Bun and Steinke 2016), so that everything adds up in ρ: half of δ goes to
 levels where any are sought, ρ is that of (ε, what is left of δ), and ``preprocessing`` is the share of ρ that the steps
 here get, evenly by column.
 
@@ -25,11 +26,12 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from synthdp.dp.declarations import Bounded, Budget
 from synthdp.dp.quantiles import choose
 from synthdp.privacy.events import Approximate, Composed, Event, Repeated, ZeroConcentrated
-from synthdp.privacy.mechanisms import DiscreteLaplace, Source, sensitivity
+from synthdp.privacy.mechanisms import Gaussian, Sensitivity, Source
 from synthdp.synthesis.plan import Plan
 from synthdp.synthesis.private.domain import Axis, Domain
 from synthdp.table.microdata import Microdata
@@ -65,9 +67,10 @@ class Preprocessing:
         for axis in domain.axes:
             name = axis.column.name
             if name in self.levels:
-                epsilon, delta = math.sqrt(2 * each), self.delta / len(self.levels)
-                axes.append(with_levels(axis, data, self.levels[name], epsilon, delta, source))
-                done.append(Approximate(epsilon, delta))
+                delta = self.delta / len(self.levels)
+                axes.append(with_levels(axis, data, self.levels[name], each, delta, source))
+                # zCDP but for δ, and so δ's add (`threshold`)
+                done += [ZeroConcentrated(each), Approximate(0.0, delta)]
             elif name in self.quantiles and axis.plain > 1:
                 asked = axis.plain - 1
                 axes.append(with_quantiles(axis, data, math.sqrt(8 * each / asked), source))
@@ -122,28 +125,32 @@ def with_quantiles(axis: Axis, data: Microdata, epsilon: float, source: Source) 
     return replace(axis, plain=len(inside), starts=inside)
 
 
-def with_levels(axis: Axis, data: Microdata, most: int, epsilon: float, delta: float, source: Source) -> Axis:
+def with_levels(axis: Axis, data: Microdata, most: int, rho: float, delta: float, source: Source) -> Axis:
     """Return a column with those of its levels that a threshold lets pass; whoever has another counts as missing."""
     column = data.schema[axis.column.name]
     counts = np.bincount(data.coded.codes(column, missing=len(column.levels)), minlength=len(column.levels) + 1)[:-1]
     held = np.flatnonzero(counts)
-    mechanism = DiscreteLaplace.calibrated(sensitivity.table("replace"), epsilon=epsilon)
-    noisy = mechanism.release(counts[held].astype(np.int64), source=source)
-    passed = np.flatnonzero(noisy >= threshold(epsilon, delta))
+    mechanism = Gaussian.concentrated(Sensitivity(math.sqrt(2), "l2", "replace"), rho=rho)
+    noisy = mechanism.release(counts[held].astype(np.float64), source=source)
+    passed = np.flatnonzero(noisy >= threshold(mechanism.sd, delta))
     kept = held[passed[np.argsort(-noisy[passed], kind="stable")[:most]]]
     # text, in an order of its own
     levels = tuple(sorted(str(column.levels[at]) for at in kept))
     return replace(axis, column=column.model_copy(update={"levels": levels}), plain=len(levels), foreign=True)
 
 
-def threshold(epsilon: float, delta: float) -> int:
+def threshold(sd: float, delta: float) -> float:
     """Return the least noisy count at which a level is found: one record alone passes with at most δ.
+
+    2 + σ Φ⁻¹(1 − δ): noise on a grid of steps up to 1 has P(Z ≥ k) ≤ P(N(0, σ²) ≥ k − 1).
+
+    References
+    ----------
+    Canonne, Kamath, Steinke (2020), NeurIPS, Proposition 25.
 
     Examples
     --------
-    >>> threshold(1.0, 1e-6)
-    28
+    >>> round(threshold(10.0, 1e-6), 2)
+    49.53
     """
-    scale, allowed = 2 / epsilon, min(delta, -math.expm1(-epsilon / 2))
-    # P(Z ≥ k) = e^{−k/b}/(1 + e^{−1/b}) for k ≥ 1, and a count of 1 passes when Z ≥ τ − 1
-    return 1 + max(1, math.ceil(-scale * math.log(allowed * (1 + math.exp(-1 / scale)))))
+    return 2 - sd * float(ndtri(delta))
