@@ -58,6 +58,8 @@ class ReportContent:
         The user's own intruders by name, to say in words what they know.
     labels
         What columns are called in words, where their file says so.
+    sampled_from
+        How many records the file has, where the comparison is of a sample of them.
     """
 
     title: str
@@ -75,6 +77,12 @@ class ReportContent:
     dropped: tuple[str, ...] = ()
     intruders: Mapping[str, Intruder] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    sampled_from: int | None = None
+
+    @property
+    def records(self) -> int:
+        """How many records the file has."""
+        return self.sampled_from or len(self.comparison.original)
 
     def __repr__(self) -> str:
         return f"ReportContent({self.comparison!r})"

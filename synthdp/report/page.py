@@ -144,7 +144,7 @@ def told(content: ReportContent, about: str, names: Iterable[str]) -> tuple[Bloc
 
 def _tiles(content: ReportContent) -> tuple[Tile, ...]:
     risk, before = find(content.metrics, "risk"), content.baseline_risk or {}
-    records = number(len(content.comparison.original))
+    records = number(content.records)
     found = entries(find(content.metrics, "utility", "analyses"))
     lowest = [one["min_ci_overlap"] for one in found if is_number(one.get("min_ci_overlap"))]
     means = [one["mean_ci_overlap"] for one in found if is_number(one.get("mean_ci_overlap"))]

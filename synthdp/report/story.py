@@ -61,7 +61,7 @@ def done(content: ReportContent) -> Done:
     """Return what was done to which column."""
     schema = content.comparison.schema
     replaced, kept = schema.replaced(), schema.kept()
-    counts = f"The file has {counted(len(content.comparison.original), 'record')}. "
+    counts = f"The file has {counted(content.records, 'record')}. "
     if content.method == "external" and not replaced:
         counts += "The configuration says of no column that it was replaced (role: replace)."
     else:

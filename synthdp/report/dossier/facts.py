@@ -64,7 +64,7 @@ class Facts:
     @property
     def records(self) -> int:
         """People in the file, as far as a row is a person."""
-        return len(self.content.comparison.original)
+        return self.content.records
 
     @cached_property
     def key_names(self) -> list[str]:

@@ -29,12 +29,15 @@ def write_pages(
     """Write the confidential side of a release in shards; return the report's path."""
     made = Release.of(config.synthesis, found.plan, comparison.copies, seconds={})
     told = (*notes, *found.judged.notes)
-    content = report_content(
-        config, comparison, metrics, made=made, notes=told, versions=manifest.contents.get("versions", {})
+    content = replace(
+        report_content(
+            config, comparison, metrics, made=made, notes=told, versions=manifest.contents.get("versions", {})
+        ),
+        sampled_from=found.sample.records,
     )
     at_risk = found.records_at_risk()
     signed = Dossier(
-        replace(content, data_name=f"{content.data_name} ({found.sample.records:,} records)"),
+        content,
         day=str(manifest.contents.get("started", ""))[:10],
         run=manifest.run,
         study=study,

@@ -1,6 +1,7 @@
 """A run over shards ends in a verdict, and publishes only what passed."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from synthdp import seeding
 from synthdp.config import parse
 from synthdp.progress import Silent, Timer
 from synthdp.release.metrics import Metrics
+from synthdp.stages.sharded import judging
 from synthdp.stages.streaming import running
 
 N = 600
@@ -54,7 +56,9 @@ def ran(folder: Path, sd: float, **more: Any) -> tuple[Metrics, Path]:
     return running.run(config, out=folder / "out", timer=Timer(Silent()), **more)
 
 
-def test_what_passes_is_published_with_its_verdict(tmp_path: Path) -> None:
+def test_what_passes_is_published_with_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    smaller = partial(judging.sample_of, size=400)  # than the file, which is what the pages count
+    monkeypatch.setattr(judging, "sample_of", smaller)
     metrics, report = ran(tmp_path, 2.5)
     out = tmp_path / "out"
     assert metrics.gate["reasons"] == []
@@ -65,6 +69,7 @@ def test_what_passes_is_published_with_its_verdict(tmp_path: Path) -> None:
     assert told["risk"]["identity_likelihood"]["sampled"]["candidates"] == "all"
     assert told["utility"]["panel"]["sampled"]["of"] == N
     assert "Judged shard by shard" in report.read_text()
+    assert f"The file has {N} records" in report.read_text()
     assert (out / "confidential" / "dossier.html").is_file()
     assert not (out / "confidential" / "work").exists()
 
