@@ -129,7 +129,8 @@ class Dask:
                 return future.result(timeout=LOOKING)
             except TimeoutError:
                 alone = self._alone(alone)
-            except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            except (asyncio.CancelledError, concurrent.futures.CancelledError, OSError):
+                # whatever the work itself could not read or write comes back as a result: this is the connection
                 self._gone()
             except KilledWorker:
                 raise Unfinished(

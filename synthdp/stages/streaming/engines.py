@@ -64,13 +64,14 @@ def choose(config: Config) -> Choice:
     """
     engine, path = config.engine, config.data.path
     asked = True if isinstance(engine, Dask) else engine.streaming
-    if asked is False and path.is_dir():
+    folder = _is_folder(path)
+    if asked is False and folder:
         raise InputError(f"{path}: a folder of files is read shard by shard only; leave out engine.streaming.")
-    if asked is not None or path.is_dir():
+    if asked is not None or folder:
         return Choice(asked is not False)
     try:
         work = cost.work_of(config)
-    except InputError:  # whoever reads the file says what is wrong with it
+    except (InputError, OSError):  # whoever reads the file says what is wrong with it
         return Choice(False)
     if work is None:
         return Choice(False)
@@ -86,6 +87,14 @@ def choose(config: Config) -> Choice:
         why = refused[0].removeprefix("streaming: ")
         return Choice(False, f"{figures}; it cannot stay on disk: {why}")
     return Choice(True, f"{figures}: the table stays on disk and is worked on shard by shard.")
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether the data are a folder of Parquet files; of another one whoever reads it says what is wrong."""
+    try:
+        return path.is_dir() and any(path.glob("*.parquet"))
+    except OSError:
+        return False
 
 
 def memory_there(config: Config) -> float | None:

@@ -782,7 +782,7 @@ def test_a_mask_whose_evidence_nobody_knows_is_an_error(column):
     mask = sampler.masks_of(found, sampler.links_of(found.data, Regression()))[column]
     odd = replace(mask, parts=tuple(replace(part, mask=MadeUpMask()) for part in mask.parts))
     with pytest.raises(TypeError, match="MadeUp is not understood"):
-        odd._evidence(np.zeros(len(found.data)))
+        odd.about(np.zeros(len(found.data)))
 
 
 @pytest.mark.parametrize("column", ["x", "b"])
