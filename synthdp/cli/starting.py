@@ -85,6 +85,11 @@ def write_config(data: Path, out: Path | None, method: str | None = None) -> Ite
     method = PROPOSED if method is None else method
     if method not in METHODS:
         raise InputError(f"--method: must be {', '.join(METHODS[:-1])} or {METHODS[-1]}, found {method!r}.")
+    if data.is_dir() and any(data.glob("*.parquet")):
+        raise InputError(
+            f"{data}: this is a folder of Parquet files, which run takes as they are; init looks at one file: name one "
+            "of them, and write the folder as data.path in the config."
+        )
     out = out or Path(f"{_stem(data)}.yaml")
     if out.exists():
         raise InputError(f"{out}: exists already and is not overwritten; choose another name with -o.")

@@ -195,3 +195,11 @@ def test_where_nothing_can_be_replaced_check_says_so(tmp_path):
 
 def test_help_has_examples():
     assert "synthdp init survey.csv" in invoke("init", "--help").output
+
+
+def test_a_folder_of_parquet_is_told_how_to_go_on(tmp_path):
+    (tmp_path / "census").mkdir()
+    pd.DataFrame({"age": [1, 2]}).to_parquet(tmp_path / "census" / "a.parquet")
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "census"), "-o", str(tmp_path / "c.yaml")])
+    assert result.exit_code == 2
+    assert "name one of them, and write the folder as data.path in the config." in " ".join(result.output.split())
