@@ -3,7 +3,8 @@
 Each is `synthdp run` on a simulated folder of Parquet files with 20 columns, 6 of them replaced (two binary, four
 numbers), 5 copies, in a process of its own: processor seconds for each million records (the same on a busy machine) and
 peak memory. Two ratios matter: seconds per record against the smallest file, and peak memory against the smallest file.
-Limits are switched off, so that what is timed is read, look, fit, draw and release; --judged leaves them on.
+Limits are switched off, so that no draws are made for a verdict; what the report measures is timed. --judged leaves
+them on.
 """
 
 import argparse
