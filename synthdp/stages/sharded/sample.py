@@ -147,7 +147,8 @@ def sample_of(
     others = _gathered(folder, "seen", count)
     rows = np.concatenate([one.rows for one in seen])
     chosen = _standing_out(seen, outlying_most)
-    alike_rows = np.concatenate([one.lonely for one in seen])
+    holders, alike_rows = (np.concatenate([one.lonely[part] for one in seen]) for part in (0, 1))
+    alike_rows = np.sort(alike_rows[_loneliest(holders, alike_rows)])
     if len(alike_rows) and lonely_most:
         held = others.iloc[np.searchsorted(rows, alike_rows)].reset_index(drop=True)
         pieces = list(engine.each(partial(_neighbours, shards, schema, held), range(count)))
@@ -252,7 +253,7 @@ class _Seen:
     rows: Codes
     outlying: tuple[Floats, Codes]
     ends: Mapping[tuple[str, int], tuple[Floats, Codes]]
-    lonely: Codes
+    lonely: tuple[Codes, Codes]
 
 
 def _search(shards: Shards, schema: Schema, folder: Path, scale: _Scale, rare: Alike, most: int, shard: int) -> _Seen:
@@ -271,10 +272,20 @@ def _search(shards: Shards, schema: Schema, folder: Path, scale: _Scale, rare: A
             some = known[np.argsort(-sign * values[known], kind="stable")[:EXTREMES]]
             ends[key.name, sign] = values[some], some + first
     widths = {key.name: WIDE * key.tolerance for key in keys}
-    lonely = np.flatnonzero(rare.among(alike.hashed(file, keys, widths))[0]) if keys else order[:0]
+    found, holders = rare.among(alike.hashed(file, keys, widths))
+    lonely = np.flatnonzero(found) if keys else order[:0]
+    lonely = lonely[_loneliest(holders[lonely], lonely + first)]
     rows = np.unique(np.concatenate([order, lonely, *(some - first for _, some in ends.values())])).astype(np.int64)
     store(frame.iloc[rows], folder / f"seen-{shard}.parquet")
-    return _Seen(rows + first, (far[order], order + first), ends, lonely + first)
+    return _Seen(rows + first, (far[order], order + first), ends, (holders[lonely], lonely + first))
+
+
+def _loneliest(holders: Codes, rows: Codes) -> Codes:
+    """Return the places of so many records at most with the fewest in their class; of equal ones some by lot.
+
+    Where keys have few classes, these hold the whole file: nobody is lonely then, and nobody needs all of them.
+    """
+    return np.lexsort((alike.lots(rows), holders))[:CANDIDATES]
 
 
 def _standing_out(seen: Sequence[_Seen], most: int) -> Codes:

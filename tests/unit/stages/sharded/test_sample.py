@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from synthdp.engine import Local
+from synthdp.stages.sharded import sample
 from synthdp.stages.sharded.sample import ALONE, ALONE_KEPT, NEAR, Sample, sample_of, within
 from synthdp.table.microdata import Microdata, resolve
 from synthdp.table.schema import Variable
@@ -79,3 +80,16 @@ def test_shards_choose_the_same_people(tmp_path: Path) -> None:
 
 def test_places_in_a_part() -> None:
     assert within(np.array([2, 5, 9]), slice(4, 9)).tolist() == [-1, 1, -1]
+
+
+def test_of_classes_that_hold_the_whole_file_only_some_are_counted(monkeypatch):
+    """Else everybody of a large file with few classes is a candidate, and is held in memory."""
+    monkeypatch.setattr(sample, "CANDIDATES", 5)
+    holders, rows = np.array([9, 1, 9, 2, 9, 9, 9, 2]), np.arange(8)
+    first = sample._loneliest(holders, rows)
+    assert set(first[:3]) == {1, 3, 7}
+    assert len(first) == 5
+    # the same however the file is cut
+    parts = [some[sample._loneliest(holders[some], some)] for some in (rows[:3], rows[3:])]
+    together = np.concatenate(parts)
+    assert set(together[sample._loneliest(holders[together], together)]) == set(first)
