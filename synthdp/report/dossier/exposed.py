@@ -42,6 +42,11 @@ def _near(facts: Facts) -> str:
     if facts.at_risk is None or not facts.key_names:
         return ""
     often = f"with a probability of {share(NOTABLE_RISK)} or more, on average over draws"
+    sampled = facts.gate.get("sampled") or {}
+    if sampled:
+        # of a file in shards some are looked for: how many of all are in danger nobody has counted
+        looked = number(sampled["targets"] + sampled["exposed"])
+        often += f"; {looked} people were looked for, some at random and the most exposed"
     if facts.at_risk == 0:
         return f"With the synthetic files, nobody is found {often}."
     are = "person is" if facts.at_risk == 1 else "people are"

@@ -81,4 +81,7 @@ def test_what_is_refused_is_not(tmp_path: Path) -> None:
     at_risk = pd.read_csv(tmp_path / "out" / "confidential" / "records_at_risk.csv")
     assert at_risk["record"].between(1, N).all()
     assert len(at_risk) > 20
+    assert "people were looked for, some at random and the most exposed" in " ".join(
+        (tmp_path / "out" / "confidential" / "dossier.html").read_text().split()
+    )
     assert report.is_file()
